@@ -88,7 +88,7 @@ class ForgePauses:
         budget = self._budget(api_url, token)
         with self._lock:
             until = self._until.get(budget, 0.0)
-        seconds = max(until, self._written(budget)) - time.time()
+        seconds = max(until, self._noted_until(budget)) - time.time()
         if 0 < seconds <= _LONGEST_SECONDS:  # longer: the machine's clock was set back
             message = f"{api_url} takes no more requests for {seconds:.0f} s ({what})."
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
@@ -99,7 +99,7 @@ class ForgePauses:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
 
-    def _written(self, budget: str) -> float:
+    def _noted_until(self, budget: str) -> float:
         """Return until when another worker of this host says that nobody is to ask."""
         if self.folder is None:
             return 0.0

@@ -206,3 +206,27 @@ def test_a_strange_folder_name_still_makes_a_key() -> None:
 def test_a_client_leaves_the_credentials_of_an_address_behind(address: str, shown: str) -> None:
     """An address goes on its way without password, token and query; a user of ssh and a path stay."""
     assert without_credentials(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("address", "fork"),
+    [
+        ("https://github.com/o/r", "https://github.com/me/r2"),
+        ("https://ghe.example:8443/o/r.git", "https://ghe.example:8443/me/r2.git"),
+        ("git@github.com:o/r.git", "git@github.com:me/r2.git"),
+        ("ssh://git@github.com/o/r", "ssh://git@github.com/me/r2"),
+        ("https://o.r.example/o/r", "https://o.r.example/me/r2"),
+    ],
+)
+def test_a_fork_has_an_address_of_the_same_form(address: str, fork: str) -> None:
+    """Scheme, host, account and ending stay; the name alone is another."""
+    assert parse_address(address).beside("me/r2").url == fork
+
+
+@pytest.mark.parametrize("fork", ["me/../../x", "me r", "..", "x@evil.example:o/r", "me/r?x=1", "me/r#x"])
+def test_a_fork_cannot_lead_elsewhere(fork: str) -> None:
+    """What is no name of a repository is refused, and so is a fork of a folder."""
+    with pytest.raises(InvalidInputError):
+        parse_address("https://github.com/o/r").beside(fork)
+    with pytest.raises(InvalidInputError, match="no other repositories beside it"):
+        parse_address("/srv/r.git").beside("me/r")

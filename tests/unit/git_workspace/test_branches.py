@@ -2,14 +2,16 @@
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git
+from fakes.repositories import Origin, git, make_origin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.branches import branch_refusal, create_branch, is_branch_name
+from septet.git.branches import branch_refusal, branches_of, create_branch, is_branch_name
 from septet.git.dot_git import Head
 from septet.git.evidence import current_head
 from septet.git.place import Place
@@ -87,6 +89,20 @@ def test_the_base_and_the_default_branch_are_refused(
     assert "starts from" in (branch_refusal(place, "main") or "")
     assert "starts from" in (branch_refusal(other, "release") or "")
     assert "starts from" in (branch_refusal(other, "main") or "")
+
+
+def test_branches_are_those_of_the_fork(place: Place, origin: Origin, tmp_path: Path) -> None:
+    """What the origin has does not count there; what the fork has does, its default branch above all."""
+    fork = make_origin(tmp_path / "fork", default_branch="develop")
+    git(fork.bare, "fetch", "-q", str(origin.bare), "main:develop")
+    fork.push({"other.py": "x = 1\n"}, branch="taken")
+    origin.push({"other.py": "x = 2\n"}, branch="there")
+    forked = replace(place, fork=str(fork.bare))
+
+    assert branch_refusal(forked, "there") is None
+    assert "other commits" in (branch_refusal(forked, "taken") or "")
+    assert "default branch there" in (branch_refusal(forked, "develop") or "")
+    assert list(branches_of(forked, "taken")) == ["taken"]
 
 
 def test_a_branch_of_somebody_else_is_refused(place: Place, origin: Origin) -> None:
