@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -30,10 +30,13 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 
 # Less than five minutes on two cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests, with the branch coverage of septet/
-	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces and not newcomer" $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(SUITE) -m faces $(ARGS)
+
+test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
+	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
 
 page-tools: # axe-core, which the page is held against
 	@cmp --silent tests/npm/package-lock.json tests/npm/node_modules/.for.json || \

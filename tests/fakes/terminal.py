@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet
 
@@ -60,13 +61,14 @@ class Terminal:
 
 
 @contextmanager
-def terminal(septet: Septet, *args: str, **extra: str) -> Iterator[Terminal]:
+def terminal(septet: Septet, *args: str, cwd: Path | None = None, **extra: str) -> Iterator[Terminal]:
     """Run `septet` on a terminal of 100 columns and 40 lines for as long as the block lasts."""
     parent, child = pty.openpty()
     env = {name: value for name, value in septet.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
     with subprocess.Popen(
         [PROGRAMS / "septet", *args],
         env={**env, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40", **extra},
+        cwd=cwd,
         stdin=child,
         stdout=child,
         stderr=child,

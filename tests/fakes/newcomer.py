@@ -1,0 +1,62 @@
+"""A new user: `septet up` in one terminal, and a repository of their own in another."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fakes.repositories import git
+from fakes.septet_command import Septet, free_ports
+from fakes.terminal import Terminal, terminal
+from fakes.waiting import wait_until
+from temporalio.client import Client
+
+from workers.announced_agents import announced_agents
+
+TITLE = "Fix the greeting"
+BODY = "In `app.py`, `Helo` should be `Hello`. Write `greeting fixed` into `CHANGES.md`."
+"""What the scripted agent can do on any repository: the quickstart says so."""
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """Somebody who has just started Septet."""
+
+    septet: Septet
+    up: Terminal
+    """The terminal in which `septet up` runs."""
+
+    def repository(self, folder: Path) -> Path:
+        """Make a small repository, as people have them: a checkout with a branch `main`."""
+        folder.mkdir(parents=True)
+        git(folder, "init", "--quiet", "--initial-branch", "main")
+        (folder / "app.py").write_text('print("Helo")\n', encoding="utf-8")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", "one")
+        return folder
+
+
+@contextmanager
+def newcomer_at(root: Path) -> Iterator[Newcomer]:
+    """Type `septet up`, and press Ctrl-C at the end of the block."""
+    septet = Septet(root)
+    options = ("--port", "--ui-port", "--api-port")
+    ports = [part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair]
+    try:
+        with terminal(septet, "up", *ports) as up:
+            begun = up.until("Ctrl-C stops the server and the worker")
+            septet.page = begun.partition("Open in your browser: ")[2].split()[0]
+            asyncio.run(_agents_are_announced(septet))
+            yield Newcomer(septet, up)
+            up.interrupt()
+            up.end()
+    finally:
+        septet.end_all()
+
+
+async def _agents_are_announced(septet: Septet) -> None:
+    address = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["address"]
+    client = await Client.connect(address)
+    await wait_until(lambda: announced_agents(client, "septet"))

@@ -1,0 +1,141 @@
+"""The first minutes of a new user: a repository of their own, mistakes, the plan's gate, a merge, the page and HTTP.
+
+It is the short half of `make test-newcomer`: each step says what must be on the screen.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from fakes.browser import chromium
+from fakes.newcomer import BODY, TITLE, Newcomer
+from fakes.page import WITHIN_MS, tab_of
+from fakes.repositories import git
+from fakes.terminal import terminal
+from fakes.waiting import until
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.newcomer
+
+PRIVATE = ("Traceback", "pydantic", "Input should be", "Value error", "wo-…")
+"""What no person is shown: the insides of libraries, and placeholders in what looks like a command."""
+MISTAKES = [
+    ((), 2, "No issue is named.", "--issue N"),
+    (("--title", ""), 2, "--title is empty.", "Say in a few words"),
+    (("--title", "T", "--agent", "clade"), 2, "there is no agent 'clade'", "Did you mean claude?"),
+    (
+        ("--title", "T", "--agent", "codex"),
+        2,
+        "The program `codex` of the agent codex is not on PATH.",
+        "scripted",
+    ),
+    (("--title", "T", "--priority", "high"), 2, "--priority: must be a whole number.", "septet run --help"),
+    (("--title", "T", "--step", "plan"), 2, "--step plan is not understood.", "STEP.KEY=VALUE"),
+    (("--title", "T", "--step", "biuld_plan.turns=3"), 2, "there is no such step", "Did you mean build_plan?"),
+    (("--title", "T", "--base", "mian"), 3, "has no branch 'mian'.", "It has main."),
+    (("--title", "T", "--after", "wo-nobody"), 2, "there is no work order wo-nobody", "septet list"),
+    (("--issue", "99"), 3, "has no issue 99.", "septet issue add"),
+    (("--issue-file", "nowhere.md"), 3, "--issue-file nowhere.md: No such file", ""),
+    (("--title", "T", "--address", "nowhere"), 2, "is not the address of a Temporal server", "HOST:PORT"),
+    (("/nonexistent", "--title", "T"), 2, "/nonexistent does not exist.", "Give the path of a git repository"),
+]
+
+
+def test_septet_up_says_how_to_begin(newcomer: Newcomer) -> None:
+    """The page's link opens the page, and the command for another terminal can be pasted there."""
+    assert newcomer.septet.page.startswith("http://127.0.0.1:")
+    ended = newcomer.septet("doctor")
+    assert ended.code == 0
+    assert "No agent CLI is ready yet" in ended.out
+
+
+def test_an_issue_becomes_a_pull_request_on_ones_own_repository(newcomer: Newcomer, tmp_path: Path) -> None:
+    """The id and the first step are there at once; at the end the pull request, and what to type to merge it."""
+    shop = newcomer.repository(tmp_path / "shop")
+    words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-own", "--wait")
+    with terminal(newcomer.septet, *words, cwd=shop) as screen:
+        screen.until("wo-own started: shop  Fix the greeting")
+        screen.until("classify_issue")
+        screen.until("completed")
+        code, rest = screen.end()
+    assert code == 0, rest
+    assert f"pull request  file://{shop}/pull/1" in rest
+    assert "septet diff wo-own" in rest
+    assert f"septet pr merge 1 --repo {shop}" in rest
+    newcomer.up.until("wo-own is running: Fix the greeting")
+    newcomer.up.until(f"wo-own is completed: file://{shop}/pull/1")
+
+    assert "+greeting fixed" in newcomer.septet("diff", "wo-own").out
+    shown = newcomer.septet("show", "wo-own").out
+    assert f"repository    {shop}, from main" in shown
+    log = newcomer.septet("logs", "wo-own").out
+    assert re.search(r"\d\d:\d\d:\d\d  implement_plan · scripted", log)
+    assert "  Edit app.py\n    - Helo\n    + Hello\n" in log
+    merged = newcomer.septet("pr", "merge", "1", cwd=shop)
+    assert merged.code == 0, merged
+    assert (shop / "app.py").read_text(encoding="utf-8") == 'print("Hello")\n'
+    until(lambda: "wo-own" in newcomer.septet("board").out.partition("done (")[2])
+
+
+@pytest.mark.parametrize(("words", "code", "message", "remedy"), MISTAKES, ids=lambda value: str(value)[:40])
+def test_a_mistake_is_told_in_plain_words(
+    newcomer: Newcomer, tmp_path: Path, words: tuple[str, ...], code: int, message: str, remedy: str
+) -> None:
+    """Before anything starts: what is wrong, and what to type instead; nothing of a library's insides."""
+    shop = newcomer.repository(tmp_path / "shop")
+    with terminal(newcomer.septet, "run", *words, cwd=shop) as screen:
+        ended, painted = screen.end()
+    painted = " ".join(painted.split())
+    assert (ended, message in painted, remedy in painted) == (code, True, True), painted
+    assert not [word for word in PRIVATE if word in painted]
+    assert git(shop, "for-each-ref", "refs/septet") == ""
+
+
+def test_a_plan_is_rejected_and_approved_at_the_terminal(newcomer: Newcomer, tmp_path: Path) -> None:
+    """The plan is shown with its choices; after feedback it is planned again, and the approval is carried out."""
+    shop = newcomer.repository(tmp_path / "shop")
+    words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-gate", "--approve-plan", "--wait")
+    with terminal(newcomer.septet, *words, cwd=shop) as screen:
+        screen.until("Plan for wo-gate: specs/")
+        screen.until("Steps")
+        screen.until("[a]pprove  [r]eject with feedback  [e]dit")
+        newcomer.up.until("wo-gate is waiting for your approval: septet approve wo-gate")
+        screen.type("r")
+        screen.until("What should the planner do differently?")
+        screen.type("Write less.")
+        screen.until("Plan rejected; the planner starts again with your feedback.")
+        screen.until("[a]pprove")
+        screen.type("a")
+        screen.until("Plan approved.")
+        code, rest = screen.end()
+    assert (code, "create_pull_request" in rest) == (0, True)
+
+
+def test_the_page_shows_what_waits_and_approves_it(newcomer: Newcomer, tmp_path: Path) -> None:
+    """In a real browser what needs a person comes first, its plan is there to read, and a button approves it."""
+    shop = newcomer.repository(tmp_path / "shop")
+    words = ("run", "--title", "Seen in a browser", "--body", BODY, "--id", "wo-page", "--approve-plan")
+    assert newcomer.septet(*words, cwd=shop).code == 0
+    expect.set_options(timeout=WITHIN_MS)
+    with chromium() as browser, tab_of(browser, newcomer.septet) as page:
+        page.get_by_text("Seen in a browser").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Seen in a browser")
+        page.get_by_role("button", name="Approve").click()
+        expect(page.locator("body")).to_contain_text(f"file://{shop}/pull/1")
+    assert newcomer.septet.closed("wo-page")["status"] == "completed"
+
+
+def test_http_does_what_the_command_line_does(newcomer: Newcomer, tmp_path: Path) -> None:
+    """A program starts a work order, sees it to its end, and is told of its mistakes in the same words."""
+    shop = newcomer.repository(tmp_path / "shop")
+    new = {"repository_url": str(shop), "title": TITLE, "description": BODY, "id": "wo-http"}
+    with newcomer.septet.api as api:
+        started = api.post("/agent-work-orders", json=new)
+        assert started.is_success, started.text
+        until(lambda: api.get("/agent-work-orders/wo-http").json()["status"] == "completed")
+        wrong = api.post("/agent-work-orders", json={**new, "id": "wo-http-2", "base": "mian"})
+    assert newcomer.septet.closed("wo-http")["pr_url"] == f"file://{shop}/pull/1"
+    typed = newcomer.septet("run", "--title", "T", "--base", "mian", "--json", cwd=shop).error
+    assert (wrong.status_code, wrong.json()["detail"], wrong.json()["remedy"]) == (
+        404, typed["message"], typed["remedy"],
+    )  # fmt: skip
