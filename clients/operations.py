@@ -134,12 +134,25 @@ class Operations:
             AgentMissingError: No worker can use its agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
         """
-        order = checked_order(order, is_here=self.is_here)
-        if not (key and await self.orders.exists(order_id or id_of_key(key))):
-            look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
-            agents, _ = await asyncio.gather(look, self.orders.check_start(order, order_id, again=again))
-            await check_worker_agents(self.orders.client, self.orders.task_queue, agents)
+        if key and await self.orders.exists(order_id or id_of_key(key)):
+            order = checked_order(order, is_here=self.is_here)
+        else:
+            order = await self.checked(order, order_id, again=again)
         return await self.orders.run(order, order_id, key=key)
+
+    async def checked(
+        self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
+    ) -> WorkOrderInput:
+        """Return a work order as it can be started, once its mistakes have been looked for; as `start`.
+
+        Raises:
+            SeptetError: As for `start`.
+        """
+        order = checked_order(order, is_here=self.is_here)
+        look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        agents, _ = await asyncio.gather(look, self.orders.check_start(order, order_id, again=again))
+        await check_worker_agents(self.orders.client, self.orders.task_queue, agents)
+        return order
 
     async def start_pipeline(
         self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = ""

@@ -18,6 +18,7 @@ from septet.agents.clis.usable import usable_agents
 
 _AGENT: Final = "septet-agent/"
 _DEFAULT: Final = "septet-default-agent/"
+_SANDBOX: Final = "septet-sandbox/"
 _PAGE: Final = 1000
 
 
@@ -34,12 +35,15 @@ class AnnouncedAgents:
     agents: frozenset[str]
     default: str
     """The agent of a work order that names none."""
+    sandbox: str = ""
+    """What confines agents there; empty where that is not told."""
 
 
 def announcements(host: Host) -> list[SimplePlugin]:
     """Return the plugins that announce the agents which a host can use as its worker starts."""
     names = [f"{_AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
-    return [_Announcement(name) for name in (*names, f"{_DEFAULT}{host.settings.agent}")]
+    others = (f"{_DEFAULT}{host.settings.agent}", f"{_SANDBOX}{host.sandbox.kind}")
+    return [_Announcement(name) for name in (*names, *others)]
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
@@ -69,7 +73,8 @@ def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:
     default = next(_after(_DEFAULT, names), None)
     if default is None:
         return None
-    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(_AGENT, names)), default)
+    sandbox = next(_after(_SANDBOX, names), "")
+    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(_AGENT, names)), default, sandbox)
 
 
 def _after(prefix: str, names: Iterable[str]) -> Iterator[str]:

@@ -57,6 +57,7 @@ async def run(
     order: given.OrderOptions,
     again: given.Again = False,
     wait: given.Wait = False,
+    only_tell: Annotated[bool, typer.Option("--dry-run", help="Show what would run, and start nothing.")] = False,
     as_json: given.Json = False,
 ) -> CommandReply:
     """Start a work order: an issue becomes a pull request.
@@ -66,10 +67,23 @@ async def run(
     from clients.cli.task_reply import reply_at_end
 
     new = order_input(target, repo, issue, order)
+    if only_tell:
+        return await _reply_of_dry_run(operations, new, order.id, again=again)
     answer = await operations.start(new, order.id, again=again)
     if not as_json:
         _tell_uncommitted(new.repository)
     return await reply_at_end(operations, answer, wait=wait, as_json=as_json)
+
+
+async def _reply_of_dry_run(
+    operations: "Operations", order: "WorkOrderInput", order_id: str | None, *, again: bool
+) -> CommandReply:
+    from clients.cli.render.dry_run import show_dry_run
+    from clients.dry_run import dry_run
+    from septet.settings import load_settings
+
+    answer = await dry_run(operations, order, order_id, load_settings(), again=again)
+    return CommandReply.from_reply(answer, lambda: show_dry_run(answer))
 
 
 @app.command()

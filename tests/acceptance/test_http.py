@@ -12,11 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.repositories import Origin
+from fakes.repositories import Origin, git_env
 from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
 from fakes.waiting import until
 
 from septet.contracts.names import Stage
+from septet.forges.local import LocalForge
 
 pytestmark = pytest.mark.faces
 
@@ -126,11 +127,12 @@ def test_a_work_order_is_created_and_told_under_both_sets_of_names(api: httpx.Cl
 
 def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Origin) -> None:
     """`github_issue_number` may be 1 or "1"."""
-    for number in (7, "7"):
+    issue = LocalForge(origin.bare, git_env(origin.bare.parent / "home")).add_issue("Totals are wrong", "").number
+    for number in (issue, str(issue)):
         answer = api.post(
             ORDERS, json={"repository_url": str(origin.bare), "github_issue_number": number, "again": True}
         )
-        assert answer.json()["github_issue_number"] == "7"
+        assert answer.json()["github_issue_number"] == str(issue)
 
 
 def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client) -> None:

@@ -119,7 +119,7 @@ async def until_agents_are_announced(served: Septet) -> None:
 def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -> None:
     """`demo --agent` says what is missing before it starts anything."""
     ended = septet("demo", "--agent", "opencode", "--json")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "opencode" in ended.error["message"]
     assert septet.processes() == []
 

@@ -1,0 +1,53 @@
+"""A dry run as people read it: what would run, step by step."""
+
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import console
+from septet.contracts.dry_run import DryRunReply, DryRunStep
+from septet.system.preview import printable
+
+_HEADINGS = ("step", "agent", "model", "tools", "time", "turns", "prompt")
+
+
+def show_dry_run(reply: DryRunReply) -> None:
+    """Print what a work order would run."""
+    out = console()
+    out.print(Text("Nothing was started. This would run:", style="bold"))
+    issue = f"#{reply.issue_number}" if reply.issue_number else reply.title
+    checks = "; ".join(reply.checks)
+    facts = (
+        ("repository", f"{reply.repository}, from {reply.base_branch} ({reply.base_sha[:12]})"),
+        ("issue", issue),
+        ("plan", _plan(reply)),
+        ("sandbox", reply.sandbox or "not known: no worker tells"),
+        ("checks", f"{checks} ({reply.check_seconds:.0f} s each)" if checks else "none"),
+    )
+    for name, value in facts:
+        out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in _HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for step in reply.steps:
+        table.add_row(*(Text(printable(cell)) for cell in _cells(step)))
+    out.print(table)
+
+
+def _plan(reply: DryRunReply) -> str:
+    if reply.plan_only:
+        return "it ends with the plan"
+    return "it waits for your approval" if reply.approve_plan else "it is implemented without waiting"
+
+
+def _cells(step: DryRunStep) -> tuple[str, ...]:
+    own = [place for place in step.commands if place.startswith(".septet/")]
+    prompt = "built-in" if step.built_in else ", ".join(own)
+    return (
+        step.step,
+        step.agent,
+        step.model or "default",
+        step.tools,
+        f"{step.wall_seconds:.0f} s",
+        str(step.turns),
+        prompt,
+    )

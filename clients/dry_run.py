@@ -1,0 +1,127 @@
+"""What a work order would run, from its repository as of the base and what the workers have announced.
+
+Nothing is started or kept: a repository on this disk is read where it lies, one elsewhere into a folder that is
+removed.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from temporalio.service import RPCError
+
+from clients.operations import Operations
+from septet.commands.loader import load, overrides
+from septet.contracts.dry_run import DryRunReply, DryRunStep
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.order import WorkOrderInput
+from septet.forges.choose import token_for
+from septet.git.address import Address, parse_address
+from septet.git.configuration import write_configuration
+from septet.git.engine import Git
+from septet.git.evidence import read_files_at
+from septet.git.mirror import Base, find_base, refresh_mirror
+from septet.git.remote import Remote
+from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
+from septet.settings import Settings
+from workers.announced_agents import AnnouncedAgents, announced_agents
+
+_ONE: Final = (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class _BaseView:
+    base: Base
+    files: Mapping[str, bytes]
+
+
+async def dry_run(
+    operations: Operations, order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
+) -> DryRunReply:
+    """Return what a work order would run, once all has been looked for that would refuse it.
+
+    Raises:
+        SeptetError: It would be refused, or its repository cannot be read.
+    """
+    order = await operations.checked(order, order_id, again=again)
+    address = parse_address(order.repository, home=Path.home())
+    view = await asyncio.to_thread(_read_base, address, order.base, settings)
+    repository = load_repository_settings(view.files.get)
+    worker = await _worker_of(operations)
+    agent = order.agent or repository.agent or (worker.default if worker is not None else settings.agent)
+    return DryRunReply(
+        repository=address.url,
+        base_branch=view.base.branch,
+        base_sha=view.base.sha,
+        issue_number=str(order.issue or ""),
+        title=order.title or "",
+        agent=agent,
+        sandbox=worker.sandbox if worker is not None else "",
+        approve_plan=order.approve_plan,
+        plan_only=order.plan_only,
+        checks=tuple(" ".join(check) for check in repository.checks),
+        check_seconds=repository.check_seconds,
+        steps=tuple(_step(step, order, repository, view.files, agent) for step in _steps(order)),
+    )
+
+
+async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
+    """Return what a living worker has announced; `None` where none tells."""
+    with suppress(RPCError):
+        hosts = await announced_agents(operations.orders.client, operations.orders.task_queue)
+        return hosts[0] if hosts else None
+    return None
+
+
+def _steps(order: WorkOrderInput) -> Iterator[Step]:
+    for step in Step:
+        yield step
+        if order.plan_only and step is Step.FIND_PLAN_FILE:
+            return
+
+
+def _step(
+    step: Step, order: WorkOrderInput, repository: RepositorySettings, files: Mapping[str, bytes], agent: str
+) -> DryRunStep:
+    own = order.steps.get(step, StepSettings())
+    limits = repository.limits_for(step, own.over(order.timeouts), own)
+    classes = tuple(IssueClass) if step is Step.BUILD_PLAN else _ONE
+    commands = [load(step, issue_class, files.get) for issue_class in classes]
+    return DryRunStep(
+        step=step.value,
+        agent=agent,
+        model=repository.model_for(step, order.model, own),
+        tools=repository.tools_for(step, own),
+        wall_seconds=limits.wall_seconds,
+        idle_seconds=limits.idle_seconds,
+        turns=limits.turns,
+        commands=tuple(command.place for command in commands),
+        built_in=all(command.built_in for command in commands),
+    )
+
+
+def _read_base(address: Address, base: str | None, settings: Settings) -> _BaseView:
+    paths = (*overrides(), SETTINGS_PATH)
+    with _git_dir(address, settings) as (git_dir, env):
+        if address.path is not None:
+            found = find_base(git_dir, env, base)
+        else:
+            found = refresh_mirror(git_dir, Remote(address.url, env, token_for(address, settings)), base)
+        return _BaseView(found, read_files_at(Git(git_dir, env=env), found.sha, paths))
+
+
+@contextmanager
+def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Give the repository itself where it is on this disk, else the place of a mirror that is removed again."""
+    with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
+        env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
+        write_configuration(Path(folder) / "gitconfig", settings.user_git_env)
+        if address.path is None:
+            yield Path(folder) / "mirror.git", env
+        else:
+            yield (address.path / ".git" if (address.path / ".git").exists() else address.path), env

@@ -1,0 +1,44 @@
+"""What a work order would run, as a dry run tells it."""
+
+from septet.contracts.limits import Tools
+from septet.contracts.replies import Reply
+from septet.contracts.wire import Wire
+
+
+class DryRunStep(Wire):
+    """One step as it would run."""
+
+    step: str
+    agent: str
+    model: str | None = None
+    """The model that is asked for; the agent's own default when absent."""
+    tools: Tools
+    wall_seconds: float
+    idle_seconds: float
+    turns: int
+    commands: tuple[str, ...]
+    """The files of its prompt: the plan has one for each class of issue."""
+    built_in: bool
+    """Whether all of them are Septet's own."""
+
+
+class DryRunReply(Reply):
+    """A work order that was not started."""
+
+    repository: str
+    base_branch: str
+    base_sha: str
+    issue_number: str = ""
+    title: str = ""
+    agent: str
+    sandbox: str = ""
+    """What confines agents where they work: `bwrap`, `uid` or `none`; empty where no worker tells."""
+    approve_plan: bool = False
+    """Whether it waits for a person after planning."""
+    plan_only: bool = False
+    """Whether it ends with its plan."""
+    checks: tuple[str, ...] = ()
+    """Of the repository, before a commit."""
+    check_seconds: float
+    """The time that each of them has."""
+    steps: tuple[DryRunStep, ...]

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet
+
+pytestmark = pytest.mark.faces
+
+SETTINGS = """\
+checks = ["python -m pytest -q"]
+
+[limits]
+wall_seconds = 900
+
+[steps.implement_plan]
+model = "big"
+"""
+
+
+def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origin: Origin) -> None:
+    """Each step with agent, model, limits and prompt, as the repository has them at its base; nothing is written."""
+    origin.push(
+        {".septet/septet.toml": SETTINGS, ".septet/commands/create_commit.md": "Commit it: ${PLAN_FILE}\n"}
+    )
+    refs = git(origin.bare, "for-each-ref")
+    files = sorted(
+        path.relative_to(served.state) for path in served.state.rglob("*") if "temporal" not in path.name
+    )
+    words = (
+        "run",
+        origin.bare,
+        "--title",
+        "T",
+        "--id",
+        "wo-dry",
+        "--approve-plan",
+        "--step",
+        "build_plan.turns=7",
+    )
+    answer = served(*words, "--dry-run", "--json").json
+    assert (answer["ok"], answer["base_branch"], answer["approve_plan"]) == (True, "main", True)
+    assert answer["base_sha"] == git(origin.bare, "rev-parse", "main")
+    assert answer["checks"] == ["python -m pytest -q"]
+    steps = {step["step"]: step for step in answer["steps"]}
+    assert len(steps) == 7
+    assert {step["agent"] for step in answer["steps"]} == {"scripted"}
+    assert (steps["build_plan"]["turns"], steps["implement_plan"]["model"]) == (7, "big")
+    assert max(step["wall_seconds"] for step in answer["steps"]) == 900
+    assert (steps["create_commit"]["commands"], steps["create_commit"]["built_in"]) == (
+        [".septet/commands/create_commit.md"], False,
+    )  # fmt: skip
+    assert steps["build_plan"]["built_in"]
+    assert len(steps["build_plan"]["commands"]) == 3
+
+    shown = served(*words, "--dry-run").out
+    assert "Nothing was started." in shown
+    assert f"{origin.bare}, from main" in shown
+    assert "it waits for your approval" in shown
+    assert ".septet/commands/create_commit.md" in shown
+    assert served("show", "wo-dry", "--json").code == 3
+    assert git(origin.bare, "for-each-ref") == refs
+    now = sorted(path.relative_to(served.state) for path in served.state.rglob("*") if "temporal" not in path.name)
+    assert [path for path in now if path not in files and "wo-dry" in json.dumps(str(path))] == []
+
+
+def test_a_dry_run_finds_the_mistakes_of_a_start(served: Septet, origin: Origin) -> None:
+    """What would be refused is refused, in the same words; with --plan-only it ends with the plan."""
+    words = ("run", origin.bare, "--title", "T", "--json")
+    wrong = (*words, "--base", "mian")
+    assert served(*wrong, "--dry-run").error == served(*wrong).error
+    steps = served(*words, "--plan-only", "--dry-run").json["steps"]
+    assert [step["step"] for step in steps] == ["classify_issue", "build_plan", "find_plan_file"]
