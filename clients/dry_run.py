@@ -48,7 +48,7 @@ async def dry_run(
     Raises:
         SeptetError: It would be refused, or its repository cannot be read.
     """
-    order = await operations.checked(order, order_id, again=again)
+    order = await operations.prepare(order, order_id, again=again)
     address = parse_address(order.repository, home=Path.home())
     view = await asyncio.to_thread(_read_base, address, order.base, settings)
     repository = load_repository_settings(view.files.get)

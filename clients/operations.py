@@ -137,10 +137,10 @@ class Operations:
         if key and await self.orders.exists(order_id or id_of_key(key)):
             order = checked_order(order, is_here=self.is_here)
         else:
-            order = await self.checked(order, order_id, again=again)
+            order = await self.prepare(order, order_id, again=again)
         return await self.orders.run(order, order_id, key=key)
 
-    async def checked(
+    async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> WorkOrderInput:
         """Return a work order as it can be started, once its mistakes have been looked for; as `start`.
