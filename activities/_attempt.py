@@ -10,6 +10,7 @@ from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
 from activities._results import begin_result, with_reasons
+from activities._turn_budget import TurnBudget
 from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
 from activities.host import Host
@@ -44,12 +45,15 @@ class StepAttempt:
         rescue = partial(self.host.rescue, place, _ANEW, step)
         if start:
             rescue = partial(self.host.return_to, place, start, _ANEW, step)
-        return await carry_out(
+        budget = self._budget()
+        turn = partial(
+            carry_out,
             self.prepared_step.request,
             lease=self.prepared_step.fence.lease,
             on_progress=self.heartbeats.progress.append,
             before_rerun=partial(shielded_thread, self.host.threads.disk, rescue),
         )
+        return await (turn() if budget is None else budget.carry_out(turn))
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done in a rescue, and return what is known of the step.
@@ -58,7 +62,13 @@ class StepAttempt:
             SupersededError: A later attempt has begun, and what is there is its own.
         """
         disk = self.host.threads.disk
+        if (budget := self._budget()) is not None:
+            await budget.settle()
         return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, verdict, reason)
+
+    def _budget(self) -> TurnBudget | None:
+        accounts = self.host.accounts
+        return TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from activities._rescues import note_rescue
+from activities.accounts import Accounts
 from activities.attempts import RunningAttempts
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for
@@ -18,6 +19,7 @@ from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.forges.choose import forge_for, token_for
@@ -61,6 +63,8 @@ class Host:
     """How its agents are followed."""
     known_trees: KnownTrees = field(default_factory=KnownTrees)
     """Worktrees that this process has walked over."""
+    accounts: Accounts | None = None
+    """The budgets that are asked before an agent starts; without them nothing is limited or counted."""
 
     @property
     def queue_prefix(self) -> str:
@@ -110,6 +114,11 @@ class Host:
             homes=self.homes,
             resources=self.settings.guest_resources,
         )
+
+    @property
+    def held_turns(self) -> HeldTurns:
+        """Its turns that hold some of a budget."""
+        return HeldTurns(self.state.held_turns)
 
     @property
     def homes(self) -> Homes:

@@ -7,9 +7,11 @@ from activities._attempt import StepAttempt, attempting
 from activities._between_steps import TOLD, see_untouched
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
+from activities._over_budget import leave_over_budget
 from activities._prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
 from activities._results import add_warnings
 from activities._settling import settle
+from activities._turn_budget import OverBudgetError
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
@@ -40,10 +42,13 @@ class StepRunner:
         async with attempting(self.host, prepare_step, call) as attempt:
             prepared_step, threads = attempt.prepared_step, self.host.threads
             is_changed = await shielded_thread(threads.disk, see_untouched, self.host, prepared_step)
-            turn = await attempt.carry_out()
-            attempt.result = await stoppable_thread(
-                threads.network, prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
-            )
+            try:
+                turn = await attempt.carry_out()
+            except OverBudgetError as spent:
+                settling = partial(leave_over_budget, self.host, prepared_step, spent)
+            else:
+                settling = partial(settle, self.host, prepared_step, turn)
+            attempt.result = await stoppable_thread(threads.network, prepared_step.fence.halt.now, settling)
             if is_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)
             attempt.result = await self._tell(prepared_step, attempt.result)
@@ -64,6 +69,9 @@ class StepRunner:
             except (AgentGaveUpError, AgentLimitError) as error:
                 last = await shielded_thread(threads.disk, last_result, prepared_step.request)
                 call = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error.message)
+                attempt.result = await stoppable_thread(threads.network, stop, call)
+            except OverBudgetError as spent:
+                call = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)
                 attempt.result = await stoppable_thread(threads.network, stop, call)
             else:
                 call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
@@ -90,6 +98,8 @@ class StepRunner:
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
+        if result.verdict is Verdict.OVER_BUDGET:
+            return result
         is_asked_for, call = prepared_step.repository_settings.progress_comment, prepared_step.call
         tellers = [note_progress] if is_asked_for and call.rework is None else []
         if prepared_step.repository_settings.stage_labels and call.rework is None:

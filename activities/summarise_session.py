@@ -11,6 +11,7 @@ from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedTurn
+from activities._turn_budget import TurnBudget
 from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
@@ -55,12 +56,16 @@ class SummariseSession:
                 prepared_step = await shielded_thread(disk, self._prepare, call)
                 try:
                     async with guarding(self.host, prepared_step):
-                        turn = await carry_out(
+                        carrying = partial(
+                            carry_out,
                             prepared_step.request,
                             lease=prepared_step.fence.lease,
                             on_progress=heartbeats.progress.append,
                             before_rerun=_leave_worktree,
                         )
+                        accounts = self.host.accounts
+                        budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
+                        turn = await (carrying() if budget is None else budget.carry_out(carrying))
                         return await stoppable_thread(
                             disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
                         )

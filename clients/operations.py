@@ -25,6 +25,7 @@ from clients.order_checks import (
 from clients.repository_path import with_host
 from clients.temporal.agents import check_worker_agents
 from clients.temporal.board import BoardRows
+from clients.temporal.budgets import BudgetClient
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
 from clients.temporal.intakes import IntakeClient
@@ -88,6 +89,11 @@ class Operations:
     def board(self) -> BoardRows:
         """The work orders by stage."""
         return BoardRows(self.orders.client)
+
+    @property
+    def budgets(self) -> BudgetClient:
+        """The budgets of work orders, pipelines, projects and days."""
+        return BudgetClient(self.orders.client, self.orders.task_queue)
 
     @property
     def pipelines(self) -> PipelineClient:
@@ -183,7 +189,7 @@ class Operations:
             return DetailReply(task=task, runs=runs, base=base)
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
-        waits = task.findings_question or task.plan_answer or waiting_for
+        waits = task.question or task.plan_answer or waiting_for
         return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base)
 
     async def steps(self, order_id: str) -> StepsReply:

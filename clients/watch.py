@@ -94,7 +94,7 @@ class Watch:
         return WatchReply(
             task=task,
             running_step=running,
-            waiting_for=task.findings_question or waiting,
+            waiting_for=task.question or waiting,
             doing=self.view.doing if running else None,
             tokens=task.usage.tokens + (self.view.tokens_of(running) if running else 0),
             cost_usd=task.usage.cost_usd,

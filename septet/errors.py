@@ -114,6 +114,12 @@ class HaltedError(SeptetError):
     """It was ended from outside."""
 
 
+class BudgetSpentError(SeptetError):
+    """A budget is used up."""
+
+    retryable = True
+
+
 class EvidenceError(SeptetError):
     """What was claimed is not so."""
 
@@ -173,6 +179,8 @@ class AgentApiUnavailableError(AgentError):
     """The agent's model API is busy or out of reach."""
 
     retryable = True
+    is_usage_limit = False
+    """Whether the login's limit is reached: another start with it would meet it too."""
 
 
 class AgentCrashedError(AgentError):

@@ -13,6 +13,7 @@ wall_seconds = 1800
 idle_seconds = 300
 turns = 200
 check_seconds = 600         # for each of the checks
+budget = "5usd"             # what the agents of one work order may use, as `2Mtok` and `90min`
 
 [steps.implement_plan]      # any of the seven: model and limits of that step alone
 model = "sonnet"
@@ -59,6 +60,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.amounts import BudgetText, Limit, parse_limit
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Sessions, Step
 from septet.contracts.rework import FollowTerms
@@ -101,6 +103,7 @@ class _Agents(StrictWire):
 
 class _Limits(SomeLimits):
     check_seconds: Seconds = CHECK_SECONDS
+    budget: BudgetText | None = None
 
 
 _NOTHING: Final = StepSettings()
@@ -231,6 +234,16 @@ class RepositorySettings:
     stage_labels: bool = False
     """Whether a label on the issue tells its stage."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
+    budget: str | None = None
+    """The most that the agents of a work order may use."""
+
+    def budget_for(self, text: str) -> Limit | None:
+        """Return what a work order may use: what it says itself, or less."""
+        return _lower_limit(text, self.budget)
+
+    def budget_for_step(self, step: Step, by_order: StepSettings = _NOTHING) -> Limit | None:
+        """Return what a step may use: what the work order says for it, or less."""
+        return _lower_limit(by_order.budget, self._own(step).budget)
 
     def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
@@ -297,7 +310,16 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         progress_comment=file.issue.progress_comment,
         stage_labels=file.issue.stage_labels,
         pull_request=file.pull_request,
+        budget=file.limits.budget,
     )
+
+
+def _lower_limit(*texts: str | None) -> Limit | None:
+    """Return the lowest of some limits as they are written."""
+    lowest: Limit | None = None
+    for limit in (parse_limit(text) for text in texts if text):
+        lowest = limit if lowest is None else lowest.lowered(limit)
+    return lowest
 
 
 def _parse(content: bytes) -> tuple[str, dict[str, object]]:

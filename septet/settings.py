@@ -12,6 +12,7 @@ import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from septet.contracts.amounts import BudgetText
 from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
@@ -129,6 +130,12 @@ class Settings(BaseSettings):
     long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] | Literal["auto"] = 20
     """Agents that one worker runs at a time; `auto`: as many of the default agent as the memory holds."""
+    order_budget: BudgetText | None = None
+    """What agents may use for a work order that names no budget, such as `5usd`; no limit when absent."""
+    project_budget: BudgetText | None = None
+    """What a project has that nobody has set another budget for, such as `100usd/day`; no limit when absent."""
+    day_budget: BudgetText | None = None
+    """What all agents may use in a day, until `septet budget set day` says otherwise; no limit when absent."""
     project_limit: Annotated[int, Field(ge=1)] = 4
     """Triaged work orders of one project that the board lets run at a time."""
     host_limit: Annotated[int, Field(ge=0)] = 20

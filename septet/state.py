@@ -88,6 +88,11 @@ class StateDir:
         return self.root / "tokens"
 
     @property
+    def held_turns(self) -> Path:
+        """Turns of agents whose use was not told to the accounts of their budgets yet."""
+        return self.root / "held"
+
+    @property
     def runner(self) -> Path:
         """The lock and the socket of the runner."""
         return self.root / "runner"
@@ -145,6 +150,7 @@ class StateDir:
             self.logins,
             self.packages,
             self.tokens,
+            self.held_turns,
             self.runner,
             self.pipelines,
         ):

@@ -59,6 +59,7 @@ def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
 
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     """Import workflows where they are served or replayed: a client does without."""
+    from workflows.account import Account
     from workflows.board import Board
     from workflows.comment import CommentCommandWorkflow
     from workflows.intake import Intake
@@ -66,6 +67,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     from workflows.notification import NotificationWorkflow
     from workflows.pipeline import Pipeline
     from workflows.pull_request import PullRequestWorkflow
+    from workflows.quota import Quota
     from workflows.work_order import WorkOrder
 
     return workflows or [
@@ -77,6 +79,8 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
         Pipeline,
         Intake,
         CommentCommandWorkflow,
+        Account,
+        Quota,
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import structlog
 
+from activities.accounts import Accounts
 from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
 from activities.cancel_work_order import CancelWorkOrder
@@ -85,6 +86,7 @@ async def parts_of(
     settings: Settings,
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS),
     decide: Decide = decide_nothing,
+    accounts: Accounts | None = None,
 ) -> AsyncIterator[Parts]:
     """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
 
@@ -92,6 +94,7 @@ async def parts_of(
         settings: The worker's settings.
         serves: What the workspaces of this host say that it does.
         decide: What carries out commands in comments.
+        accounts: The budgets that are asked before an agent starts.
 
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
@@ -107,7 +110,7 @@ async def parts_of(
     supervisors.prepare()
     threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
-    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves)
+    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
     with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
         host.homes.logins.take_all_back()
     try:

@@ -11,11 +11,13 @@ from temporalio.worker import Worker
 
 from activities.comment_commands import Decide, decide_nothing
 from septet.settings import Settings
+from workers.accounts import FleetAccounts
 from workers.announced_agents import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services
 from workers.health import reporting_health
+from workers.held_turns import telling_left_turns
 from workers.janitor import scheduling_janitor
 from workers.liveness import watching_hosts
 from workers.pull_requests import looking_at_pull_requests
@@ -53,11 +55,13 @@ async def running_worker(
         decide: What carries out commands in comments.
     """
     async with AsyncExitStack() as stack:
-        parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide))
+        accounts = FleetAccounts(client, settings.task_queue)
+        parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide, accounts))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         tokens = Tokens(parts.host.state.tokens)
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
+        await stack.enter_async_context(telling_left_turns(parts.host))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         await stack.enter_async_context(
             Worker(

@@ -6,7 +6,19 @@ from typing import Annotated, Final
 
 import typer
 
-from clients.cli import decide, follow, hosts, intake, local_forge, pipelines, promote, rescues, show, start
+from clients.cli import (
+    budgets,
+    decide,
+    follow,
+    hosts,
+    intake,
+    local_forge,
+    pipelines,
+    promote,
+    rescues,
+    show,
+    start,
+)
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands, GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
@@ -110,7 +122,7 @@ def demo(
 
 for _commands in (
     show.app, follow.app, hosts.app, promote.app, start.app, decide.app, pipelines.app,
-    rescues.app, intake.app, local_forge.issues, local_forge.pulls,
+    budgets.app, rescues.app, intake.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)
 

@@ -90,6 +90,12 @@ PushTo = Annotated[
 Project = Annotated[
     str | None, typer.Option(metavar="PROJECT", help="The board's project; the repository's name by default.")
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AMOUNT", help="What agents may use before it waits: 5usd, 2Mtok, 90min.", show_default=False
+    ),
+]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
 SessionsOption = Annotated[
     Literal["separate", "shared"] | None,
@@ -161,13 +167,14 @@ class OrderOptions:
         ),
     ] = False
     draft: Draft = False
+    budget: Budget = None
     sessions: SessionsOption = None
     step: Annotated[
         list[str] | None,
         typer.Option(
             "--step",
             metavar="STEP.KEY=VALUE",
-            help="Tools, model, wall_seconds, idle_seconds or turns of one step: build_plan.model=opus.",
+            help="Tools, model, budget, wall_seconds, idle_seconds or turns of one step: build_plan.model=opus.",
         ),
     ] = None
 

@@ -64,6 +64,7 @@ class PipelineOptions:
         typer.Option(metavar="N", help="Summarise a longer session and begin a new one. [default: 120000]"),
     ] = None
     draft: given.Draft = False
+    budget: given.Budget = None
     id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="The pipeline's id; one is made by default.")
     ] = None

@@ -9,7 +9,17 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from temporalio.service import RPCError
 
-from clients.http import board, decisions, intakes, log_stream, pipelines, reference, webhooks, work_orders
+from clients.http import (
+    board,
+    budgets,
+    decisions,
+    intakes,
+    log_stream,
+    pipelines,
+    reference,
+    webhooks,
+    work_orders,
+)
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.masking import MaskedAnswers
@@ -31,8 +41,8 @@ _EVERYWHERE: Final = problems(
 _NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
-    _router, work_orders.router, log_stream.router, decisions.router, board.router, pipelines.router,
-    intakes.router, webhooks.router, reference.router,
+    _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router,
+    pipelines.router, intakes.router, webhooks.router, reference.router,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, Repository, WorkOrderInput
@@ -139,6 +140,13 @@ class RejectBody(PlanBody):
     """What the planner is told."""
 
 
+class LimitBody(LimitCall):
+    """A limit, or by how much it is raised."""
+
+    budget: BudgetName
+    """Which: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
+
+
 class RestoreBody(StrictWire):
     """Which snapshot is wanted back."""
 
@@ -186,5 +194,6 @@ MoveJson = Annotated[MoveCall, read_strictly(MoveCall)]
 ApproveJson = Annotated[ApproveBody, read_strictly(ApproveBody)]
 RejectJson = Annotated[RejectBody, read_strictly(RejectBody)]
 RetryJson = Annotated[RetryCall, read_strictly(RetryCall)]
+LimitJson = Annotated[LimitBody, read_strictly(LimitBody)]
 RestoreJson = Annotated[RestoreBody, read_strictly(RestoreBody)]
 PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]

@@ -11,11 +11,15 @@ from pydantic.json_schema import SkipJsonSchema
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
+from septet.contracts.amounts import BudgetText
+from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import Status
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
+    BudgetReply,
+    BudgetsReply,
     DetailReply,
     DiffReply,
     LogsReply,
@@ -325,6 +329,40 @@ class WaitForTask(_OfTask):
         return await operations.detail(self.id)
 
 
+class ShowBudgets(Call):
+    """Look at the budgets: what was used of each, and which tasks wait for one that is used up.
+
+    A task that waits for its budget has it as `task.budget`.
+    """
+
+    tool: ClassVar[str] = "budgets"
+
+    async def answer(self, operations: Operations) -> BudgetsReply:
+        """Show them."""
+        return await operations.budgets.list()
+
+
+class RaiseBudget(Call):
+    """Raise a budget by an amount, so that the tasks that wait for it continue.
+
+    It lets agents cost more: ask a person first.
+    """
+
+    tool: ClassVar[str] = "raise_budget"
+    hints: ClassVar[ToolAnnotations] = ADDS
+
+    budget: BudgetName
+    """`day`, `project/NAME`, `pipeline/ID`, or the id of a task."""
+    amount: BudgetText
+    """By how much, such as 5usd, 2Mtok or 90min."""
+    who: Who = ""
+    """Whose decision it is; this agent's when absent."""
+
+    async def answer(self, operations: Operations) -> BudgetReply:
+        """Raise it."""
+        return await operations.budgets.raise_limit(self.budget, LimitCall(limit=self.amount, who=self.who))
+
+
 def _part_of(kind: type[Part], call: Part) -> Part:
     """Return what an operation takes of a call."""
     return kind(**{name: getattr(call, name) for name in kind.model_fields})
@@ -333,4 +371,5 @@ def _part_of(kind: type[Part], call: Part) -> Part:
 TOOLS: Final[tuple[type[Call], ...]] = (
     *(CreateTask, RunTask, TaskDetail, ShowBoard, MoveTask, ApprovePlan, RejectPlan),
     *(ReadPlan, ReadDiff, ShowSteps, ReadLogs, WaitForTask, CancelTask, RetryTask, ListRescues, RestoreRescue),
+    *(ShowBudgets, RaiseBudget),
 )

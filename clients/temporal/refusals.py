@@ -36,4 +36,5 @@ class Subject:
 
 
 WORK_ORDER = Subject("work order", "septet show", "septet board")
+BUDGET = Subject("budget", "septet budget show", "septet budget list")
 PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from septet.contracts.amounts import BudgetText
 from septet.contracts.wire import InnerWire
 
 Tools = Literal["all", "read", "none"]
@@ -41,6 +42,8 @@ class StepSettings(SomeLimits):
 
     tools: Tools | None = None
     model: Word | None = None
+    budget: BudgetText | None = None
+    """What all runs of the step may use together, such as `3usd`."""
 
     def over(self, limits: Timeouts) -> Timeouts:
         """Return the limits with these put over them."""

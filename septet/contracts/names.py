@@ -94,5 +94,7 @@ class Verdict(StrEnum):
     """The agent said itself that the work failed."""
     FAILED = "failed"
     """The agent ended with an error, which says why."""
+    OVER_BUDGET = "over_budget"
+    """A budget is used up: the work is kept, with its session, until the budget is open again."""
     CANCELLED = "cancelled"
     """A person cancelled the work order; what was done is in a rescue."""

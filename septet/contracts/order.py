@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from septet.contracts.amounts import BudgetText
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
 from septet.contracts.wire import StrictWire
@@ -78,6 +79,8 @@ class OrderChoices(StrictWire):
     `separate`: each step has its own. The repository's or the worker's choice when absent."""
     timeouts: Timeouts = Timeouts()
     """For every step."""
+    budget: BudgetText | None = None
+    """What its agents may use together, as `5usd`, `2Mtok` or `90min`: it waits when that is used up."""
     steps: Mapping[Step, StepSettings] = Field(default_factory=dict)
     """By step: its tools, model and limits, before everything that is said for all steps or by the repository."""
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
@@ -99,6 +102,8 @@ class WorkOrderInput(OrderChoices):
     """Post the plan to the issue where it waits for a person."""
     pipeline: Id | None = None
     """The pipeline that does it, with the agents that it keeps for many issues."""
+    pipeline_budget: BudgetText | None = None
+    """What the agents of that pipeline may use together."""
 
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":

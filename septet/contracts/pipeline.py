@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import to_json
 
+from septet.contracts.amounts import BudgetText
 from septet.contracts.limits import Seconds
 from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
 from septet.contracts.order import Fork, Name, Repository
@@ -89,6 +90,8 @@ class PipelineChoices(StrictWire):
     """The most that an agent may take for a plan."""
     execution_seconds: Seconds = 600.0
     """The most that an agent may take to carry out a solution."""
+    budget: BudgetText | None = None
+    """What all its agents may use together, as `20usd`: its work orders wait when that is used up."""
     draft: bool = False
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from septet.contracts.budget import AccountView
 from septet.contracts.names import Stage
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.wire import Wire
@@ -96,6 +97,18 @@ class PagedReply(Reply):
 
     next: str | None = Field(default=None, exclude_if=lambda where: where is None)
     """Where the list goes on: what to ask for as `after`; left out where there is no more."""
+
+
+class BudgetReply(Reply):
+    """A budget: what each word on one answers."""
+
+    budget: AccountView
+
+
+class BudgetsReply(Reply):
+    """The budgets of an installation."""
+
+    budgets: tuple[AccountView, ...]
 
 
 class TaskReply(Reply):

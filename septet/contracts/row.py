@@ -23,10 +23,11 @@ _SHOWN: Final = (
     "pr_url",
     "error",
     "rework",
+    "budget",
     "score",
 )
 """A row is written anew when one of these has changed."""
-_ONLY_IN_MEMO: Final = ("title", "error", "rework")
+_ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
 """What the search attributes of a task do not tell, and people look for."""
 
 

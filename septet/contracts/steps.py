@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import REWORK, IssueClass, Step, Verdict
@@ -55,6 +56,12 @@ class StepCall(Wire):
     """Whether it is posted to the issue then, also where the repository does not ask for comments."""
     allowed_findings: tuple[str, ...] = ()
     """What looks like a key, and a person has let pass: ids."""
+    project: str = ""
+    budget: str = ""
+    """The work order's own, as it is written; empty where it has none."""
+    pipeline_budget: str = ""
+    waits_for_budget: bool = False
+    """The workflow waits where the step comes back as `over_budget`; else it is tried again."""
     rework: Rework | None = None
     """What its agent answers on the pull request; it is `implement_plan` in all else."""
 
@@ -137,6 +144,8 @@ class StepResult(StepFacts):
     """Of the solution that a pipeline's planner found."""
     findings: tuple[KeyFinding, ...] = ()
     """What looks like a key in the work, and stops it: the first twenty."""
+    budget_wait: BudgetWait | None = None
+    """The budget that the step waits for."""
 
 
 class SweepCall(Wire):

@@ -4,6 +4,7 @@ from typing import Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.names import Stage, Status
 from septet.contracts.rework import ReworkState
@@ -94,6 +95,8 @@ class Task(Wire):
     """Work orders that must be over before this one begins."""
     findings: tuple[KeyFinding, ...] = ()
     """What looks like a key in its work, and waits for a person's word."""
+    budget: BudgetWait | None = None
+    """The budget that it waits for."""
     error: TaskError | None = None
     unconfined: str = ""
     """That no sandbox confined its agents, and what that means; empty where one did."""
@@ -113,7 +116,15 @@ class Task(Wire):
     @property
     def waits_for_a_decision(self) -> bool:
         """Whether it waits with its plan for a person's word."""
-        return self.status is Status.WAITING and self.stage is Stage.EXECUTING and not self.findings
+        is_waiting = self.status is Status.WAITING and self.stage is Stage.EXECUTING
+        return is_waiting and not self.findings and self.budget is None
+
+    @property
+    def question(self) -> str:
+        """What it asks of a person beside its plan, with the command that answers; empty where it asks nothing."""
+        if self.budget is not None:
+            return f"{self.budget.message} {self.budget.remedy}".strip()
+        return self.findings_question
 
     @property
     def has_plan_alone(self) -> bool:

@@ -19,8 +19,9 @@ from mcp import MCPError
 pytestmark = pytest.mark.faces
 
 DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry", "create_pipeline", "pipeline_decide"}
-DOES |= {"restore_rescue"}
+DOES |= {"restore_rescue", "raise_budget"}
 LOOKS = {
+    "budgets",
     "plan",
     "diff",
     "wait",
@@ -121,6 +122,7 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
             "wait": ({"id": order}, ("show", order)),
             "plan": ({"id": order}, ("plan", order)),
             "diff": ({"id": order}, ("diff", order)),
+            "budgets": ({}, ("budget", "list")),
             "steps": ({"id": order}, ("steps", order)),
             "logs": ({"id": order, "limit": 1000}, ("logs", order)),
             "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),

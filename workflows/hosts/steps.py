@@ -1,6 +1,8 @@
 """One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final, Protocol
 
 from temporalio.common import Priority
 
@@ -9,11 +11,34 @@ from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from workflows.activity_stubs import END_WORK, FINALIZE_JSON, REWORK, STEPS
 from workflows.hosts._host_wait import Running
 from workflows.hosts.activity_ids import ActivityIds
-from workflows.hosts.host_watch import HostWatch
+from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.policies import end_options, step_options
 
 
-async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority) -> StepResult:
+class Gate(Protocol):
+    """What an activity that has to wait goes through: it is carried out again when that is over."""
+
+    async def carry_out(
+        self, call: AnyStepCall, take: Callable[[AnyStepCall], Awaitable[StepResult]]
+    ) -> StepResult:
+        """Carry an activity out, as often as it takes."""
+
+
+class _OpenGate:
+    """Nothing waits here."""
+
+    async def carry_out(
+        self, call: AnyStepCall, take: Callable[[AnyStepCall], Awaitable[StepResult]]
+    ) -> StepResult:
+        return await take(call)
+
+
+_OPEN: Final = _OpenGate()
+
+
+async def take_step(
+    call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority, gate: Gate = _OPEN
+) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
 
@@ -28,14 +53,15 @@ async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority
             **step_options(call.limits),
         )
 
-    result = await hosts.carry_out(call, start)
+    finalize = partial(_start_finalizer, ids, priority)
+    result = await gate.carry_out(call, lambda each: hosts.carry_out(each, start))
     for attempt in (1, 2):
         if result.verdict is not Verdict.UNPARSED or result.session_id is None:
             break
         finalize_call = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
-        result = await hosts.carry_out(finalize_call, partial(_start_finalizer, ids, priority))
+        result = await gate.carry_out(finalize_call, lambda each: hosts.carry_out(each, finalize))
     return result
 
 

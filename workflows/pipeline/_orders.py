@@ -142,6 +142,7 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
             Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=request.execution_seconds),
         },
         pipeline=pipeline_id,
+        pipeline_budget=request.budget,
     )
 
 

@@ -27,6 +27,8 @@ def format_details(task: Task, running_step: Step | None) -> str:
         lines += ["", f"*Unconfined*: {task.unconfined}"]
     if task.waits_for_a_decision:
         lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
+    if task.budget is not None:
+        lines += ["", f"**Waits for its budget**: {task.question}"]
     if task.findings:
         lines += ["", f"**Waits for a decision**, {task.findings_question}"]
     if task.plan_answer:

@@ -108,7 +108,9 @@ class WorkOrderBase(WorkOrderHandlers):
             self._state.begin_step(step, workflow.now())
             self._show()
             self._call_under_way = self._make_call(step, attempt, feedback + reasons)
-            result = await take_step(self._call_under_way, self._hosts, self._ids, priority_of(self._state.task))
+            result = await take_step(
+                self._call_under_way, self._hosts, self._ids, priority_of(self._state.task), self._budget_gate
+            )
             self._state.end_step(result, attempt, workflow.now())
             self._visit.follow_session(result)
             self._role_sessions.follow(self._call_under_way, result)
@@ -220,4 +222,8 @@ class WorkOrderBase(WorkOrderHandlers):
             approve_plan=self._order.approve_plan,
             plan_comment=self._order.plan_comment,
             allowed_findings=self._findings_gate.allowed,
+            project=self._state.task.project,
+            budget=self._order.budget or "",
+            pipeline_budget=self._order.pipeline_budget or "",
+            waits_for_budget=True,
         )

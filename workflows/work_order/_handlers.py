@@ -11,6 +11,7 @@ from workflows._refusals import refusal
 from workflows._row import Row
 from workflows.hosts.host_watch import HostWatch
 from workflows.update_input import reads_input
+from workflows.work_order._budget_gate import BudgetGate
 from workflows.work_order._decisions import Decisions
 from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._lane_visit import LaneVisit
@@ -34,6 +35,7 @@ class WorkOrderHandlers:
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
         self._findings_gate = FindingsGate(self._state, self._show)
+        self._budget_gate = BudgetGate(self._state, self._show)
         self._seat = Seat()
         self._visit = LaneVisit(self._hosts)
 
@@ -137,6 +139,12 @@ class WorkOrderHandlers:
         """Begin, where it still waits for its turn."""
         await self._seat.give()
 
+    @workflow.signal(description="The account of a budget says that there is room again.")
+    def budget_open(self, scope: str) -> None:
+        """Ask once more, where it waits for that."""
+        del scope
+        self._budget_gate.open()
+
     @workflow.signal(description="The pipeline says that a lane is its own now.")
     async def take_lane(self, grant: LaneGrant) -> None:
         """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
@@ -155,6 +163,7 @@ class WorkOrderHandlers:
         """Ask the host of the workspace again, or look at those that it comes after."""
         self._hosts.nudge()
         self._seat.look_again()
+        self._budget_gate.open()
 
     @workflow.signal(description="No worker of a host has been heard of for a while; the other hosts say so.")
     def host_silent(self, silence: HostSilence) -> None:

@@ -52,7 +52,7 @@ def _queue_of(workspace: Workspace) -> str:
 
 
 def _kind_of(task: Task) -> NotificationKind | None:
-    if task.waits_for_a_decision:
+    if task.waits_for_a_decision or task.budget is not None:
         return "waiting"
     match task.status:
         case Status.FAILED:
@@ -65,7 +65,9 @@ def _kind_of(task: Task) -> NotificationKind | None:
 
 def _notification(task: Task, kind: NotificationKind, queue: str) -> Notification:
     reason, remedy = "", ""
-    if kind == "waiting":
+    if kind == "waiting" and task.budget is not None:
+        reason, remedy = task.budget.message, task.budget.remedy
+    elif kind == "waiting":
         reason = f"The plan {task.plan_path} waits for approval."
         remedy = f"Approve it with `septet approve {task.id}`, or `septet reject {task.id} --feedback TEXT`."
     elif task.error is not None and kind == "failed":

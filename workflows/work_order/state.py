@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.confinement import UNCONFINED
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.facts import KeyFinding, Rescue
@@ -70,9 +71,14 @@ class WorkOrderState:
         places = ", ".join(finding.where for finding in findings)
         self._move(now, f"what looks like a key: {places}", status=Status.WAITING, findings=findings)
 
+    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
+        """Wait until a budget is open again."""
+        wait = wait.model_copy(update={"remedy": wait.remedy[:500]})
+        self._move(now, wait.message, status=Status.WAITING, budget=wait)
+
     def go_on(self, who: str, why: str, now: datetime) -> None:
         """Go on after a person's word."""
-        self._move(now, why, who, status=Status.RUNNING, findings=())
+        self._move(now, why, who, status=Status.RUNNING, findings=(), budget=None)
 
     def start(self, now: datetime) -> None:
         """Leave the board's waiting stages: it is its turn."""
@@ -164,7 +170,8 @@ class WorkOrderState:
         """Close the work order."""
         self.running_step = None
         why = error.message if error else why or status.value
-        self._move(now, why, who, status=status, stage=stage, findings=(), error=error and error.of(self.task.id))
+        error = error and error.of(self.task.id)
+        self._move(now, why, who, status=status, stage=stage, findings=(), budget=None, error=error)
 
     def details(self) -> str:
         """Return the work order as Markdown, for the web UI."""

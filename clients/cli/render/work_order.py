@@ -85,7 +85,7 @@ def next_commands(task: Task) -> list[tuple[str, str]]:
 
 def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
     """Print what was decided about which plan or findings, and the work order as it is then."""
-    show_task(task, waits=task.findings_question or None)
+    show_task(task, waits=task.question or None)
     if findings:
         console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
         return

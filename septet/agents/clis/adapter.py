@@ -49,6 +49,8 @@ class Turn:
     model: str | None = None
     """The CLI's own default when absent."""
     max_turns: int | None = None
+    max_usd: float | None = None
+    """Where it is to end by itself, for CLIs that know what they cost."""
     warm: bool = False
     """Leave the process running for the next turn of this workspace, where the CLI can; else it means nothing."""
 

@@ -102,7 +102,9 @@ class Claude(Adapter):
         if turn.schema is not None:
             arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
         limit = None if turn.max_turns is None else str(turn.max_turns)
-        return [*arguments, *option("--model", turn.model), *option("--max-turns", limit)]
+        budget = None if turn.max_usd is None else f"{turn.max_usd:.6f}"
+        arguments += [*option("--model", turn.model), *option("--max-turns", limit)]
+        return [*arguments, *option("--max-budget-usd", budget)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
         """Return it; as root the CLI is told that it is in a sandbox."""

@@ -14,6 +14,7 @@ TURN_LIMIT: Final = "turn_limit"
 RESTARTED: Final = "restarted"
 PAUSED: Final = "paused"
 RESET: Final = "reset"
+BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 

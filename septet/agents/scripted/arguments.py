@@ -61,6 +61,7 @@ class Arguments:
             self.permission_mode = "bypassPermissions"
         self.schema = _schema(values.get("--json-schema"))
         self.max_turns = _number(values.get("--max-turns"))
+        self.max_budget_usd = _amount(values.get("--max-budget-usd"))
         self.without_tools = [tool for tool in lists.get("--tools", ["default"]) if tool] == []
         self._check()
 
@@ -149,6 +150,16 @@ def _schema(text: str | None) -> dict[str, Any] | None:
             "Error: --json-schema is not a valid JSON Schema: data/type must be equal to one of the values"
         )
     return schema
+
+
+def _amount(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        amount = float(text)
+    except ValueError as error:
+        raise Refusal(f"error: option '--max-budget-usd <amount>' argument '{text}' is invalid.") from error
+    return amount
 
 
 def _number(text: str | None) -> int | None:

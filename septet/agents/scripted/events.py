@@ -26,6 +26,10 @@ class TooManyTurnsError(Exception):
     """`--max-turns` is reached."""
 
 
+class BudgetReachedError(Exception):
+    """`--max-budget-usd` is reached."""
+
+
 class Stream:
     """What the run prints. A turn is one message of the model: a text, or one call of a tool."""
 
@@ -115,6 +119,9 @@ class Stream:
     def _message(self, block: dict[str, Any]) -> None:
         if self._arguments.max_turns is not None and self.turns >= self._arguments.max_turns:
             raise TooManyTurnsError
+        budget = self._arguments.max_budget_usd
+        if budget is not None and self.turns and self.turns * self._scenario.cost_usd >= budget:
+            raise BudgetReachedError
         self.turns += 1
         usage = self._use(len(json.dumps(block)))
         for key, count in usage.items():

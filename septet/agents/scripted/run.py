@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from septet.agents.scripted.events import TooManyTurnsError
+from septet.agents.scripted.events import BudgetReachedError, TooManyTurnsError
 from septet.agents.scripted.hands import Hands
 from septet.agents.scripted.jobs import JOBS
 from septet.agents.scripted.jobs_in_pipeline import JOBS_IN_PIPELINE
@@ -69,6 +69,10 @@ class ScriptedRun:
         except TooManyTurnsError:
             reason = f"Reached maximum number of turns ({self._arguments.max_turns})"
             self._stream.print_failure("error_max_turns", reason, terminal_reason="max_turns")
+            return 1
+        except BudgetReachedError:
+            reason = f"Reached maximum budget (${self._arguments.max_budget_usd})"
+            self._stream.print_failure("error_max_budget_usd", reason, terminal_reason="budget_exhausted")
             return 1
         except KeyboardInterrupt:
             reason = "Interrupted by the user."

@@ -16,11 +16,15 @@ from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
-from septet.agents.turns.launch import TurnRequest, launch
+from septet.agents.turns.launch import TurnRequest, launch, within_caps
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
+from septet.contracts.amounts import Spending
+from septet.contracts.budget import Caps
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import LOOKS, undoable_thread
+
+BeforeStart = Callable[[Spending], Awaitable[Caps]]
 
 _LOOK_SECONDS: Final = 0.02
 
@@ -37,6 +41,7 @@ async def carry_out(
     lease: Lease,
     on_progress: Callable[[TurnProgress], None],
     before_rerun: Callable[[], Awaitable[object]],
+    before_start: BeforeStart | None = None,
 ) -> TurnResult:
     """Carry a turn to its outcome, over as many attempts as it takes, with as few agents as can be.
 
@@ -48,6 +53,8 @@ async def carry_out(
         on_progress: Called at the start and every half second; what it raises is raised.
         before_rerun: Awaited before an agent starts anew in a worktree that another one has left as it is: take a
             rescue and return to the step's checkpoint.
+        before_start: Awaited before each start of an agent, with what the turn has used so far; it returns what
+            this agent may use.
 
     Raises:
         AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
@@ -60,7 +67,7 @@ async def carry_out(
         SupersededError: A later attempt has decision.
         OSError: The disk or the machine refused.
     """
-    return await _Attempt(request, lease, on_progress, before_rerun).carry_out()
+    return await _Attempt(request, lease, on_progress, before_rerun, before_start).carry_out()
 
 
 def last_result(request: TurnRequest) -> TurnResult | None:
@@ -81,6 +88,7 @@ class _Attempt:
         lease: Lease,
         on_progress: Callable[[TurnProgress], None],
         before_rerun: Callable[[], Awaitable[object]],
+        before_start: BeforeStart | None,
     ) -> None:
         self._request = request
         self._lease = lease
@@ -88,6 +96,8 @@ class _Attempt:
         self._turn_runs = TurnRuns(request, lease.epoch)
         self._on_progress = on_progress
         self._before_rerun = before_rerun
+        self._before_start = before_start
+        self._granted: tuple[Spending, Caps] | None = None
         self._ended_another = False
         self._unstarted = 0
         self._patience_ends = time.monotonic() + request.runtime.patience_seconds
@@ -143,8 +153,9 @@ class _Attempt:
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
+            request = self._request if self._before_start is None else await self._ask_to_start(self._before_start)
             passed_on = True
-            run, attached = await undoable_thread(LOOKS, _detach, launch, self._request, move, lock)
+            run, attached = await undoable_thread(LOOKS, _detach, launch, request, move, lock)
         except LoginBusyError:
             await asyncio.sleep(_LOGIN_SECONDS)
             return None
@@ -152,6 +163,13 @@ class _Attempt:
             if not passed_on:
                 os.close(lock)
         return await self._follow(run, await Attachment.over(attached), move.rung)
+
+    async def _ask_to_start(self, before_start: BeforeStart) -> TurnRequest:
+        """Return the request of an agent that may start; it is asked for once, also where its start is put off."""
+        so_far = await asyncio.to_thread(self._turn_runs.spending)
+        if self._granted is None or self._granted[0] != so_far:
+            self._granted = (so_far, await before_start(so_far))
+        return within_caps(self._request, self._granted[1])
 
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""

@@ -16,6 +16,7 @@ from septet.errors import (
     AgentRefusedError,
 )
 
+_USAGE_LIMIT: Final = "rate_limit"
 _LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
@@ -39,7 +40,10 @@ def failure_of(
         wait = (outcome.retry_after_seconds or 1.0) * 2 ** min(starts.count("waited"), 10)
         longest = max(_LONGEST_WAIT_SECONDS, outcome.retry_after_seconds or 0.0)
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
-        return kind(message, remedy="It is tried again by itself.", retry_after_seconds=min(wait, longest))
+        error = kind(message, remedy="It is tried again by itself.", retry_after_seconds=min(wait, longest))
+        if isinstance(error, AgentApiUnavailableError):
+            error.is_usage_limit = outcome.kind == _USAGE_LIMIT
+        return error
     if crashed_again:
         history = f"The agent was started {len(starts)} times, and ended without a result each time. {message}"
         return AgentGaveUpError(history, remedy=remedy)

@@ -1,5 +1,6 @@
 """Following an agent by its files: each byte is read once, while it grows and to its end."""
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
 
+HELD_TOKENS: Final = "held_tokens"
+HELD_SECONDS: Final = "held_seconds"
+"""Among a run's limits: what its budgets let it use before it asks again."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _STDERR_READ_BYTES: Final = 8 * 1024
 
@@ -120,15 +124,23 @@ async def follow(
     after a result follow from the stream, so they are asked for here.
     """
     on_progress(reading.progress())
-    results, result_at = 0, 0.0
+    results, result_at, began_at = 0, 0.0, time.monotonic()
     while not await attachment.wait_for_end(pace.look_seconds):
         await pace.looks.catch_up(reading, pace.look_seconds)
         on_progress(reading.progress())
         progress = reading.dialect.progress
         if progress.turns > turn_limit:
             attachment.ask_to_end(endings.TURN_LIMIT)
+        if _has_used_hold(reading.run, progress.tokens, time.monotonic() - began_at):
+            attachment.ask_to_end(endings.BUDGET)
         if progress.results != results:
             results, result_at = progress.results, time.monotonic()
         elif results and time.monotonic() >= result_at + pace.result_grace_seconds:
             attachment.ask_to_end(endings.AFTER_RESULT)
     return attachment.record
+
+
+def _has_used_hold(run: Run, tokens: int, seconds: float) -> bool:
+    """Say whether an agent has used what its budgets let it use for now; its time is that of this attempt."""
+    limits = run.record.limits if run.record is not None else {}
+    return tokens >= limits.get(HELD_TOKENS, math.inf) or seconds >= limits.get(HELD_SECONDS, math.inf)

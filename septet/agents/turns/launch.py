@@ -19,7 +19,7 @@ from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Run
 from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
-from septet.agents.turns.follow import Pace
+from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, Pace
 from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
@@ -28,11 +28,13 @@ from septet.agents.turns.separate_users import UserPlaces, new_user
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
+from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
 from septet.system.timestamps import timestamp
 
+_LEAST_USD: Final = 0.000001
 _LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
 _GO_ON: Final = "Then go on with the task, and answer in the end exactly as it asks."
 _NOTES: Final[Mapping[StartReason, str]] = {
@@ -89,6 +91,19 @@ class TurnRequest:
     runtime: AgentRuntime
     objects: Path | None = None
     """The folder of the mirror's objects that the worktree borrows."""
+    caps: Caps = field(default_factory=Caps)
+    """What its budgets let the agent use for now."""
+
+
+def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
+    """Return a request whose agent is to end where it has used what its budgets let it use for now.
+
+    A process that is kept for further turns has the options of its first one: where dollars are limited none is.
+    """
+    turn = request.turn
+    if caps.usd is not None:
+        turn = replace(turn, max_usd=max(caps.usd, _LEAST_USD), warm=False)
+    return replace(request, turn=turn, caps=caps)
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -249,7 +264,7 @@ def _record(
         argv=invocation.argv,
         env_names=tuple(sorted((*invocation.env, RUN_VARIABLE))),
         worktree=str(turn.worktree),
-        limits={"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns},
+        limits={**_time_and_turns(limits), **_hold_limits(request.caps)},
         started_at=timestamp(datetime.now(UTC)),
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
@@ -258,6 +273,15 @@ def _record(
         warm=turn.warm,
         began_in=process.began_in,
     )
+
+
+def _time_and_turns(limits: Timeouts) -> dict[str, float]:
+    return {"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns}
+
+
+def _hold_limits(caps: Caps) -> dict[str, float]:
+    held = {"held_usd": caps.usd, HELD_TOKENS: caps.tokens, HELD_SECONDS: caps.seconds}
+    return {name: amount for name, amount in held.items() if amount is not None}
 
 
 def _prompt(start: Start, prompt: str, *, whole: bool) -> str:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.clis.endings import CANCELLED, PAUSED, SUPERSEDED
+from septet.agents.clis.endings import BUDGET, CANCELLED, PAUSED, SUPERSEDED
 from septet.agents.clis.outcome import Outcome
 from septet.agents.runs.folders import StartReason
 
 Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
-_RESUMED_LIMITS: Final = frozenset({"turns", "budget", "output_tokens", "idle"})
+_RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
 _NEVER_RAN: Final = frozenset({"refused", "not_started"})
@@ -74,7 +74,9 @@ def next_move(
         return Start("first")
     if last.has_answer or (last.ended, last.kind) == ("cancelled", CANCELLED):
         return Accept()
-    if last.ended == "cancelled" and (last.kind == PAUSED or starts.count("interrupted") < _INTERRUPTIONS_BORNE):
+    if last.ended == "cancelled" and (
+        last.kind in {PAUSED, BUDGET} or starts.count("interrupted") < _INTERRUPTIONS_BORNE
+    ):
         return _after_interruption(last, seen_now=seen_now)
     if last.ended == "api_error":
         return _after_api_error(starts, last, seen_now=seen_now)
@@ -85,7 +87,7 @@ def next_move(
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
     """Whoever ended it may not be done yet: the next attempt goes on; a superseded one is refused by its lease."""
-    if not seen_now:
+    if not seen_now or last.kind == BUDGET:  # whoever pays is asked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()
 
@@ -101,6 +103,8 @@ def _after_api_error(starts: Sequence[StartReason], last: Outcome, *, seen_now: 
 
 
 def _after_limit(starts: Sequence[StartReason], last: Outcome) -> Move:
+    if last.kind == BUDGET:
+        return Start("interrupted", last.session_id)
     if last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts:
         return Start("limit", last.session_id)
     return GiveUp()

@@ -12,6 +12,7 @@ from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.recovery import Move, Rung, Start, next_move
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
+from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _PROMPT_BYTES_A_TOKEN: Final = 4
@@ -95,6 +96,11 @@ class TurnRuns:
             after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
         )
 
+    def spending(self) -> Spending:
+        """Return what all agents together used that were started for the request, as far as it is known."""
+        own_runs = [run for run in self._started_runs() if self.owns(run)]
+        return Spending.of(spent_in(own_runs), sum(seconds_of(run) for run in own_runs))
+
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return what comes next after these starts and this end."""
         return next_move(
@@ -134,6 +140,12 @@ class TurnRuns:
             return self._seen[run.name]
         reading, _ = self.open(run)
         return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
+
+
+def seconds_of(run: Run) -> float:
+    """Return how long a run's agent lived, where somebody saw its end."""
+    end = run.exit()
+    return (end.duration_seconds or 0.0) if end is not None else 0.0
 
 
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:

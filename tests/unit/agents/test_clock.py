@@ -19,6 +19,7 @@ WALL_CLOCKS = {
     "septet/git/keep.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
+    "activities/_login_pause.py": "a model's provider names the moment at which a login's limit begins anew",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "clients/cli/demo.py": "a folder's name",
     "workers/promotion.py": "whether a worker has asked for work in the last minutes: clocks that differ only have a promotion wait",

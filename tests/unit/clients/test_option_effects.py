@@ -18,7 +18,7 @@ PLAN: Final = "0" * 64
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
     "board": (), "list": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
-    "cancel": ("wo-1",), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
+    "cancel": ("wo-1",), "budget set": ("wo-1", "5usd"), "budget raise": ("wo-1", "5usd"), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
     "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
     "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
 }  # fmt: skip
@@ -29,6 +29,7 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--why": ("because", tuple(name for name in LINES if name.rpartition(" ")[2] in {
         "move", "approve", "reject", "cancel", "retry", "pause", "resume", "stop", "skip", "replan"})),
     "--feedback": ("Better.", ("move", "reject", "retry")),
+    "--step": ("build_plan", ("budget set", "budget raise")),
     "--plan": (PLAN, ("approve", "reject")),
     "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),

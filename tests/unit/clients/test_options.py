@@ -37,6 +37,7 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "--project": ("p",), "--priority": ("5",), "--impact": ("1",), "--effort": ("5",), "--after": ("wo-1",),
     "--after-until": ("closed",), "--label": ("ready",), "--approve-plan": (), "--plan-only": (), "--follow-pr": (),
     "--draft": (), "--sessions": ("shared",),
+    "--budget": ("5usd",),
     "--step": ("build_plan.model=m",), "--issues": ("8",), "--file": ("{issues}",), "--planner": ("codex",),
     "--executor": ("codex",), "--executors": ("2",), "--one-branch": (), "--fresh": (), "--plans-ahead": ("1",),
     "--plan-seconds": ("9",), "--execution-seconds": ("9",), "--context-tokens": ("90000",),

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.budget_openings import openings_of
 from activities.host import Host
 from activities.pull_requests import PullRequestActivities
 from activities.sweep_host import terms_of
@@ -26,8 +27,10 @@ from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_hosts, parse_way_out
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.names import Step
 from septet.contracts.pull_request import PullRequestLook
-from septet.contracts.workspace import OpenWorkspace
+from septet.contracts.steps import StepCall
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, fork_for
 from septet.git.address import parse_address
@@ -79,6 +82,15 @@ def started_as_root(settings: Settings) -> object:
     return adapter_for("claude").arguments(Turn(prompt="", worktree=Path("/")), machine)
 
 
+def accounts_of(settings: Settings) -> object:
+    """Return the accounts that are asked for a turn, each as it would be opened."""
+    workspace = Workspace(
+        work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
+        base_branch="main", base_sha="", path="/", agent="claude",
+    )  # fmt: skip
+    return openings_of(settings, StepCall(step=Step.BUILD_PLAN, workspace=workspace), RepositorySettings())
+
+
 def printed(settings: Settings) -> object:
     """Return what a process of its own prints that has what differs from the defaults in its environment."""
     values = {name: getattr(settings, name) for name in ("user", "log_level", "log_format")}
@@ -122,6 +134,9 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "probe_seconds": (9.0, lambda settings: host(settings).whereabouts["probe_seconds"]),
     "max_agents": (7, agents_at_once),
     "project_limit": (7, lambda settings: capacity_of(settings, "h")),
+    "order_budget": ("5usd", accounts_of),
+    "project_budget": ("5usd", accounts_of),
+    "day_budget": ("5usd", accounts_of),
     "host_limit": (7, lambda settings: capacity_of(settings, "h")),
     "look_seconds": (9.0, lambda settings: pause(settings, f"{GITHUB.url}/pull/1")),
     "longest_look_seconds": (9.0, lambda settings: pause(settings, "no address")),

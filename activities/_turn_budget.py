@@ -1,0 +1,151 @@
+"""The budgets of a turn: asked before an agent starts, and told what was used when it has ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from activities._login_pause import login_digest, pause_of, refuse_while_paused
+from activities._prepared_steps import PreparedStep, PreparedTurn
+from activities.accounts import Accounts
+from activities.budget_openings import Opening, openings_of, shared_openings
+from activities.host import Host
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.budgets.held_turns import HeldTurn
+from septet.contracts.amounts import Spending
+from septet.contracts.budget import (
+    BudgetWait,
+    Caps,
+    ReserveCall,
+    SettleCall,
+)
+from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
+
+_ASKED_AGAIN_SECONDS: Final = 60.0
+"""Where the workflow does not wait for budgets itself, for an earlier release began it."""
+
+_log = structlog.get_logger()
+
+
+class OverBudgetError(BudgetSpentError):
+    """A budget has no room for another start of an agent."""
+
+    def __init__(self, wait: BudgetWait) -> None:
+        super().__init__(wait.message, remedy=wait.remedy, retry_after_seconds=_ASKED_AGAIN_SECONDS)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBudget:
+    """The budgets of one turn, from one attempt's point of view."""
+
+    host: Host
+    accounts: Accounts
+    turn: PreparedTurn
+
+    async def carry_out(self, turn: Callable[..., Awaitable[TurnResult]]) -> TurnResult:
+        """Carry a turn out within its budgets, and tell them what it used, unless an agent is left working.
+
+        Args:
+            turn: Takes `before_start`, and carries the turn out.
+
+        Raises:
+            OverBudgetError: A budget has no room.
+            SeptetError: As the turn raises it.
+        """
+        try:
+            result = await turn(before_start=self.reserve)
+        except SupersededError:
+            raise
+        except AgentApiUnavailableError as error:
+            await self.settle()
+            if error.is_usage_limit:
+                await self._note_pause(error)
+            raise
+        except (SeptetError, OSError):
+            await self.settle()
+            raise
+        await self.settle()
+        return result
+
+    async def reserve(self, so_far: Spending) -> Caps:
+        """Ask all accounts for room; return what the agent may use before it asks again.
+
+        The writer's lock is held meanwhile. Where one has no room, the others get back what they gave.
+
+        Raises:
+            OverBudgetError: One has no room.
+            AgentApiUnavailableError: The login's usage limit is reached.
+            SeptetError: Nobody can be asked now.
+        """
+        refuse_while_paused(await self.accounts.find_pause(login_digest(self.host, self.turn.request.adapter)))
+        caps, held = Caps(), await self._find_note() or self._held_turn()
+        for opening in self._openings():
+            call = ReserveCall(
+                key=held.key,
+                order_id=self.turn.workspace.work_order_id,
+                step=self._step,
+                step_limit=opening.step_limit,
+                so_far=so_far,
+            )
+            grant = await self.accounts.reserve(opening.account, call, opens=opening.opens)
+            if grant is None:
+                continue
+            if grant.wait is not None:
+                await self._settle(held, so_far)
+                raise OverBudgetError(grant.wait)
+            caps = caps.lowered(grant.caps)
+            if opening.account.scope not in held.scopes:
+                held = held.model_copy(update={"scopes": (*held.scopes, opening.account.scope)})
+                await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
+        return caps
+
+    async def _note_pause(self, error: AgentApiUnavailableError) -> None:
+        adapter = self.turn.request.adapter
+        try:
+            await self.accounts.note_pause(login_digest(self.host, adapter), pause_of(adapter, error))
+        except SeptetError as refusal:
+            _log.warning("usage_limit_not_told", agent=adapter.name, error=refusal.message)
+
+    async def settle(self) -> None:
+        """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
+
+        Raises:
+            SupersededError: A later attempt has begun, which does it.
+        """
+        held = await self._find_note()
+        if held is None:
+            return
+        self.turn.fence.lease.check()
+        try:
+            await self._settle(held, await asyncio.to_thread(TurnRuns(self.turn.request).spending))
+        except (SeptetError, OSError) as error:
+            _log.warning("budget_not_told", place=self._place_id, error=str(error))
+
+    async def _find_note(self) -> HeldTurn | None:
+        return await asyncio.to_thread(self.host.held_turns.find, self._place_id, self._held_turn().key)
+
+    async def _settle(self, note: HeldTurn, use: Spending) -> None:
+        for scope in note.scopes:
+            await self.accounts.settle(scope, SettleCall(key=note.key, used=use))
+        await asyncio.to_thread(self.host.held_turns.forget, self._place_id, note.key)
+
+    def _held_turn(self) -> HeldTurn:
+        key = self.turn.request.key
+        return HeldTurn(workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id)
+
+    @property
+    def _place_id(self) -> str:
+        return self.turn.workspace.place_id
+
+    @property
+    def _step(self) -> str:
+        return self.turn.call.step.value if isinstance(self.turn, PreparedStep) else self.turn.request.step
+
+    def _openings(self) -> list[Opening]:
+        turn, settings = self.turn, self.host.settings
+        if isinstance(turn, PreparedStep):
+            return openings_of(settings, turn.call, turn.repository_settings)
+        return shared_openings(settings, turn.workspace.project)

@@ -1,0 +1,49 @@
+"""Which accounts are asked before an agent starts, and what each begins with where it is not there."""
+
+from dataclasses import dataclass
+
+from septet.contracts.amounts import Limit, parse_limit
+from septet.contracts.budget import DAY, ORDER, PIPELINE, PROJECT, AccountState
+from septet.contracts.steps import StepCall
+from septet.repository_settings import RepositorySettings
+from septet.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An account that is asked, and what it begins with where it is not there."""
+
+    account: AccountState
+    step_limit: Limit | None = None
+    """The limit of the step that asks, in the account of its work order."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether it is opened: else there is such a budget only where somebody has set one."""
+        return self.account.limit is not None or self.step_limit is not None
+
+
+def openings_of(settings: Settings, call: StepCall, repository: RepositorySettings) -> list[Opening]:
+    """Return the accounts that are asked before an agent of a step starts."""
+    openings = []
+    limit = repository.budget_for(call.budget or settings.order_budget or "")
+    step_limit = repository.budget_for_step(call.step, call.settings)
+    if limit is not None or step_limit is not None:
+        order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
+        openings.append(Opening(order, step_limit))
+    if call.pipeline and call.pipeline_budget:
+        scope = f"{PIPELINE}/{call.pipeline}"
+        openings.append(Opening(AccountState(scope=scope, limit=parse_limit(call.pipeline_budget))))
+    return [*openings, *shared_openings(settings, call.project or call.workspace.project)]
+
+
+def shared_openings(settings: Settings, project: str) -> list[Opening]:
+    """Return the accounts that all work orders of a project share."""
+    day = _limit(settings.day_budget)
+    day = day.model_copy(update={"daily": True}) if day is not None else None
+    of_project = AccountState(scope=f"{PROJECT}/{project}", limit=_limit(settings.project_budget))
+    return [Opening(of_project), Opening(AccountState(scope=DAY, limit=day))]
+
+
+def _limit(text: str | None) -> Limit | None:
+    return parse_limit(text) if text else None

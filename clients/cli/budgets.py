@@ -1,0 +1,84 @@
+"""`septet budget`: what agents may use, who waits for more, and how that is changed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.reply import CommandReply
+
+if TYPE_CHECKING:
+    from clients.operations import Operations
+    from septet.contracts.budget import LimitCall
+    from septet.contracts.replies import BudgetReply
+
+app = typer.Typer(
+    name="budget", no_args_is_help=True, rich_markup_mode=None, help="Look at budgets, set and raise them."
+)
+
+Scope = Annotated[
+    str,
+    typer.Argument(metavar="BUDGET", help="day, project/NAME, pipeline/ID, or a work order such as wo-42."),
+]
+Amount = Annotated[
+    str, typer.Argument(metavar="AMOUNT", help="Such as 5usd, 2Mtok, 90min or 5usd,90min; 20usd/day for each day.")
+]
+Step = Annotated[
+    str, typer.Option("--step", metavar="STEP", help="Only this step's limit.", autocompletion=given.complete_step)
+]
+
+
+@app.command("list")
+@given.give_operations
+async def list_budgets(operations: "Operations") -> CommandReply:
+    """Show the budgets: what was used, and how many work orders wait.
+
+    Example: septet budget list
+    """
+    from clients.cli.render.budgets import show_budgets
+
+    answer = await operations.budgets.list()
+    return CommandReply.from_reply(answer, lambda: show_budgets(answer.budgets))
+
+
+@app.command()
+@given.give_operations
+async def show(operations: "Operations", budget: Scope) -> CommandReply:
+    """Show one budget: its limit, what was used by step and day, and who waits.
+
+    Example: septet budget show day
+    """
+    return _reply(await operations.budgets.show(budget))
+
+
+@app.command("set")
+@given.give_operations
+async def set_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
+    """Set a budget; work orders that wait for it continue if there is room.
+
+    Example: septet budget set project/o/r 20usd/day
+    """
+    return _reply(await operations.budgets.set(budget, _call(amount, step)))
+
+
+@app.command("raise")
+@given.give_operations
+async def raise_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
+    """Raise a budget by an amount; work orders that wait for it continue.
+
+    Example: septet budget raise wo-42 5usd
+    """
+    return _reply(await operations.budgets.raise_limit(budget, _call(amount, step)))
+
+
+def _call(amount: str, step: str) -> "LimitCall":
+    from septet.contracts.budget import LimitCall
+    from septet.contracts.decisions import parse_decision
+
+    return parse_decision(LimitCall, limit=amount, step=step, who=given.current_user())
+
+
+def _reply(answer: "BudgetReply") -> CommandReply:
+    from clients.cli.render.budgets import show_budget
+
+    return CommandReply.from_reply(answer, lambda: show_budget(answer.budget))

@@ -1,0 +1,59 @@
+"""Budgets as people read them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import console
+from septet.contracts.amounts import Spending, describe_spending, parse_limit
+from septet.contracts.budget import AccountView
+from septet.system.preview import printable
+
+_NO_LIMIT: Final = "no limit"
+_DAYS_SHOWN: Final = 7
+
+
+def show_budgets(budgets: Sequence[AccountView]) -> None:
+    """Print the budgets, one a line."""
+    if not budgets:
+        console().print("No budget is set. `septet budget set day 50usd` sets one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("budget", "used", "running", "waiting"):
+        table.add_column(name, justify="right" if name in {"running", "waiting"} else "left")
+    for each in budgets:
+        table.add_row(printable(each.scope), _share_of_limit(each), str(each.running), str(each.waiting_count))
+    console().print(table)
+
+
+def show_budget(view: AccountView) -> None:
+    """Print one budget: what was used, by step and by day, and who waits."""
+    out = console()
+    out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
+    out.print(f"in all        {describe_use(view.total)}", soft_wrap=True)
+    for step, spent in view.by_step.items():
+        limit = f", limit {view.step_limits[step]}" if step in view.step_limits else ""
+        out.print(Text(printable(f"{step:<21} {describe_use(spent)}{limit}")), soft_wrap=True)
+    for day, spent in view.days[-_DAYS_SHOWN:]:
+        out.print(f"{day}    {describe_use(spent)}", soft_wrap=True)
+    if view.waiting:
+        more = view.waiting_count - len(view.waiting)
+        names = ", ".join(view.waiting) + (f" and {more} more" if more else "")
+        out.print(Text(printable(f"waiting       {names}"), style="yellow"), soft_wrap=True)
+        out.print(f"`septet budget raise {view.scope} 5usd` lets them continue.", soft_wrap=True)
+
+
+def describe_use(use: Spending) -> str:
+    """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 minutes, 7 agent runs`."""
+    minutes = use.seconds / 60
+    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {minutes:.1f} minutes, {use.turns} agent runs"
+    return f"{text} ({use.unpriced} tell no cost)" if use.unpriced else text
+
+
+def _share_of_limit(view: AccountView) -> str:
+    if not view.limit:
+        return _NO_LIMIT
+    limit = parse_limit(view.limit)
+    return f"{describe_spending(view.spent, limit)}{' today' if limit.daily else ''}"

@@ -1,0 +1,47 @@
+"""The paths of budgets. Each answers what the command line answers."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from clients.http.bodies import LimitBody, LimitJson, json_alone
+from clients.http.parameters import Connected
+from clients.http.problems import problems, problems_of_a_body
+from septet.contracts.budget import BudgetName, LimitCall
+from septet.contracts.replies import BudgetReply, BudgetsReply
+
+router = APIRouter(tags=["budgets"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
+_WITH_BODY = {
+    **problems_of_a_body(),
+    **problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+}
+Name = Annotated[BudgetName, Query(description="`day`, `project/NAME`, `pipeline/ID`, or the id of a work order.")]
+
+
+@router.get("/budgets")
+async def get_budgets(operations: Connected) -> BudgetsReply:
+    """Show the budgets: what was used, and how many work orders wait."""
+    return await operations.budgets.list()
+
+
+@router.get("/budgets/show", responses=problems(HTTPStatus.NOT_FOUND))
+async def get_budget(operations: Connected, budget: Name) -> BudgetReply:
+    """Show one budget: its limit, what was used by step and day, and who waits."""
+    return await operations.budgets.show(budget)
+
+
+@router.post("/budgets/set", dependencies=[Depends(json_alone)], responses=_WITH_BODY)
+async def set_budget(operations: Connected, body: LimitJson) -> BudgetReply:
+    """Set a budget; work orders that wait for it continue if there is room."""
+    return await operations.budgets.set(body.budget, _call(body))
+
+
+@router.post("/budgets/raise", dependencies=[Depends(json_alone)], responses=_WITH_BODY)
+async def raise_budget(operations: Connected, body: LimitJson) -> BudgetReply:
+    """Raise a budget by an amount; work orders that wait for it continue."""
+    return await operations.budgets.raise_limit(body.budget, _call(body))
+
+
+def _call(body: LimitBody) -> LimitCall:
+    return LimitCall(limit=body.limit, step=body.step, who=body.who)

@@ -1,0 +1,113 @@
+"""The budgets of an installation: each is an account, which is looked at, set and raised."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from clients.temporal.refusals import BUDGET, server_refusal
+from clients.temporal.updates import send_update
+from septet.contracts.budget import DAY, ORDER, AccountState, AccountView, LimitCall, account_id
+from septet.contracts.replies import BudgetReply, BudgetsReply
+from septet.errors import NotFoundError, ServerNotReachedError
+
+MOST_SHOWN: Final = 200
+_NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetClient:
+    """The budgets of one queue of work orders."""
+
+    client: Client
+    task_queue: str = "septet"
+
+    async def show(self, scope: str) -> BudgetReply:
+        """Return a budget.
+
+        Raises:
+            NotFoundError: There is none.
+            ServerNotReachedError: Nobody answered.
+        """
+        scope = whole_scope(scope)
+        try:
+            return BudgetReply(budget=await self._ask(account_id(self.task_queue, scope)))
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise _unknown(scope) from error
+            raise server_refusal(error) from error
+
+    async def list(self) -> BudgetsReply:
+        """Return the budgets, the newest first.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        budgets = []
+        query = f'WorkflowType="Account" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
+        try:
+            async for row in self.client.list_workflows(query, limit=MOST_SHOWN):
+                with suppress(ServerNotReachedError):
+                    budgets.append(await self._ask(row.id))
+        except RPCError as error:
+            raise server_refusal(error) from error
+        return BudgetsReply(budgets=tuple(budgets))
+
+    async def set(self, scope: str, call: LimitCall) -> BudgetReply:
+        """Set a budget, also where there was none.
+
+        Raises:
+            RefusedTransitionError: It is not a limit.
+            ServerNotReachedError: Nobody answered.
+        """
+        scope = whole_scope(scope)
+        try:
+            await self.client.start_workflow(
+                "Account",
+                AccountState(scope=scope),
+                id=account_id(self.task_queue, scope),
+                task_queue=self.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                static_summary=f"The budget of {scope}"[:200],
+            )
+        except RPCError as error:
+            raise server_refusal(error) from error
+        return await self._update(scope, "set_limit", call)
+
+    async def raise_limit(self, scope: str, call: LimitCall) -> BudgetReply:
+        """Raise a budget by an amount; whoever waits for it goes on.
+
+        Raises:
+            NotFoundError: There is none.
+            ServerNotReachedError: Nobody answered.
+        """
+        scope = whole_scope(scope)
+        await self.show(scope)
+        return await self._update(scope, "raise_limit", call)
+
+    async def _update(self, scope: str, update: str, call: LimitCall) -> BudgetReply:
+        handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
+        view = await send_update(handle, update, call, AccountView, BUDGET)
+        return BudgetReply(budget=view) if view is not None else await self.show(scope)
+
+    async def _ask(self, workflow_id: str) -> AccountView:
+        try:
+            view: AccountView = await self.client.get_workflow_handle(workflow_id).query(
+                "account", result_type=AccountView
+            )
+        except WorkflowQueryFailedError as error:
+            raise ServerNotReachedError(f"{workflow_id} does not answer: {error}.", remedy=_NO_WORKER) from error
+        return view
+
+
+def whole_scope(name: str) -> str:
+    """Return the scope that a name means: a name alone is a work order's."""
+    return name if name == DAY or "/" in name else f"{ORDER}/{name}"
+
+
+def _unknown(scope: str) -> NotFoundError:
+    remedy = f"See them all with `septet budget list`; `septet budget set {scope} 5usd` makes one."
+    return NotFoundError(f"There is no budget of {scope}.", remedy=remedy)

@@ -1,0 +1,268 @@
+"""What an account grants and counts: pure decisions over its state, each by the clock that it is given."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from septet.contracts.amounts import Limit, Spending, describe_spending, parse_limit
+from septet.contracts.budget import (
+    DAY,
+    DAYS_KEPT,
+    MOST_HOLDS,
+    MOST_WAITING,
+    ORDER,
+    AccountState,
+    AccountView,
+    BudgetWait,
+    Caps,
+    Grant,
+    Hold,
+    LimitCall,
+    ReserveCall,
+    SettleCall,
+)
+from septet.system.timestamps import timestamp
+
+_SHARE: Final = 0.1
+"""Of the limit: what a turn holds where none of its step was seen yet and others may run beside it."""
+_TOLD: Final = 0.9
+"""Of a share: where the agent is asked to end, for the request that passes it is paid too."""
+_FEW_CALLED: Final = 10
+"""Where some room has come free: those who find none wait again."""
+_MOST_CALLED: Final = 100
+"""After a raise: more would fill one workflow task."""
+_WAITING_SHOWN: Final = 20
+
+
+class AccountBook:
+    """One budget's account."""
+
+    def __init__(self, state: AccountState) -> None:
+        """Go on from a state."""
+        self._state = state
+        self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
+        self._waiting: dict[str, None] = dict.fromkeys(state.waiting)
+        self._calls_all = False
+        """Whether all that wait are to ask again."""
+
+    @property
+    def state(self) -> AccountState:
+        """What the next run of the account has to know."""
+        return self._state.model_copy(
+            update={"holds": tuple(self._holds.values()), "waiting": tuple(self._waiting)}
+        )
+
+    def reserve(self, call: ReserveCall, now: datetime) -> Grant:
+        """Answer whether an agent may start; what its turn used since the last word is counted first."""
+        self.turn_day(now)
+        self._count(self._holds.pop(call.key, None), call.so_far)
+        self._give_up_older(call)
+        if call.step_limit is not None and call.step not in self._state.step_limits:
+            self._change(step_limits={**self._state.step_limits, call.step: call.step_limit})
+        decision = self._decide(call, now)
+        if isinstance(decision, BudgetWait):
+            self._waiting[call.order_id] = None
+            while len(self._waiting) > MOST_WAITING:
+                self._waiting.pop(next(iter(self._waiting)))
+            return Grant(granted=False, wait=decision)
+        held, told = decision
+        self._waiting.pop(call.order_id, None)
+        self._holds[call.key] = Hold(
+            key=call.key, order_id=call.order_id, step=call.step, before=call.so_far, caps=held
+        )
+        while len(self._holds) > MOST_HOLDS:
+            self._holds.pop(next(iter(self._holds)))
+        return Grant(caps=told)
+
+    def settle(self, call: SettleCall, now: datetime) -> None:
+        """Count what a turn used; one that is not open was counted before."""
+        self.turn_day(now)
+        self._count(self._holds.pop(call.key, None), call.used)
+
+    def set_limit(self, call: LimitCall, *, raises: bool) -> None:
+        """Set the limit, or raise it; who waits asks again."""
+        limit, state = parse_limit(call.limit), self._state
+        before = state.step_limits.get(call.step) if call.step else state.limit
+        if raises and before is not None:
+            limit = before.plus(limit)
+        if state.scope == DAY:
+            limit = limit.model_copy(update={"daily": True})
+        if call.step:
+            self._change(step_limits={**state.step_limits, call.step: limit})
+        else:
+            self._change(limit=limit)
+        self._calls_all = True
+
+    def turn_day(self, now: datetime) -> None:
+        """Begin a new day, where it is one."""
+        day, state = now.astimezone(UTC).date().isoformat(), self._state
+        if day == state.day:
+            return
+        days = (*state.days, (state.day, state.today)) if state.day else state.days
+        self._change(day=day, today=Spending(), days=days[-DAYS_KEPT:])
+        self._calls_all = self._calls_all or self._is_daily
+
+    def take_callers(self, now: datetime) -> list[str]:
+        """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise."""
+        self.turn_day(now)
+        if not self._waiting or not (self._calls_all or self.has_room):
+            self._calls_all = False
+            return []
+        callers = list(self._waiting)[: _MOST_CALLED if self._calls_all else _FEW_CALLED]
+        for order_id in callers:
+            del self._waiting[order_id]
+        return callers
+
+    @property
+    def calls_more(self) -> bool:
+        """Whether more of those that wait are to be called at once."""
+        return self._calls_all and self.waits
+
+    def day_ends_in(self, now: datetime) -> timedelta | None:
+        """Return how long the day lasts for which somebody waits; `None` where nobody does."""
+        return _next_midnight(now) - now if self._waiting and self._is_daily else None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is anything left that nobody holds."""
+        limit = self._state.limit
+        return limit is None or min(_amounts_left(limit, self._counted_use, self._amounts_held).values()) > 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits and nothing is held."""
+        return not self._waiting and not self._holds
+
+    @property
+    def view(self) -> AccountView:
+        """The budget as people see it."""
+        state, waiting = self._state, tuple(self._waiting)
+        return AccountView(
+            scope=state.scope,
+            limit=str(state.limit or ""),
+            step_limits={step: str(limit) for step, limit in state.step_limits.items()},
+            spent=self._counted_use,
+            total=state.total,
+            by_step=state.by_step,
+            days=state.days,
+            running=sum(hold.is_open for hold in self._holds.values()),
+            waiting=waiting[:_WAITING_SHOWN],
+            waiting_count=len(waiting),
+        )
+
+    @property
+    def _is_daily(self) -> bool:
+        return self._state.limit is not None and self._state.limit.daily
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether one agent at a time uses it."""
+        return self._state.scope.startswith(f"{ORDER}/")
+
+    @property
+    def _counted_use(self) -> Spending:
+        return self._state.today if self._is_daily else self._state.total
+
+    @property
+    def _amounts_held(self) -> Mapping[str, float]:
+        held = dict.fromkeys(("usd", "tokens", "seconds"), 0.0)
+        for hold in self._holds.values():
+            for name in held if hold.is_open else ():
+                held[name] += getattr(hold.caps, name) or 0.0
+        return held
+
+    def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
+        """Return why the turn has to wait; else what it holds, and where its agent is asked to end."""
+        state, bounds = self._state, Caps()
+        step_limit, step_spent = state.step_limits.get(call.step), state.by_step.get(call.step, Spending())
+        if step_limit is not None:
+            left = _amounts_left(step_limit, step_spent)
+            if min(left.values()) <= 0:
+                return self._wait(step_limit, step_spent, now, call.step)
+            bounds = _caps(left)
+        if state.limit is None:
+            return bounds, bounds
+        others = any(hold.is_open for hold in self._holds.values())
+        left, share = (
+            _amounts_left(state.limit, self._counted_use, self._amounts_held),
+            self._share(state.limit, call.step),
+        )
+        if any(left[name] <= 0 or (others and left[name] < share[name]) for name in left):
+            return self._wait(state.limit, self._counted_use, now, "")
+        if self._is_single or all(left[name] <= share[name] for name in left):
+            held = bounds.lowered(_caps(left))
+            return held, held
+        part = {name: min(left[name], share[name]) for name in left}
+        told = {name: amount * _TOLD for name, amount in part.items()}
+        return bounds.lowered(_caps(part)), bounds.lowered(_caps(told))
+
+    def _share(self, limit: Limit, step: str) -> dict[str, float]:
+        """Return what a turn of a step is to hold: as much as the dearest so far, or a part of the limit."""
+        seen = self._state.dearest.get(step, Spending()).amounts
+        return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
+
+    def _wait(self, limit: Limit, use: Spending, now: datetime, step: str) -> BudgetWait:
+        scope = self._state.scope
+        whose, option = (f"the step {step}", f" --step {step}") if step else (_words_of(scope), "")
+        is_spent = min(_amounts_left(limit, use).values()) <= 0
+        state = "is used up" if is_spent else "has too little left beside what running agents hold"
+        turn = " It begins anew at midnight UTC." if limit.daily else ""
+        return BudgetWait(
+            scope=scope,
+            limit=str(limit),
+            message=f"The budget of {whose} {state}: {describe_spending(use, limit)}.",
+            remedy=f"Raise it with `septet budget raise {scope} 5usd{option}`.{turn}",
+            until=timestamp(_next_midnight(now)) if limit.daily else None,
+        )
+
+    def _count(self, hold: Hold | None, use: Spending) -> None:
+        """Count what a turn used beyond what was counted of it."""
+        if hold is None:
+            return
+        state, more = self._state, use.since(hold.before)
+        step = hold.step or "other"
+        self._change(
+            total=state.total.plus(more),
+            today=state.today.plus(more),
+            by_step={**state.by_step, step: state.by_step.get(step, Spending()).plus(more)},
+            dearest={**state.dearest, step: state.dearest.get(step, Spending()).most(more)},
+        )
+
+    def _give_up_older(self, call: ReserveCall) -> None:
+        """Free what an earlier turn of the work order held, of which nobody told the end: its host may be gone."""
+        for key, hold in self._holds.items():
+            if hold.order_id == call.order_id and key != call.key and hold.is_open:
+                self._holds[key] = hold.model_copy(update={"is_open": False})
+
+    def _change(self, **values: object) -> None:
+        self._state = self._state.model_copy(update=values)
+
+
+def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Return what is left of each amount that is limited; there is at least one."""
+    taken = holds or {}
+    return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
+
+
+def _caps(amounts: Mapping[str, float]) -> Caps:
+    tokens = amounts.get("tokens")
+    return Caps(
+        usd=amounts.get("usd"), tokens=None if tokens is None else int(tokens), seconds=amounts.get("seconds")
+    )
+
+
+def _words_of(scope: str) -> str:
+    kind, _, name = scope.partition("/")
+    if not name:
+        return "the day"
+    return f"the work order {name}" if kind == ORDER else f"the {kind} {name}"
+
+
+def _next_midnight(now: datetime) -> datetime:
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today + timedelta(days=1)

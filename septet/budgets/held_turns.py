@@ -1,0 +1,79 @@
+"""Turns that hold some of a budget, noted on disk until their accounts were told what they used."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from septet.contracts.wire import Wire
+from septet.system.durable import write_durably
+
+_SUFFIX: Final = ".json"
+
+
+class HeldTurn(Wire):
+    """A turn, and the accounts that are to be told of it."""
+
+    workflow_id: str
+    run_id: str
+    activity_id: str
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What accounts know the turn by."""
+        return turn_key(self.workflow_id, self.run_id, self.activity_id)
+
+
+class _Notes(Wire):
+    turns: tuple[HeldTurn, ...] = ()
+
+
+def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
+    """Return what accounts know a turn by: that of one activity of one workflow run."""
+    return f"{workflow_id}/{run_id}/{activity_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTurns:
+    """Those of one host: a file for each workspace that has any, written by whoever holds its writer's lock."""
+
+    root: Path
+
+    def note(self, place_id: str, turn: HeldTurn) -> None:
+        """Note a turn, in the place of an earlier note of it."""
+        self._write(place_id, (*self._others(place_id, turn.key), turn))
+
+    def find(self, place_id: str, key: str) -> HeldTurn | None:
+        """Return the note of a turn."""
+        return next((turn for turn in self.of(place_id) if turn.key == key), None)
+
+    def forget(self, place_id: str, key: str) -> None:
+        """Forget a turn: its accounts were told."""
+        self._write(place_id, self._others(place_id, key))
+
+    def of(self, place_id: str) -> tuple[HeldTurn, ...]:
+        """Return the turns of a workspace; none where nobody can read the note."""
+        with suppress(FileNotFoundError, ValidationError):
+            return _Notes.model_validate_json(self._path(place_id).read_bytes()).turns
+        return ()
+
+    def places(self) -> Iterator[str]:
+        """Give the workspaces that have some."""
+        for path in sorted(self.root.glob(f"*{_SUFFIX}")):
+            yield path.name.removesuffix(_SUFFIX)
+
+    def _others(self, place_id: str, key: str) -> tuple[HeldTurn, ...]:
+        return tuple(turn for turn in self.of(place_id) if turn.key != key)
+
+    def _write(self, place_id: str, turns: tuple[HeldTurn, ...]) -> None:
+        if turns:
+            write_durably(self._path(place_id), _Notes(turns=turns).model_dump_json().encode())
+        else:
+            self._path(place_id).unlink(missing_ok=True)
+
+    def _path(self, place_id: str) -> Path:
+        return self.root / f"{place_id}{_SUFFIX}"

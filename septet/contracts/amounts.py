@@ -1,0 +1,181 @@
+"""What a budget limits and counts: US dollars, tokens and minutes of agents, and how a limit is written."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final, Self, TypeVar
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from septet.contracts.facts import Usage
+from septet.contracts.wire import Wire
+
+EXAMPLES: Final = "5usd, 2Mtok, 90min, or several of them with commas"
+_DAILY: Final = "/day"
+_PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z$]+)")
+_UNITS: Final[Mapping[str, tuple[str, float]]] = {
+    "usd": ("usd", 1.0),
+    "tok": ("tokens", 1.0),
+    "ktok": ("tokens", 1e3),
+    "mtok": ("tokens", 1e6),
+    "min": ("minutes", 1.0),
+    "h": ("minutes", 60.0),
+}
+_CENT_PARTS: Final = 6
+"""Decimals of a dollar that are kept: sums of many small costs stay exact to a millionth."""
+_SECONDS: Final = 60.0
+
+
+class Spending(Wire):
+    """What agents used."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    turns: int = 0
+    """Agent runs, each from its start to its end."""
+    unpriced: int = 0
+    """Those of them whose CLI tells no cost: they count as no dollars."""
+
+    @classmethod
+    def of(cls, usage: Usage, seconds: float) -> Self:
+        """Return what runs used, by what their CLI told."""
+        unpriced = int(usage.cost_usd is None and usage.tokens > 0)
+        usd = round(usage.cost_usd or 0.0, _CENT_PARTS)
+        return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
+
+    def plus(self, other: "Spending") -> "Spending":
+        """Return the sum."""
+        return Spending(
+            usd=round(self.usd + other.usd, _CENT_PARTS),
+            tokens=self.tokens + other.tokens,
+            seconds=round(self.seconds + other.seconds, 3),
+            turns=self.turns + other.turns,
+            unpriced=self.unpriced + other.unpriced,
+        )
+
+    def since(self, before: "Spending") -> "Spending":
+        """Return what was used since, as one turn; nothing where less is told than before."""
+        more = Spending(
+            usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
+            tokens=max(self.tokens - before.tokens, 0),
+            seconds=round(max(self.seconds - before.seconds, 0.0), 3),
+        )
+        if not any(more.amounts.values()):
+            return more
+        unpriced = int(self.unpriced > 0 and not more.usd and more.tokens > 0)
+        return more.model_copy(update={"turns": 1, "unpriced": unpriced})
+
+    def most(self, other: "Spending") -> "Spending":
+        """Return the larger of each amount."""
+        return Spending(
+            usd=max(self.usd, other.usd),
+            tokens=max(self.tokens, other.tokens),
+            seconds=max(self.seconds, other.seconds),
+        )
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """The amounts by their names: `usd`, `tokens`, `seconds`."""
+        return {"usd": self.usd, "tokens": self.tokens, "seconds": self.seconds}
+
+
+class Limit(Wire):
+    """How much may be used; what is not named is not limited."""
+
+    usd: Annotated[float, Field(gt=0)] | None = None
+    tokens: Annotated[int, Field(gt=0)] | None = None
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    daily: bool = False
+    """It begins anew at midnight UTC."""
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """What is limited, by the names of what is used."""
+        seconds = None if self.minutes is None else self.minutes * _SECONDS
+        amounts = {"usd": self.usd, "tokens": self.tokens, "seconds": seconds}
+        return {name: amount for name, amount in amounts.items() if amount is not None}
+
+    def plus(self, other: "Limit") -> "Limit":
+        """Return the limit, raised by another one in what that names."""
+        return Limit(
+            usd=None if self.usd is None else self.usd + (other.usd or 0.0),
+            tokens=None if self.tokens is None else self.tokens + (other.tokens or 0),
+            minutes=None if self.minutes is None else self.minutes + (other.minutes or 0.0),
+            daily=self.daily,
+        )
+
+    def lowered(self, other: "Limit | None") -> "Limit":
+        """Return the lower of two limits, in each of what they name."""
+        if other is None:
+            return self
+        names = ("usd", "tokens", "minutes")
+        lowest = {name: lower_of(getattr(self, name), getattr(other, name)) for name in names}
+        return Limit.model_validate({**lowest, "daily": self.daily})
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        amounts = ((self.usd, "usd"), (self.tokens, "tok"), (self.minutes, "min"))
+        text = ",".join(f"{_number(amount)}{unit}" for amount, unit in amounts if amount is not None)
+        return f"{text}{_DAILY}" if self.daily else text
+
+
+Number = TypeVar("Number", int, float)
+
+
+def lower_of(one: Number | None, other: Number | None) -> Number | None:
+    """Return the lower of two amounts, of which each may be none."""
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def parse_limit(text: str) -> Limit:
+    """Return a limit as it is written: `5usd`, `2Mtok,90min`, `20usd/day`.
+
+    Raises:
+        ValueError: It is written otherwise; the message gives examples.
+    """
+    plain = text.strip().lower()
+    amounts: dict[str, float] = {}
+    for part in plain.removesuffix(_DAILY).split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None or match[2] not in _UNITS:
+            message = f"is not a budget: write {EXAMPLES}"
+            raise ValueError(message)
+        name, factor = _UNITS[match[2]]
+        if name in amounts or float(match[1]) <= 0:
+            message = "names an amount twice" if name in amounts else "has an amount of 0: leave it out instead"
+            raise ValueError(message)
+        amounts[name] = float(match[1]) * factor
+    tokens = amounts.get("tokens")
+    if tokens is not None and tokens < 1:
+        message = "has less than one token"
+        raise ValueError(message)
+    return Limit(
+        usd=amounts.get("usd"),
+        tokens=None if tokens is None else int(tokens),
+        minutes=amounts.get("minutes"),
+        daily=plain.endswith(_DAILY),
+    )
+
+
+def _check(text: str) -> str:
+    return str(parse_limit(text))
+
+
+BudgetText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check)]
+"""A limit as people write it."""
+
+
+def describe_spending(use: Spending, limit: Limit) -> str:
+    """Return what was used of a limit, in the limit's own units: `4.10 of 5.00 USD`."""
+    parts = []
+    if limit.usd is not None:
+        parts.append(f"{use.usd:.2f} of {limit.usd:.2f} USD")
+    if limit.tokens is not None:
+        parts.append(f"{use.tokens:,} of {limit.tokens:,} tokens")
+    if limit.minutes is not None:
+        parts.append(f"{use.seconds / _SECONDS:.1f} of {_number(limit.minutes)} minutes")
+    return ", ".join(parts)
+
+
+def _number(amount: float) -> str:
+    return str(int(amount)) if float(amount).is_integer() else repr(float(amount))

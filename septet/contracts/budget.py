@@ -1,0 +1,152 @@
+"""What an account of a budget is asked and told, and what it knows."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from septet.contracts.amounts import BudgetText, Limit, Spending, lower_of
+from septet.contracts.wire import StrictWire, Wire
+
+MOST_WAITING: Final = 2000
+MOST_HOLDS: Final = 2000
+DAYS_KEPT: Final = 31
+DAY: Final = "day"
+ORDER: Final = "order"
+PIPELINE: Final = "pipeline"
+PROJECT: Final = "project"
+
+Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
+"""Whose budget it is: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
+
+
+BudgetName = Annotated[
+    str,
+    StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"),
+]
+"""A scope as people write it: a name alone is a work order's."""
+
+
+def account_id(task_queue: str, scope: str) -> str:
+    """Return the id of the account of a budget."""
+    return f"{task_queue}-budget/{scope}"
+
+
+class Caps(Wire):
+    """What a turn may use before it asks again; what is absent is not limited."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def lowered(self, other: "Caps") -> "Caps":
+        """Return the lower of two, in each amount."""
+        return Caps(
+            usd=lower_of(self.usd, other.usd),
+            tokens=lower_of(self.tokens, other.tokens),
+            seconds=lower_of(self.seconds, other.seconds),
+        )
+
+
+class ReserveCall(Wire):
+    """An agent is about to start."""
+
+    key: str
+    """Names the turn: a retry of the same has the same key."""
+    order_id: str
+    step: str = ""
+    step_limit: Limit | None = None
+    """The step's own, where it has one that the account does not know yet."""
+    so_far: Spending = Spending()
+    """What the turn has used up to now."""
+
+
+class SettleCall(Wire):
+    """A turn is over, for now."""
+
+    key: str
+    used: Spending = Spending()
+    """What it used in all."""
+
+
+class BudgetWait(Wire):
+    """Why a work order waits for a budget, and who can change that."""
+
+    scope: str
+    limit: str = ""
+    """As it is written."""
+    message: str
+    remedy: str = ""
+    until: str | None = None
+    """When a daily limit begins anew: ISO 8601, UTC."""
+
+
+class Grant(Wire):
+    """The account's answer: go on, within these bounds, or wait."""
+
+    granted: bool = True
+    caps: Caps = Caps()
+    wait: BudgetWait | None = None
+
+
+class Hold(Wire):
+    """What a turn may still use."""
+
+    key: str
+    order_id: str
+    step: str = ""
+    before: Spending = Spending()
+    """What of it is counted already."""
+    caps: Caps = Caps()
+    is_open: bool = True
+    """Whether its agent may still run; else only its figures are waited for."""
+
+
+class AccountState(Wire):
+    """What an account knows, from one of its runs to the next."""
+
+    scope: str
+    limit: Limit | None = None
+    """Nothing is limited where there is none; it counts all the same."""
+    step_limits: Mapping[str, Limit] = Field(default_factory=dict)
+    total: Spending = Spending()
+    day: str = ""
+    """The day of `today`: ISO 8601, UTC."""
+    today: Spending = Spending()
+    by_step: Mapping[str, Spending] = Field(default_factory=dict)
+    dearest: Mapping[str, Spending] = Field(default_factory=dict)
+    """By step: the most that one turn used."""
+    days: tuple[tuple[str, Spending], ...] = ()
+    """The last days before today, oldest first."""
+    holds: tuple[Hold, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Work orders, oldest first."""
+
+
+class LimitCall(StrictWire):
+    """Set a budget, or raise it."""
+
+    limit: BudgetText
+    """The limit; for a raise, by how much."""
+    step: Annotated[str, StringConstraints(max_length=40)] = ""
+    """The step whose limit it is; the whole budget's where it is empty."""
+    who: Annotated[str, StringConstraints(max_length=200)] = ""
+
+
+class AccountView(Wire):
+    """A budget as people see it."""
+
+    scope: str
+    limit: str = ""
+    """As it is written; empty where nothing is limited."""
+    step_limits: Mapping[str, str] = Field(default_factory=dict)
+    spent: Spending = Spending()
+    """What counts against the limit: of today, where it is a daily one."""
+    total: Spending = Spending()
+    by_step: Mapping[str, Spending] = Field(default_factory=dict)
+    days: tuple[tuple[str, Spending], ...] = ()
+    running: int = 0
+    """Agents that may use of it now."""
+    waiting: tuple[str, ...] = ()
+    """The first of the work orders that wait for it."""
+    waiting_count: int = 0

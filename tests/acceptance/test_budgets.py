@@ -1,0 +1,79 @@
+"""A work order with a budget on a whole installation: it pauses, asks, and continues, on every face alike."""
+
+import json
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+
+A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
+
+
+def waiting_task(served: Septet, order: str) -> dict[str, Any]:
+    def look() -> dict[str, Any] | None:
+        answer: dict[str, Any] = served("show", order, "--json").json
+        return answer if answer["task"]["budget"] else None
+
+    found: dict[str, Any] = until(look)
+    return found
+
+
+def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(served: Septet, origin: Origin) -> None:
+    """An agent stops in the middle of its turn, its session goes on after the raise, and the account has all costs once."""
+    order = served.scenario("wo-budget", A_CENT_A_MESSAGE)
+    started = served(
+        "run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", order, "--budget", "0.03usd", "--json"
+    )
+    assert started.code == 0, started
+    answer = waiting_task(served, order)
+    assert answer["task"]["status"] == "waiting"
+    assert f"septet budget raise order/{order} 5usd" in answer["waiting_for"]
+
+    shown = served("budget", "show", order, "--json").json["budget"]
+    assert (shown["limit"], shown["waiting"]) == ("0.03usd", [order])
+    assert 0.03 <= shown["spent"]["usd"] <= 0.04
+    with served.api as api:
+        assert api.get("/budgets/show", params={"budget": order}).json()["budget"] == shown
+        assert shown in api.get("/budgets").json()["budgets"]
+        wrong = api.post("/budgets/raise", json={"budget": order, "limit": "much"})
+        assert (wrong.status_code, "write 5usd" in wrong.text) == (422, True)
+    raised = served("budget", "raise", order, "5usd", "--json").json["budget"]
+    assert raised["limit"] == "5.03usd"
+
+    def is_completed() -> dict[str, Any] | None:
+        task: dict[str, Any] = served("show", order, "--json").json["task"]
+        return task if task["status"] == "completed" else None
+
+    task = until(is_completed)
+    shown = served("budget", "show", order, "--json").json["budget"]
+    assert shown["total"]["usd"] == pytest.approx(task["usage"]["cost_usd"])
+    assert shown["total"]["tokens"] == sum(
+        task["usage"][f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write")
+    )
+    assert len(served("show", order, "--json").json["runs"]) == 8
+    assert not [*(served.state / "held").iterdir()]
+
+
+def test_budgets_are_set_and_listed(served: Septet) -> None:
+    """A project's budget is set for each day, and a step's beside it; what is not a budget is refused in plain words."""
+    assert (
+        served("budget", "set", "project/o/budgets", "20usd/day", "--json").json["budget"]["limit"] == "20usd/day"
+    )
+    step = served("budget", "set", "project/o/budgets", "2usd", "--step", "build_plan", "--json").json["budget"]
+    assert step["step_limits"] == {"build_plan": "2usd"}
+    step = served("budget", "raise", "project/o/budgets", "1usd", "--step", "build_plan", "--json").json["budget"]
+    assert step["step_limits"] == {"build_plan": "3usd"}
+
+    def is_listed() -> bool:
+        return "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
+
+    assert until(is_listed)
+    assert "0.00 of 20.00 USD today" in served("budget", "list").out
+    wrong = served("budget", "set", "day", "much")
+    assert (wrong.code, "is not a budget: write 5usd" in wrong.err) == (2, True), wrong
+    unknown = served("budget", "show", "wo-nobody", "--json")
+    assert (unknown.code, unknown.error["type"]) == (3, "NotFound")

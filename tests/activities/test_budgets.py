@@ -1,0 +1,176 @@
+"""A step within a budget: what its agents use is counted once, whatever happens to its attempts."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin
+from fakes.step_lab import StepLab, settings_of
+from temporalio.exceptions import ApplicationError
+
+from septet.agents.turns.finalize_run import end_all
+from septet.budgets.account_book import AccountBook
+from septet.contracts.budget import AccountState, AccountView, Grant, ReserveCall, SettleCall
+from septet.contracts.names import Step, Verdict
+from septet.contracts.quota import QuotaPause
+from septet.errors import ServerNotReachedError
+from septet.settings import Settings
+from workers.held_turns import LeftTurns
+from workers.registry import parts_of
+
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+ORDER = "order/wo-1"
+
+
+@dataclass
+class Books:
+    """The accounts of a fleet, in this process; a word that is told while they are away is lost."""
+
+    books: dict[str, AccountBook] = field(default_factory=dict)
+    pauses: dict[str, QuotaPause] = field(default_factory=dict)
+    away: bool = False
+
+    async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
+        if opens:
+            self.books.setdefault(opening.scope, AccountBook(opening))
+        book = self.books.get(opening.scope)
+        return book.reserve(call, NOON) if book is not None else None
+
+    async def settle(self, scope: str, call: SettleCall) -> None:
+        if self.away:
+            raise ServerNotReachedError
+        self.books[scope].settle(call, NOON)
+
+    async def find_pause(self, login: str) -> QuotaPause | None:
+        return self.pauses.get(login)
+
+    async def note_pause(self, login: str, pause: QuotaPause) -> None:
+        self.pauses[login] = pause
+
+    def view(self, scope: str = ORDER) -> AccountView:
+        return self.books[scope].view
+
+
+def with_key(root: Path) -> Settings:
+    """Return the settings of a host whose agents log in with the key that all hosts have."""
+    settings = settings_of(root)
+    return settings.model_copy(update={"environ": {**settings.environ, "SEPTET_SCRIPTED_KEY": "the-fleets-own"}})
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books()
+
+
+@pytest_asyncio.fixture
+async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
+    """Return a host whose agents are paid from these books."""
+    async with parts_of(with_key(tmp_path), accounts=books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        yield lab
+        for name in parts.host.runtime.runs.orders():
+            await end_all(parts.host.runtime.runs, name, "cancelled")
+
+
+async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, books: Books) -> None:
+    """A step, a retry of the finished step and its finalizer add up to what their results say."""
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    paid.scenario(implement_plan={"malformed": "prose"})
+    call = paid.call(Step.IMPLEMENT_PLAN, budget="5usd", waits_for_budget=True)
+    unread = await paid.running(call)
+    again = await paid.running(call)
+    assert again.usage == unread.usage
+    assert books.view().total.usd == pytest.approx(unread.usage.cost_usd)
+    finished = await paid.finalize(call, unread)
+    assert finished.verdict is Verdict.DONE
+    assert books.view().total.usd == pytest.approx(finished.usage.cost_usd)
+    assert books.view().running == 0
+    assert [*paid.parts.host.held_turns.places()] == []
+
+
+async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for(
+    paid: StepLab, books: Books
+) -> None:
+    """An older workflow, which does not know the verdict, has the activity tried again later instead."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    await paid.run(Step.CLASSIFY_ISSUE, budget="0.01usd", waits_for_budget=True)
+    starts = len(paid.runs)
+    over = await paid.run(Step.BUILD_PLAN, budget="0.01usd", waits_for_budget=True)
+    assert (over.verdict, len(paid.runs), over.checkpoint) == (Verdict.OVER_BUDGET, starts, None)
+    assert over.budget_wait is not None
+    assert over.budget_wait.scope == ORDER
+    with pytest.raises(ApplicationError, match="is used up") as refused:
+        await paid.run(Step.FIND_PLAN_FILE, budget="0.01usd")
+    assert not refused.value.non_retryable
+    assert refused.value.next_retry_delay is not None
+
+
+async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, books: Books) -> None:
+    """The accounts are away as a step ends: it is done all the same, and they hear of it once they are back."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    books.away = True
+    done = await paid.run(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    assert (done.verdict, books.view().total.usd) == (Verdict.DONE, 0.0)
+    assert [*paid.parts.host.held_turns.places()] == ["wo-1"]
+    books.away = False
+    teller = LeftTurns(paid.parts.host, books, left_seconds=0.0)
+    assert await teller.look() == 1
+    assert books.view().total.usd == pytest.approx(done.usage.cost_usd)
+    assert await teller.look() == 0
+
+
+async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, books: Books) -> None:
+    """Somebody who tells of a turn by himself within the time is not forestalled."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    books.away = True
+    await paid.run(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    books.away = False
+    assert await LeftTurns(paid.parts.host, books).look() == 0
+    assert books.view().total.usd == 0.0
+
+
+async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
+    """It is asked to end after the message that passes the limit; its work and its session stay, and nothing is counted twice."""
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    paid.scenario()
+    call = paid.call(Step.IMPLEMENT_PLAN, budget="0.02usd", waits_for_budget=True)
+    over = await paid.running(call)
+    assert over.verdict is Verdict.OVER_BUDGET
+    assert over.session_id is not None
+    assert over.checkpoint == paid.snapshots()[-1]
+    assert books.view().total.usd == pytest.approx(over.usage.cost_usd)
+    books.books[ORDER] = AccountBook(books.books[ORDER].state.model_copy(update={"limit": None}))
+    on = paid.call(Step.IMPLEMENT_PLAN, session_id=over.session_id, starts_from=over.checkpoint, attempt=2)
+    done = await paid.running(on.model_copy(update={"budget": "0.02usd", "waits_for_budget": True}))
+    assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
+    both = (over.usage.cost_usd or 0.0) + (done.usage.cost_usd or 0.0)
+    assert books.view().total.usd == pytest.approx(both)
+
+
+async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
+    paid: StepLab, books: Books, tmp_path: Path, origin: Origin
+) -> None:
+    """After the first such error no host starts an agent with that login; each step waits for the same moment."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario(classify_issue={"api_error": 429})
+    with pytest.raises(ApplicationError, match="429") as first:
+        await paid.run(Step.CLASSIFY_ISSUE)
+    assert first.value.next_retry_delay is not None
+    (other_root := tmp_path / "other").mkdir()
+    async with parts_of(with_key(other_root), accounts=books) as parts:
+        other = StepLab(other_root, origin, parts)
+        await other.open_to(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError, match="usage limit of scripted's login") as second:
+            await other.run(Step.CLASSIFY_ISSUE)
+        assert not second.value.non_retryable
+        assert second.value.next_retry_delay is not None
+        assert other.runs == []
+        with pytest.raises(ApplicationError, match="usage limit of scripted's login"):
+            await paid.run(Step.CLASSIFY_ISSUE)
+        assert len(paid.runs) == 1

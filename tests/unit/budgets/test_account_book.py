@@ -1,0 +1,139 @@
+"""What an account grants and counts."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.budgets.account_book import AccountBook
+from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.budget import AccountState, Caps, LimitCall, ReserveCall, SettleCall
+
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+STEP = "implement_plan"
+
+
+def book(limit: str, scope: str = "order/wo-1") -> AccountBook:
+    return AccountBook(AccountState(scope=scope, limit=parse_limit(limit)))
+
+
+def reserve(key: str, order: str = "wo-1", so_far: float = 0.0, step: str = STEP) -> ReserveCall:
+    return ReserveCall(key=key, order_id=order, step=step, so_far=Spending(usd=so_far))
+
+
+def settle(key: str, usd: float) -> SettleCall:
+    return SettleCall(key=key, used=Spending(usd=usd, tokens=100))
+
+
+def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
+    """The last turn may pass the limit; the next one waits, with the command that raises it."""
+    account = book("5usd")
+    assert account.reserve(reserve("a"), NOON).caps == Caps(usd=5.0)
+    account.settle(settle("a", 3.0), NOON)
+    assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
+    account.settle(settle("b", 2.5), NOON)
+    grant = account.reserve(reserve("c"), NOON)
+    assert not grant.granted
+    assert grant.wait is not None
+    assert "5.50 of 5.00 USD" in grant.wait.message
+    assert "`septet budget raise order/wo-1 5usd`" in grant.wait.remedy
+    assert account.view.waiting == ("wo-1",)
+    assert account.take_callers(NOON) == []
+    account.set_limit(LimitCall(limit="1usd"), raises=True)
+    assert account.view.limit == "6usd"
+    assert account.take_callers(NOON) == ["wo-1"]
+    assert account.reserve(reserve("c"), NOON).caps == Caps(usd=0.5)
+
+
+def test_the_same_word_again_counts_nothing_twice() -> None:
+    """A retry reserves the same turn, and a second end of it changes nothing; what it used in between counts once."""
+    account = book("5usd")
+    account.reserve(reserve("a"), NOON)
+    account.reserve(reserve("a"), NOON)
+    account.reserve(reserve("a", so_far=1.0), NOON)
+    account.settle(settle("a", 2.0), NOON)
+    account.settle(settle("a", 2.0), NOON)
+    assert account.view.total.usd == 2.0
+    account.reserve(reserve("a", so_far=2.0), NOON)
+    account.settle(settle("a", 2.5), NOON)
+    assert account.view.total.usd == 2.5
+    assert account.view.running == 0
+
+
+def test_an_account_goes_on_from_its_state() -> None:
+    """What the next run of the workflow is given holds all that counts."""
+    account = book("5usd")
+    account.reserve(reserve("a"), NOON)
+    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
+    again.settle(settle("a", 2.0), NOON)
+    assert (again.view.total.usd, again.view.limit, again.view.running) == (2.0, "5usd", 0)
+
+
+def test_a_daily_limit_begins_anew_at_midnight() -> None:
+    """Who waits is called then, and the days before are kept, each with its sum."""
+    account = book("5usd/day", "day")
+    account.reserve(reserve("a"), NOON)
+    account.settle(settle("a", 5.0), NOON)
+    grant = account.reserve(reserve("b"), NOON)
+    assert grant.wait is not None
+    assert grant.wait.until == "2026-03-10T00:00:00.000Z"
+    assert account.day_ends_in(NOON) == timedelta(hours=12)
+    midnight = NOON + timedelta(hours=12)
+    assert account.take_callers(midnight) == ["wo-1"]
+    assert account.reserve(reserve("b"), midnight).granted
+    assert account.view.days[-1] == ("2026-03-09", Spending(usd=5.0, tokens=100, turns=1))
+    assert account.view.spent == Spending()
+    for day in range(100):
+        account.turn_day(midnight + timedelta(days=day))
+    assert len(account.state.days) == 31
+
+
+def test_a_step_has_a_limit_of_its_own() -> None:
+    """Another step goes on where one has used its limit up."""
+    account = book("50usd")
+    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd")})
+    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
+    account.settle(settle("a", 3.0), NOON)
+    grant = account.reserve(reserve("b"), NOON)
+    assert grant.wait is not None
+    assert "`septet budget raise order/wo-1 5usd --step implement_plan`" in grant.wait.remedy
+    assert account.reserve(reserve("c", step="create_commit"), NOON).granted
+    account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
+    assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
+
+
+def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
+    """The work order takes the step again elsewhere; the old host tells what its agent used when it is back."""
+    account = book("5usd")
+    account.reserve(reserve("gone"), NOON)
+    assert account.reserve(reserve("elsewhere"), NOON).caps == Caps(usd=5.0)
+    account.settle(settle("gone", 1.0), NOON)
+    account.settle(settle("elsewhere", 1.0), NOON)
+    assert account.view.total.usd == 2.0
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]))
+def test_many_agents_pass_a_shared_limit_by_one_turn_at_most(seed: int, agents: int, limit: str) -> None:
+    """However many run at a time: each ends after the request that passes its part, and no more start than there is room for."""
+    random, account, running = Random(seed), book(limit, "project/o/r"), dict[str, float]()  # noqa: S311 -- a test repeats it by its seed
+    request, spent, started = 0.05, 0.0, 0
+    for _ in range(400):
+        if len(running) < agents and random.random() < 0.6:
+            key = f"turn-{started}"
+            grant = account.reserve(reserve(key, order=key), NOON)
+            if grant.granted:
+                started += 1
+                assert grant.caps.usd is not None
+                running[key] = grant.caps.usd
+        elif running:
+            key = random.choice([*running])
+            whole, most = random.uniform(0.01, 1.5), running.pop(key)
+            used = min(whole, most + random.uniform(0.0, request))
+            spent += used
+            account.settle(SettleCall(key=key, used=Spending(usd=used)), NOON)
+    for key, most in running.items():
+        spent += most + request
+        account.settle(SettleCall(key=key, used=Spending(usd=most + request)), NOON)
+    assert abs(account.view.total.usd - spent) < 0.001
+    assert spent <= 7.0 + request + 0.001

@@ -1,0 +1,57 @@
+"""How a budget is written, and how what was used adds up."""
+
+import pytest
+
+from septet.contracts.amounts import Limit, Spending, describe_spending, parse_limit
+from septet.contracts.facts import Usage
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "written"),
+    [
+        ("5usd", Limit(usd=5.0), "5usd"),
+        ("0.25USD", Limit(usd=0.25), "0.25usd"),
+        ("2Mtok", Limit(tokens=2_000_000), "2000000tok"),
+        ("500 ktok", Limit(tokens=500_000), "500000tok"),
+        ("90min", Limit(minutes=90.0), "90min"),
+        ("1.5h", Limit(minutes=90.0), "90min"),
+        ("5usd, 2h", Limit(usd=5.0, minutes=120.0), "5usd,120min"),
+        ("20usd/day", Limit(usd=20.0, daily=True), "20usd/day"),
+    ],
+)
+def test_a_limit_is_read_as_it_is_written(text: str, limit: Limit, written: str) -> None:
+    """Each form has one meaning, and its plain form means the same."""
+    assert parse_limit(text) == limit
+    assert str(limit) == written
+    assert parse_limit(written) == limit
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "usd", "-5usd", "0usd", "5usd,6usd", "5eur", "5usd/week", "1e9usd", "0.1tok"]
+)
+def test_what_is_not_a_limit_is_refused(text: str) -> None:
+    """A mistake is told before anything starts."""
+    with pytest.raises(ValueError, match=r"budget|twice|0|token"):
+        parse_limit(text)
+
+
+def test_the_lower_of_two_limits_counts_in_each_amount() -> None:
+    """A repository that asks for less in dollars takes nothing from the limit in minutes."""
+    lower = parse_limit("5usd,90min").lowered(parse_limit("2usd,1Mtok"))
+    assert str(lower) == "2usd,1000000tok,90min"
+
+
+def test_what_was_used_since_is_one_turn_at_most() -> None:
+    """What an earlier word told is not counted again, and less than before counts as nothing."""
+    before = Spending.of(Usage(input_tokens=10, cost_usd=0.1), 2.0)
+    after = Spending.of(Usage(input_tokens=30, cost_usd=0.3), 5.0)
+    assert after.since(before) == Spending(usd=0.2, tokens=20, seconds=3.0, turns=1)
+    assert after.since(after) == Spending()
+    assert before.since(after) == Spending()
+    assert Spending.of(Usage(input_tokens=5), 1.0).since(Spending()).unpriced == 1
+
+
+def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
+    """Nobody is told of tokens who has limited dollars."""
+    assert describe_spending(Spending(usd=4.1, tokens=9), parse_limit("5usd")) == "4.10 of 5.00 USD"
+    assert describe_spending(Spending(seconds=90), parse_limit("2min")) == "1.5 of 2 minutes"

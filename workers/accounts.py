@@ -1,0 +1,130 @@
+"""The accounts of an installation's budgets, over its Temporal client."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall, account_id
+from septet.contracts.quota import MEMO, QuotaPause, quota_id
+from septet.errors import ServerNotReachedError
+
+_ANSWER_WITHIN: Final = timedelta(seconds=30)
+_TRIES: Final = 5
+_PAUSE_SECONDS: Final = 0.2
+
+
+class AccountNotReachedError(ServerNotReachedError):
+    """The account of a budget did not answer."""
+
+    retryable = True
+    default_remedy = "It is tried again by itself."
+
+
+class FleetAccounts:
+    """Workflows of type `Account`: an update asks, a signal tells."""
+
+    def __init__(self, client: Client, task_queue: str) -> None:
+        """Ask the accounts of a queue of work orders."""
+        self._client = client
+        self._task_queue = task_queue
+
+    async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
+        """Ask an account for room; `None` where there is no such budget.
+
+        The same call again has the same answer, and counts nothing twice.
+
+        Raises:
+            AccountNotReachedError: It did not answer.
+        """
+        workflow_id = account_id(self._task_queue, opening.scope)
+        handle = self._client.get_workflow_handle(workflow_id)
+        for attempt in range(_TRIES):
+            try:
+                grant: Grant = await handle.execute_update(
+                    "reserve", call, result_type=Grant, rpc_timeout=_ANSWER_WITHIN
+                )
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise _not_reached(workflow_id, error) from error
+            else:
+                return grant
+            if not opens:
+                return None
+            if attempt:
+                await asyncio.sleep(_PAUSE_SECONDS)
+            await self._open(workflow_id, opening)
+        raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
+
+    async def settle(self, scope: str, call: SettleCall) -> None:
+        """Tell an account what a turn used; one that is not there needs no word.
+
+        Raises:
+            AccountNotReachedError: The server refused.
+        """
+        workflow_id = account_id(self._task_queue, scope)
+        try:
+            await self._client.get_workflow_handle(workflow_id).signal("settle", call, rpc_timeout=_ANSWER_WITHIN)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise _not_reached(workflow_id, error) from error
+
+    async def find_pause(self, login: str) -> QuotaPause | None:
+        """Return the pause of a login, as the description of its workflow has it: no worker is asked.
+
+        Raises:
+            AccountNotReachedError: The server refused.
+        """
+        workflow_id = quota_id(self._task_queue, login)
+        try:
+            description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise _not_reached(workflow_id, error) from error
+        if description.status is not WorkflowExecutionStatus.RUNNING:
+            return None
+        return await description.memo_value(MEMO, None, type_hint=QuotaPause)
+
+    async def note_pause(self, login: str, pause: QuotaPause) -> None:
+        """Have a workflow say that a login is paused, for as long as it is.
+
+        Raises:
+            AccountNotReachedError: The server refused.
+        """
+        workflow_id = quota_id(self._task_queue, login)
+        try:
+            await self._client.start_workflow(
+                "Quota",
+                pause,
+                id=workflow_id,
+                task_queue=self._task_queue,
+                start_signal="pause",
+                start_signal_args=[pause],
+                memo={MEMO: pause},
+                static_summary=f"The usage limit of a login of {pause.agent} is reached",
+                rpc_timeout=_ANSWER_WITHIN,
+            )
+        except RPCError as error:
+            raise _not_reached(workflow_id, error) from error
+
+    async def _open(self, workflow_id: str, opening: AccountState) -> None:
+        try:
+            await self._client.start_workflow(
+                "Account",
+                opening,
+                id=workflow_id,
+                task_queue=self._task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                static_summary=f"The budget of {opening.scope}"[:200],
+                rpc_timeout=_ANSWER_WITHIN,
+            )
+        except RPCError as error:
+            raise _not_reached(workflow_id, error) from error
+
+
+def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:
+    return AccountNotReachedError(f"The account {workflow_id} was not reached: {error.message}.")

@@ -1,0 +1,112 @@
+"""Turns that nobody tells the accounts of their budgets: their worker died, and no attempt came after it here."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import structlog
+
+from activities.accounts import Accounts
+from activities.host import Host
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RunKey
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.turn_runs import TurnRuns
+from septet.budgets.held_turns import HeldTurn
+from septet.contracts.amounts import Spending
+from septet.contracts.budget import SettleCall
+from septet.contracts.limits import Timeouts
+from workers.beside import beside, repeat
+
+LOOK_SECONDS: Final = 60.0
+_LEFT_SECONDS: Final = 300.0
+"""An attempt that comes back tells it by itself until then."""
+
+_log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def telling_left_turns(host: Host) -> AsyncIterator[None]:
+    """Tell accounts what was left untold, for as long as the block lasts."""
+    if host.accounts is None:
+        yield
+        return
+    teller = LeftTurns(host, host.accounts)
+    async with beside(repeat(teller.look, lambda: LOOK_SECONDS, "budgets_not_told")):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTurns:
+    """Tells accounts of turns whose agents are dead, and of which nobody has said a word for a while."""
+
+    host: Host
+    accounts: Accounts
+    left_seconds: float = _LEFT_SECONDS
+    _seen: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By workspace and turn: since when it has been seen without an agent, by the monotonic clock."""
+
+    async def look(self) -> int:
+        """Tell what was left, and return how many turns there were.
+
+        Raises:
+            SeptetError: An account was not reached; what is left is told at the next look.
+        """
+        count, now = 0, time.monotonic()
+        for place_id, turn in await asyncio.to_thread(self._find):
+            since = self._seen.setdefault((place_id, turn.key), now)
+            if now - since >= self.left_seconds:
+                count += await self._tell(place_id, turn)
+                del self._seen[place_id, turn.key]
+        return count
+
+    def _find(self) -> list[tuple[str, HeldTurn]]:
+        notes, runs = self.host.held_turns, self.host.runtime.runs
+        turns = [(place, turn) for place in notes.places() if not runs.is_held(place) for turn in notes.of(place)]
+        for key in [*self._seen]:
+            if key not in {(place, turn.key) for place, turn in turns}:
+                del self._seen[key]
+        return turns
+
+    async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
+        """Tell a turn's accounts, with the writer's lock held: no attempt begins with it meanwhile."""
+        lock = await asyncio.to_thread(self.host.runtime.runs.lock_writer, place_id)
+        if lock is None:
+            return False
+        try:
+            use = await asyncio.to_thread(partial(spending_of, self.host, place_id, turn))
+            for scope in turn.scopes:
+                await self.accounts.settle(scope, SettleCall(key=turn.key, used=use))
+            await asyncio.to_thread(self.host.held_turns.forget, place_id, turn.key)
+        finally:
+            os.close(lock)
+        _log.info("budget_told_late", place=place_id, usd=use.usd, tokens=use.tokens)
+        return True
+
+
+def spending_of(host: Host, place_id: str, turn: HeldTurn) -> Spending:
+    """Return what a turn's agents used, by their streams; nothing where the janitor has removed them."""
+    key = RunKey(turn.workflow_id, turn.run_id, turn.activity_id)
+    runs = [run for run in host.runtime.runs.lately(place_id) if run.record is not None and run.record.key == key]
+    record = runs[-1].record if runs else None
+    if record is None:
+        return Spending()
+    request = TurnRequest(
+        key=key,
+        order_id=place_id,
+        number=0,
+        step=record.step,
+        adapter=adapter_for(record.agent),
+        turn=Turn(prompt="", worktree=host.state.workspaces),
+        limits=Timeouts(),
+        runtime=host.runtime,
+    )
+    turn_runs = TurnRuns(request)
+    turn_runs.last_result()
+    return turn_runs.spending()

@@ -1,0 +1,150 @@
+"""The account of a budget: workers ask it before an agent starts, and tell it what was used."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from septet.budgets.account_book import AccountBook
+    from septet.contracts.amounts import describe_spending, parse_limit
+    from septet.contracts.budget import (
+        DAY,
+        PROJECT,
+        AccountState,
+        AccountView,
+        Grant,
+        LimitCall,
+        ReserveCall,
+        SettleCall,
+    )
+    from workflows._cancellation import send_signal
+    from workflows.update_input import reads_input
+
+_CALLED_AGAIN: Final = timedelta(minutes=2)
+"""Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
+_KEPT: Final = timedelta(days=30)
+"""How long the account of a work order or a pipeline outlives the last word on it."""
+_TIMER: Final = "until those that wait are called again"
+
+
+@workflow.defn(name="Account")
+class Account:
+    """One budget: its limit, what was used of it, who holds some of it and who waits."""
+
+    @workflow.init
+    def __init__(self, state: AccountState) -> None:
+        """Go on from what the run before knew, before anything new is told."""
+        self._book = AccountBook(state)
+        self._has_news = True
+        self._last_news = workflow.now()
+
+    @workflow.run
+    async def run(self, state: AccountState) -> AccountView:
+        """Answer until nobody has said a word for long; the account of a project or of the day stays for ever."""
+        stays = state.scope == DAY or state.scope.startswith(f"{PROJECT}/")
+        ending = None if stays else asyncio.create_task(self._wait_until_idle())
+        while not (ending is not None and ending.done()):
+            self._has_news = False
+            await self._call_waiting()
+            self._show()
+            await self._wait_for_news(ending)
+            if workflow.info().is_continue_as_new_suggested():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(self._book.state)
+        return self._book.view
+
+    @workflow.query(description="The budget: its limit, what was used, who waits.")
+    def account(self) -> AccountView:
+        """Return the budget as people see it."""
+        return self._book.view
+
+    @workflow.update(description="An agent is about to start: may it, and within which bounds?")
+    def reserve(self, call: ReserveCall) -> Grant:
+        """Answer; who has to wait is signalled `budget_open`."""
+        self._note_news()
+        return self._book.reserve(call, workflow.now())
+
+    @workflow.signal(description="A turn is over, for now: what it used.")
+    def settle(self, call: SettleCall) -> None:
+        """Count it, once."""
+        self._note_news()
+        self._book.settle(call, workflow.now())
+
+    @workflow.update(description="Set the limit.")
+    @reads_input("set_limit", LimitCall)
+    def set_limit(self, call: LimitCall) -> AccountView:
+        """Set the limit; whoever waits asks again."""
+        return self._set_limit(call, raises=False)
+
+    @set_limit.validator
+    @reads_input("set_limit", LimitCall)
+    def _may_set_limit(self, call: LimitCall) -> None:
+        """Refuse what is not a limit."""
+
+    @workflow.update(description="Raise the limit by an amount.")
+    @reads_input("raise_limit", LimitCall)
+    def raise_limit(self, call: LimitCall) -> AccountView:
+        """Raise the limit; whoever waits asks again."""
+        return self._set_limit(call, raises=True)
+
+    @raise_limit.validator
+    @reads_input("raise_limit", LimitCall)
+    def _may_raise_limit(self, call: LimitCall) -> None:
+        """Refuse what is not a limit."""
+
+    def _set_limit(self, call: LimitCall, *, raises: bool) -> AccountView:
+        self._note_news()
+        self._book.set_limit(call, raises=raises)
+        return self._book.view
+
+    def _note_news(self) -> None:
+        self._has_news, self._last_news = True, workflow.now()
+
+    async def _call_waiting(self) -> None:
+        """Have those ask again for whom there may be room now."""
+        while callers := self._book.take_callers(workflow.now()):
+            scope = self._book.view.scope
+            await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
+            if not self._book.calls_more:
+                break
+
+    async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
+        """Wait for news, and where somebody waits, for the day to turn."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: (
+                    self._has_news
+                    or (ending is not None and ending.done())
+                    or workflow.info().is_continue_as_new_suggested()
+                ),
+                timeout=self._pause(),
+                timeout_summary=_TIMER,
+            )
+
+    def _pause(self) -> timedelta | None:
+        """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
+        book = self._book
+        if book.waits and book.has_room:
+            return _CALLED_AGAIN
+        return book.day_ends_in(workflow.now())
+
+    async def _wait_until_idle(self) -> None:
+        """Wait until nobody has said a word for long; one timer for all that time."""
+        left = _KEPT
+        while left > timedelta():
+            await workflow.sleep(left, summary="is it still used?")
+            left = self._last_news + _KEPT - workflow.now() if self._book.is_idle else _KEPT
+
+    def _show(self) -> None:
+        """Show in the web UI what was used, and who waits."""
+        view = self._book.view
+        spent = describe_spending(view.spent, parse_limit(view.limit)) if view.limit else "no limit"
+        waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
+        workflow.set_current_details(
+            f"**{view.scope}**: {spent}. {view.running} agents run, {view.waiting_count} work orders wait.\n\n"
+            f"In all: {view.total.usd:.2f} USD, {view.total.tokens:,} tokens, {view.total.turns} turns.\n\n"
+            f"Waiting: {waiting or 'none'}"
+        )

@@ -1,0 +1,40 @@
+"""The pause of a login whose usage limit is reached: it lives until the limit begins anew."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.quota import MEMO, QuotaPause
+
+
+@workflow.defn(name="Quota")
+class Quota:
+    """One login's pause; while it runs, no host starts an agent with that login."""
+
+    @workflow.init
+    def __init__(self, pause: QuotaPause) -> None:
+        """Begin with the pause that was noted first."""
+        self._pause = pause
+
+    @workflow.run
+    async def run(self, pause: QuotaPause) -> None:
+        """Wait until the limit begins anew, by the latest word on when that is."""
+        del pause
+        while (left := self._pause.until - workflow.now().timestamp()) > 0:
+            known = self._pause
+            workflow.set_current_details(f"**{known.agent}** is paused: {known.message}")
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._pause != known,  # noqa: B023 -- it is asked in this round only
+                    timeout=timedelta(seconds=left),
+                    timeout_summary="until the usage limit begins anew",
+                )
+
+    @workflow.signal(description="An agent has met the usage limit of this login.")
+    def pause(self, pause: QuotaPause) -> None:
+        """Wait longer, where the limit begins anew later."""
+        if pause.until > self._pause.until:
+            self._pause = pause
+            workflow.upsert_memo({MEMO: pause})
