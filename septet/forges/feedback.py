@@ -5,8 +5,8 @@ forgotten meanwhile.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -89,17 +89,35 @@ def read_feedback(forge: FollowedForge, number: int, commit: str = "") -> Feedba
     checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
     if not any(check.state == "pending" for check in checks):
         feedback.failures = tuple(check for check in checks if check.state == "failure")
-    for review in forge.reviews(number):
-        if review.state == "changes_requested" and writers.may_write(review.author):
-            feedback.reviews[f"review:{review.id or f'{review.author}@{review.commit}'}"] = review
+    comments = conversation.comments()
+    for event, review in _requests(forge.reviews(number), comments):
+        if writers.may_write(review.author):
+            feedback.reviews[event] = review
     for thread in conversation.threads():
         last = thread.comments[-1]
         if _OURS not in last.comment.body and writers.may_write(last.comment.author):
             feedback.threads[f"thread:{thread.id}:{last.id}"] = thread
     events = tuple(_events(feedback))
-    answers = _answers(conversation.comments(), writers) if events else frozenset()
+    answers = _answers(comments, writers) if events else frozenset()
     feedback.events = tuple(each for each in events if each.id not in answers)[:MOST_EVENTS]
     return feedback
+
+
+def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
+    """Yield the reviews that ask for changes, by the ids of their events; who has approved since asks for none.
+
+    Where a forge tells only who asks, the last comment of that account says what for.
+    """
+    standing = {each.author: each.state for each in reviews if each.state != "commented"}
+    for review in reviews:
+        if review.state != "changes_requested" or standing[review.author] != "changes_requested":
+            continue
+        if review.id:
+            yield f"review:{review.id}", review
+            continue
+        own = [each for each in comments if each.author == review.author and _OURS not in each.body]
+        if own:
+            yield f"review:{review.author}@{len(own)}", replace(review, body=own[-1].body)
 
 
 def _events(feedback: Feedback) -> Iterator[ReworkEvent]:

@@ -108,6 +108,8 @@ class GiteaPullRequestAnswer(_Foreign):
     base: _Head
     state: Literal["open", "closed"]
     merged: bool = False
+    mergeable: bool | None = None
+    draft: bool = False
     body: str | None = None
     updated_at: str = ""
 
@@ -121,6 +123,8 @@ class GiteaPullRequestAnswer(_Foreign):
             self.base.ref,
             self.head.sha,
             state,
+            conflicts=self.mergeable is False and not self.draft,
+            base_sha=self.base.sha,
             body=self.body or "",
             updated_at=self.updated_at,
         )
@@ -144,6 +148,8 @@ class GiteaBranchAnswer(_Foreign):
 class GiteaReviewAnswer(_Foreign):
     """One of `GET /repos/{owner}/{repo}/pulls/{index}/reviews` (`PullReview`)."""
 
+    id: int = 0
+    comments_count: int = 0
     user: GiteaUserAnswer | None = None
     state: str
     body: str | None = None
@@ -155,7 +161,23 @@ class GiteaReviewAnswer(_Foreign):
         state = _REVIEWS.get(self.state)
         if state is None or self.dismissed:
             return None
-        return Review(self.user.login if self.user else "Ghost", state, self.body or "", self.commit_id or "")
+        author, own_id = self.user.login if self.user else "Ghost", str(self.id or "")
+        return Review(author, state, self.body or "", self.commit_id or "", id=own_id)
+
+
+class GiteaReviewCommentAnswer(GiteaCommentAnswer):
+    """One of `GET /repos/{owner}/{repo}/pulls/{index}/reviews/{id}/comments` (`PullReviewComment`)."""
+
+    path: str = ""
+    position: int = 0
+    """The line, as the pull request has it."""
+    resolver: GiteaUserAnswer | None = None
+
+
+class GiteaPermissionAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/collaborators/{collaborator}/permission` (`RepoCollaboratorPermission`)."""
+
+    permission: str
 
 
 class GiteaStatusAnswer(_Foreign):
@@ -164,7 +186,13 @@ class GiteaStatusAnswer(_Foreign):
     context: str
     status: str
     target_url: str | None = None
+    description: str | None = None
 
     def check(self) -> CommitCheck:
         """Return what it says."""
-        return CommitCheck(self.context, _CHECKS.get(self.status, "pending"), self.target_url or "")
+        return CommitCheck(
+            self.context,
+            _CHECKS.get(self.status, "pending"),
+            self.target_url or "",
+            summary=self.description or "",
+        )

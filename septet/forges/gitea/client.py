@@ -18,6 +18,7 @@ from septet.forges.gitea.answers import (
     GiteaPullRequestAnswer,
     GiteaRepositoryAnswer,
     GiteaReviewAnswer,
+    GiteaReviewCommentAnswer,
     GiteaStatusAnswer,
 )
 from septet.forges.http_client import ForgeApi
@@ -119,6 +120,14 @@ class GiteaRepository:
     def repo_list_pull_reviews(self, index: int, page: int) -> list[GiteaReviewAnswer]:
         """`GET /pulls/{index}/reviews`."""
         return self._ask(list[GiteaReviewAnswer], "GET", f"/pulls/{index}/reviews", {"page": page, "limit": PAGE})
+
+    def repo_get_pull_review_comments(self, index: int, review_id: int) -> list[GiteaReviewCommentAnswer]:
+        """`GET /pulls/{index}/reviews/{id}/comments`: all of them, for it has no pages."""
+        return self._ask(list[GiteaReviewCommentAnswer], "GET", f"/pulls/{index}/reviews/{review_id}/comments")
+
+    def repo_create_pull_review(self, index: int, body: Body) -> GiteaReviewAnswer:
+        """`POST /pulls/{index}/reviews`."""
+        return self._ask(GiteaReviewAnswer, "POST", f"/pulls/{index}/reviews", body=body)
 
     def repo_list_branches(self, page: int) -> list[GiteaBranchAnswer]:
         """`GET /branches`."""

@@ -26,6 +26,7 @@ from septet.forges.forge import (
 )
 from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
+from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http_client import ForgeApi
 from septet.forges.opening import label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -159,6 +160,10 @@ class GiteaForge:
             for answer in _pages(partial(repository.repo_list_statuses_by_ref, commit)):
                 checks.setdefault(answer.context, answer.check())
         return tuple(checks.values())
+
+    def conversation(self, number: int) -> GiteaConversation:
+        """Return what is said on a pull request; as `FollowedForge.conversation`."""
+        return GiteaConversation(self.project, self.api, number)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""

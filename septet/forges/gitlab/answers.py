@@ -93,6 +93,36 @@ class GitLabNoteAnswer(_Foreign):
         return Comment(self.author.username, self.body, self.created_at, standings.get(self.author.id, "none"))
 
 
+class _Position(_Foreign):
+    new_path: str | None = None
+    new_line: int | None = None
+
+
+class GitLabThreadNoteAnswer(GitLabNoteAnswer):
+    """One of the notes of a discussion."""
+
+    resolvable: bool = False
+    resolved: bool = False
+    position: _Position | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that it speaks of; empty where it speaks of the whole."""
+        return (self.position.new_path if self.position else None) or ""
+
+    @property
+    def line(self) -> int | None:
+        """The line that it speaks of, as the merge request has it."""
+        return self.position.new_line if self.position else None
+
+
+class GitLabDiscussionAnswer(_Foreign):
+    """One of `GET /projects/{id}/merge_requests/{iid}/discussions`."""
+
+    id: str
+    notes: tuple[GitLabThreadNoteAnswer, ...] = ()
+
+
 class GitLabMergeRequestAnswer(_Foreign):
     """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and what a `POST` there answers."""
 
@@ -107,6 +137,7 @@ class GitLabMergeRequestAnswer(_Foreign):
     state: Literal["opened", "closed", "locked", "merged"]
     description: str | None = None
     updated_at: str = ""
+    has_conflicts: bool = False
 
     def pull_request(self) -> PullRequest:
         """Return the merge request."""
@@ -118,6 +149,7 @@ class GitLabMergeRequestAnswer(_Foreign):
             self.target_branch,
             self.sha or "",
             "merged" if state == "merged" else "closed" if state == "closed" else "open",
+            conflicts=self.has_conflicts,
             body=self.description or "",
             updated_at=self.updated_at,
         )
@@ -163,14 +195,20 @@ class GitLabApprovalsAnswer(_Foreign):
 class GitLabStatusAnswer(_Foreign):
     """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a job of a pipeline, or a service's word."""
 
+    id: int | None = None
     name: str
     status: str
     target_url: str | None = None
+    description: str | None = None
     allow_failure: bool = False
 
     def check(self) -> CommitCheck:
         """Return what it says; a job that may fail has not failed."""
         state = _CHECKS.get(self.status, "pending")
         return CommitCheck(
-            self.name, "success" if self.allow_failure and state == "failure" else state, self.target_url or ""
+            self.name,
+            "success" if self.allow_failure and state == "failure" else state,
+            self.target_url or "",
+            str(self.id or ""),
+            self.description or "",
         )

@@ -38,6 +38,7 @@ from septet.forges.gitlab.answers import (
     GitLabUserAnswer,
 )
 from septet.forges.gitlab.client import asking_gitlab, read
+from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http_client import ForgeApi
 from septet.forges.opening import label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -187,6 +188,10 @@ class GitLabForge:
                 if len(answers) < _PAGE:
                     break
         return tuple(checks.values())
+
+    def conversation(self, number: int) -> GitLabConversation:
+        """Return what is said on a merge request; as `FollowedForge.conversation`."""
+        return GitLabConversation(self.project, self.api, number)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
 
 _PAGE = 30
+_FIRST_OF_NOTES = 1000
+"""The reviews of comments are numbered from here."""
 
 
 @dataclass
@@ -48,6 +50,9 @@ class GiteaFake(ForgeFake):
             ("PATCH", rf"{here}/pulls/(\d+)", self._change),
             ("POST", rf"{here}/pulls/(\d+)/requested_reviewers", self._request),
             ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
+            ("POST", rf"{here}/pulls/(\d+)/reviews", self._review),
+            ("GET", rf"{here}/pulls/(\d+)/reviews/(\d+)/comments", self._review_comments),
+            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{here}/branches", self._branches),
             ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
             ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
@@ -77,17 +82,21 @@ class GiteaFake(ForgeFake):
         return 200, asked.page_of(issues, "limit", _PAGE)
 
     def _comments(self, _asked: Asked, number: str) -> Answer:
-        return 200, [self._note_json(note) for note in self.issues[int(number)].notes]
+        thing = self.pulls.get(int(number)) or self.issues[int(number)]
+        return 200, [self._note_json(note) for note in thing.notes]
 
     def _comment(self, asked: Asked, number: str) -> Answer:
+        if int(number) in self.pulls:
+            return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
         if int(number) not in self.issues:
             return 404, {"message": "issue does not exist"}
         self.add_comment(int(number), asked.body["body"], SEPTET)
         return 201, self._note_json(self.issues[int(number)].notes[-1])
 
     def _edit(self, asked: Asked, note_id: str) -> Answer:
-        for issue in self.issues.values():
-            for note in issue.notes:
+        threads = [thread for pull in self.pulls.values() for thread in pull.threads]
+        for commented in (*self.issues.values(), *self.pulls.values(), *threads):
+            for note in commented.notes:
                 if note.id == int(note_id):
                     if note.author != SEPTET:
                         return 403, {"message": "user should have permission to edit comment"}
@@ -146,7 +155,9 @@ class GiteaFake(ForgeFake):
 
     def _pull(self, _asked: Asked, number: str) -> Answer:
         pull = self.pulls.get(int(number))
-        return (200, self._pull_json(pull)) if pull else (404, {"message": "pull request does not exist"})
+        if pull is None:
+            return 404, {"message": "pull request does not exist"}
+        return 200, {**self._pull_json(pull), "mergeable": not self.conflicts(pull) and not pull.draft}
 
     def _change(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
@@ -166,16 +177,55 @@ class GiteaFake(ForgeFake):
         words = {"changes_requested": "REQUEST_CHANGES", "approved": "APPROVED"}
         reviews = [
             {
-                "id": 1,
+                "id": count,
+                "comments_count": 0,
                 "user": {"id": 1, "login": author},
                 "state": words.get(state, "COMMENT"),
                 "body": body,
                 "commit_id": self.sha(self.pulls[int(number)]),
                 "dismissed": False,
             }
-            for author, state, body in self.pulls[int(number)].reviews
+            for count, (author, state, body) in enumerate(self.pulls[int(number)].reviews, start=1)
+        ]
+        reviews += [
+            {
+                "id": _FIRST_OF_NOTES + note.id,
+                "comments_count": 1,
+                "user": {"id": 1, "login": note.author},
+                "state": "COMMENT",
+                "body": "",
+                "commit_id": self.sha(self.pulls[int(number)]),
+                "dismissed": False,
+            }
+            for thread in self.pulls[int(number)].threads
+            for note in thread.notes
         ]
         return 200, asked.page_of(reviews, "limit", _PAGE)
+
+    def _review(self, asked: Asked, number: str) -> Answer:
+        """Take a review with one comment: on a line on which something is said already it is a reply."""
+        comment = asked.body["comments"][0]
+        for thread in self.pulls[int(number)].threads:
+            if (thread.path, thread.line) == (comment["path"], comment["new_position"]):
+                note = self.add_reply(thread, SEPTET, comment["body"])
+                return 200, {"id": _FIRST_OF_NOTES + note.id, "state": "COMMENT", "body": "", "comments_count": 1}
+        return 422, {"message": "no such line"}
+
+    def _review_comments(self, _asked: Asked, number: str, review: str) -> Answer:
+        return 200, [
+            {
+                **self._note_json(note),
+                "path": thread.path,
+                "position": thread.line,
+                "resolver": {"id": 1, "login": "ada"} if thread.is_resolved else None,
+            }
+            for thread in self.pulls[int(number)].threads
+            for note in thread.notes
+            if _FIRST_OF_NOTES + note.id == int(review)
+        ]
+
+    def _permission(self, _asked: Asked, account: str) -> Answer:
+        return 200, {"permission": "write" if self.may_write(account) else "read"}
 
     def _branches(self, asked: Asked) -> Answer:
         branches = [{"name": name, "commit": {"id": sha}} for name, sha in self.heads_of(self.project).items()]
@@ -183,7 +233,13 @@ class GiteaFake(ForgeFake):
 
     def _statuses(self, asked: Asked, sha: str) -> Answer:
         statuses = [
-            {"id": 1, "context": name, "status": state, "target_url": ""}
+            {
+                "id": 1,
+                "context": name,
+                "status": state,
+                "target_url": "",
+                "description": self.logs.get(name, ""),
+            }
             for name, state in self.statuses.get(sha, [])
         ]
         return 200, asked.page_of(statuses, "limit", _PAGE)

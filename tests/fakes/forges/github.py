@@ -238,17 +238,14 @@ class GitHubFake(ForgeFake):
         return 404, {"message": "Not Found"}
 
     def _log(self, _asked: Asked, number: str) -> Answer:
-        name = self._check_names()[int(number) - 1]
+        name = self.check_names()[int(number) - 1]
         if name not in self.logs:
             return 404, {"message": "Not Found"}
         return 302, f"{self.url}/_logs/{name}"
 
     def _run(self, _asked: Asked, number: str) -> Answer:
-        name = self._check_names()[int(number) - 1]
+        name = self.check_names()[int(number) - 1]
         return 200, {"id": int(number), "name": name, "output": {"title": name, "summary": "It failed."}}
-
-    def _check_names(self) -> list[str]:
-        return list(dict.fromkeys(name for checks in self.statuses.values() for name, _ in checks))
 
     def _refs(self, _asked: Asked, prefix: str) -> Answer:
         return 200, [
@@ -265,7 +262,7 @@ class GitHubFake(ForgeFake):
     def _runs(self, _asked: Asked, sha: str) -> Answer:
         runs = [
             {
-                "id": self._check_names().index(name) + 1,
+                "id": self.check_names().index(name) + 1,
                 "name": name,
                 "status": "in_progress" if state == "pending" else "completed",
                 "conclusion": None if state == "pending" else state,

@@ -24,7 +24,7 @@ class GitLabFake(ForgeFake):
         match = re.fullmatch(r"/api/v4/projects/([^/]+)(/.*)?", asked.path)
         if asked.path == "/api/v4/users":
             name = asked.one("username")
-            return 200, [self._user(name)] if name in self.standings else []
+            return 200, [self._user(name)] if name in {*self.standings, SEPTET} else []
         if match is None:
             return 404, {"error": "404 Not Found"}
         project, path = unquote(match[1]), match[2] or ""
@@ -53,6 +53,12 @@ class GitLabFake(ForgeFake):
             ("PUT", r"/merge_requests/(\d+)", self._change),
             ("GET", r"/merge_requests/(\d+)/reviewers", self._reviewers),
             ("GET", r"/merge_requests/(\d+)/approvals", self._approvals),
+            ("GET", r"/merge_requests/(\d+)/discussions", self._discussions),
+            ("POST", r"/merge_requests/(\d+)/discussions/(\w+)/notes", self._reply),
+            ("GET", r"/merge_requests/(\d+)/notes", self._pull_notes),
+            ("POST", r"/merge_requests/(\d+)/notes", self._pull_note),
+            ("PUT", r"/merge_requests/(\d+)/notes/(\d+)", self._edit_pull_note),
+            ("GET", r"/jobs/(\d+)/trace", self._trace),
             ("GET", r"/repository/branches", self._branches),
             ("GET", r"/repository/commits/(\w+)/statuses", self._statuses),
         )
@@ -102,7 +108,7 @@ class GitLabFake(ForgeFake):
         wanted = {int(each) for each in asked.query.get("user_ids[]", [])}
         return 200, [
             {"id": self._id(name), "username": name, "access_level": _LEVELS[standing]}
-            for name, standing in self.standings.items()
+            for name, standing in {**self.standings, SEPTET: "developer"}.items()
             if standing in _LEVELS and self._id(name) in wanted
         ]
 
@@ -139,7 +145,57 @@ class GitLabFake(ForgeFake):
 
     def _request(self, _asked: Asked, number: str) -> Answer:
         pull = self.pulls.get(int(number))
-        return (200, self._pull_json(pull)) if pull else (404, {"message": "404 Not found"})
+        if pull is None:
+            return 404, {"message": "404 Not found"}
+        return 200, {**self._pull_json(pull), "has_conflicts": self.conflicts(pull)}
+
+    def _discussions(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        threads = [
+            {
+                "id": f"d{thread.id}",
+                "notes": [
+                    {
+                        **self._note_json(note),
+                        "resolvable": True,
+                        "resolved": thread.is_resolved,
+                        "position": {"new_path": thread.path, "new_line": thread.line},
+                    }
+                    for note in thread.notes
+                ],
+            }
+            for thread in pull.threads
+        ]
+        alone = [{"id": f"n{note.id}", "notes": [self._note_json(note)]} for note in pull.notes]
+        return 200, asked.page_of([*threads, *alone], "per_page", 20)
+
+    def _reply(self, asked: Asked, number: str, discussion: str) -> Answer:
+        for thread in self.pulls[int(number)].threads:
+            if f"d{thread.id}" == discussion:
+                return 201, self._note_json(self.add_reply(thread, SEPTET, asked.body["body"]))
+        return 404, {"message": "404 Discussion Not Found"}
+
+    def _pull_notes(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        notes = sorted(
+            [*pull.notes, *(note for each in pull.threads for note in each.notes)], key=lambda it: it.id
+        )
+        return 200, asked.page_of([self._note_json(note) for note in notes], "per_page", 20)
+
+    def _pull_note(self, asked: Asked, number: str) -> Answer:
+        return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
+
+    def _edit_pull_note(self, asked: Asked, number: str, note_id: str) -> Answer:
+        pull = self.pulls[int(number)]
+        for note in [*pull.notes, *(note for each in pull.threads for note in each.notes)]:
+            if note.id == int(note_id) and note.author == SEPTET:
+                note.body = asked.body["body"]
+                return 200, self._note_json(note)
+        return 403, {"message": "403 Forbidden"}
+
+    def _trace(self, _asked: Asked, number: str) -> Answer:
+        name = self.check_names()[int(number) - 1]
+        return (200, self.logs[name].encode()) if name in self.logs else (404, {"message": "404 Not Found"})
 
     def _change(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
@@ -177,7 +233,13 @@ class GitLabFake(ForgeFake):
     def _statuses(self, asked: Asked, sha: str) -> Answer:
         words = {"failure": "failed", "pending": "running"}
         statuses = [
-            {"name": name, "status": words.get(state, state), "target_url": None, "allow_failure": False}
+            {
+                "id": self.check_names().index(name) + 1,
+                "name": name,
+                "status": words.get(state, state),
+                "target_url": None,
+                "allow_failure": False,
+            }
             for name, state in self.statuses.get(sha, [])
         ]
         return 200, asked.page_of(statuses, "per_page", 20)

@@ -204,6 +204,10 @@ class ForgeFake:
             self.pulls[number].notes.append(Note(self.next_note, author, body))
             return self.pulls[number].notes[-1]
 
+    def check_names(self) -> list[str]:
+        """Return the names of all checks, by whose places they are numbered."""
+        return list(dict.fromkeys(name for checks in self.statuses.values() for name, _ in checks))
+
     def conflicts(self, pull: PullState) -> bool:
         """Say whether a pull request does not merge into its base."""
         if self.repositories is None or not self.sha(pull):

@@ -1,0 +1,137 @@
+"""What is said on a merge request of GitLab's."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
+from septet.forges.forge import Comment, CommitCheck
+from septet.forges.gitlab.answers import (
+    GitLabDiscussionAnswer,
+    GitLabMemberAnswer,
+    GitLabNoteAnswer,
+    GitLabUserAnswer,
+)
+from septet.forges.gitlab.client import asking_gitlab, read
+from septet.forges.http_client import ForgeApi
+from septet.forges.opening import put_once
+
+if TYPE_CHECKING:
+    from gitlab import Gitlab
+
+_PAGE: Final = 100
+_MOST_PAGES: Final = 50
+_DEVELOPER: Final = 30
+"""The lowest access level that may push."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitLabConversation:
+    """What is said on one merge request; as `Conversation`."""
+
+    project: str
+    api: ForgeApi
+    number: int
+
+    def threads(self) -> tuple[ReviewThread, ...]:
+        """Return the discussions that nobody has resolved; as `Conversation.threads`."""
+        threads = []
+        for discussion in self._discussions():
+            first = discussion.notes[0] if discussion.notes else None
+            if first is None or not first.resolvable or all(note.resolved for note in discussion.notes):
+                continue
+            comments = tuple(ThreadComment(str(note.id), note.comment({})) for note in discussion.notes)
+            threads.append(ReviewThread(discussion.id, first.path, first.line, comments))
+        return tuple(threads[-MOST_THREADS:])
+
+    def comments(self) -> tuple[Comment, ...]:
+        """Return the comments on the whole of it; as `Conversation.comments`."""
+        return tuple(note.comment({}) for note in self._notes())
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may push to the project; as `Conversation.may_write`."""
+        with asking_gitlab(self.api, f"what {account} may do in {self.project}") as gitlab:
+            accounts = read(list[GitLabUserAnswer], gitlab.users.list(username=account, get_all=False))
+            ids = [each.id for each in accounts if each.username == account]
+            if not ids:
+                return False
+            answer = gitlab.projects.get(self.project, lazy=True).members_all.list(
+                query_parameters={"user_ids[]": ids}, per_page=_PAGE, get_all=False
+            )
+            members = read(list[GitLabMemberAnswer], answer)
+        return any(each.id in ids and each.access_level >= _DEVELOPER for each in members)
+
+    def check_log(self, check: CommitCheck) -> str:
+        """Return the end of a job's trace; as `Conversation.check_log`. A service has none."""
+        if not check.id.isdecimal():
+            return check.summary[-LOG_LIMIT:]
+        try:
+            with asking_gitlab(self.api, f"the log of {check.name} in {self.project}") as gitlab:
+                job = gitlab.projects.get(self.project, lazy=True).jobs.get(int(check.id), lazy=True)
+                trace = job.trace()
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError):
+            return check.summary[-LOG_LIMIT:]
+        return (trace.decode(errors="replace") if isinstance(trace, bytes) else str(trace))[-LOG_LIMIT:]
+
+    def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
+        """Have a discussion carry one reply; as `Conversation.reply`."""
+        put_once(
+            lambda: [
+                (note.id, note.body) for each in self._discussions() if each.id == thread.id for note in each.notes
+            ],
+            partial(self._create_reply, thread.id),
+            self._edit,
+            marker,
+            text,
+        )
+
+    def put_comment(self, marker: str, text: str) -> None:
+        """Have it carry one comment; as `Conversation.put_comment`."""
+        put_once(lambda: [(note.id, note.body) for note in self._notes()], self._create, self._edit, marker, text)
+
+    def _discussions(self) -> list[GitLabDiscussionAnswer]:
+        found: list[GitLabDiscussionAnswer] = []
+        with asking_gitlab(self.api, f"the discussions of {self._name}") as gitlab:
+            discussions = self._request(gitlab).discussions
+            for page in range(1, _MOST_PAGES + 1):
+                answers = read(
+                    list[GitLabDiscussionAnswer], discussions.list(per_page=_PAGE, page=page, get_all=False)
+                )
+                found += answers
+                if len(answers) < _PAGE:
+                    break
+        return found
+
+    def _notes(self) -> list[GitLabNoteAnswer]:
+        found: list[GitLabNoteAnswer] = []
+        with asking_gitlab(self.api, f"the comments on {self._name}") as gitlab:
+            notes = self._request(gitlab).notes
+            for page in range(1, _MOST_PAGES + 1):
+                answer = notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
+                answers = read(list[GitLabNoteAnswer], answer)
+                found += [each for each in answers if not each.system]
+                if len(answers) < _PAGE:
+                    break
+        return found
+
+    def _create_reply(self, discussion: str, text: str) -> None:
+        with asking_gitlab(self.api, f"a reply on {self._name}") as gitlab:
+            self._request(gitlab).discussions.get(discussion, lazy=True).notes.create({"body": text})
+
+    def _create(self, text: str) -> None:
+        with asking_gitlab(self.api, f"a comment on {self._name}") as gitlab:
+            self._request(gitlab).notes.create({"body": text})
+
+    def _edit(self, note_id: int, text: str) -> None:
+        with asking_gitlab(self.api, f"comment {note_id} on {self._name}") as gitlab:
+            self._request(gitlab).notes.update(note_id, {"body": text})
+
+    def _request(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
+        return gitlab.projects.get(self.project, lazy=True).mergerequests.get(self.number, lazy=True)
+
+    @property
+    def _name(self) -> str:
+        return f"merge request {self.number} of {self.project}"
