@@ -153,9 +153,8 @@ class Follower:
             await self._try_twice(task)
         except ActivityError as error:
             self.end(explain_failure(error)[0].message)
-        finally:
-            self._worked += workflow.now() - began
-            self._news_at, self.error = workflow.now(), None
+        self._worked += workflow.now() - began
+        self._news_at, self.error = workflow.now(), None
         if self.state is not None and self.is_active:
             self.state = self.state.model_copy(update={"state": "waiting"})
         self._call = None

@@ -187,10 +187,11 @@ class PullRequestWorkflow:
         work = asyncio.create_task(self._follower.carry_out(self._task))
         try:
             await workflow.wait_condition(lambda: work.done() or self._task.stage is not Stage.EXECUTING)
-        finally:
-            if not work.done():
-                work.cancel()
-                await self._end_round(work)
+        except asyncio.CancelledError:
+            await self._end_round(work)
+            raise
+        if not work.done():
+            await self._end_round(work)
         if self._task.stage is not Stage.EXECUTING:
             self._show()
             return
@@ -199,6 +200,7 @@ class PullRequestWorkflow:
 
     async def _end_round(self, work: asyncio.Task[None]) -> None:
         """Wait for a cancelled round's end; where it could not end its agent itself, have that ended."""
+        work.cancel()
         await wait_despite_cancel(work.done)
         try:
             work.result()

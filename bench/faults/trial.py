@@ -71,8 +71,8 @@ async def try_faults(runs: int, seed: int) -> Outcome:
     """Run work orders through faults, and count what went wrong."""
     outcome = Outcome(seed, runs)
     orders = plan(runs, seed, tuple(fake.name for fake in FAKES))
-    async with stage() as on, _forges(on) as fakes:
-        async with worker(on, _environ(on, fakes)):
+    async with stage() as on, serving_forges(on) as fakes:
+        async with worker(on, forge_environ(on, fakes)):
             places = asyncio.Semaphore(_AT_A_TIME)
             tasks = await asyncio.gather(*(_run(on, fakes[order.forge], order, places) for order in orders))
         for order, task in zip(orders, tasks, strict=True):
@@ -82,7 +82,8 @@ async def try_faults(runs: int, seed: int) -> Outcome:
 
 
 @asynccontextmanager
-async def _forges(on: Stage) -> AsyncIterator[dict[str, ForgeFake]]:
+async def serving_forges(on: Stage) -> AsyncIterator[dict[str, ForgeFake]]:
+    """Let one fake of each forge answer for as long as the block lasts, each with a repository of its own."""
     with ExitStack() as stack:
         fakes = {}
         for fake in FAKES:
@@ -96,7 +97,7 @@ async def _forges(on: Stage) -> AsyncIterator[dict[str, ForgeFake]]:
         yield fakes
 
 
-def _environ(on: Stage, fakes: dict[str, ForgeFake]) -> dict[str, str]:
+def forge_environ(on: Stage, fakes: dict[str, ForgeFake]) -> dict[str, str]:
     """Return the environment of a worker that knows the forges."""
     environ = {**on.environ, "SEPTET_LOOK_SECONDS": "3600", "SEPTET_SANDBOX": "none"}
     for name, fake in fakes.items():

@@ -42,9 +42,6 @@ class Conversation(Protocol):
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""
 
-    def may_write(self, account: str) -> bool:
-        """Say whether an account may write to the repository."""
-
     def check_log(self, check: CommitCheck) -> str:
         """Return the end of what a check printed, at most `LOG_LIMIT` characters, as far as there is any."""
 

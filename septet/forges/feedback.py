@@ -85,7 +85,7 @@ def read_feedback(forge: FollowedForge, number: int, commit: str = "") -> Feedba
         return Feedback(pull_request, None)
     conversation = forge.conversation(number)
     feedback = Feedback(pull_request, conversation)
-    writers = _Writers(conversation)
+    writers = _Writers(forge)
     checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
     if not any(check.state == "pending" for check in checks):
         feedback.failures = tuple(check for check in checks if check.state == "failure")
@@ -157,13 +157,13 @@ def _answers(comments: Iterable[Comment], writers: "_Writers") -> frozenset[str]
 class _Writers:
     """Who may write to the repository, each asked for once."""
 
-    conversation: Conversation
+    forge: FollowedForge
     known: dict[str, bool] = field(default_factory=dict)
 
     def may_write(self, account: str) -> bool:
         """Say whether an account's words count; an App that is installed has been let in by who may."""
         if account not in self.known:
-            self.known[account] = account.endswith(_BOT) or self.conversation.may_write(account)
+            self.known[account] = account.endswith(_BOT) or self.forge.may_write(account)
         return self.known[account]
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -14,6 +14,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.others import OthersLook
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 
@@ -44,8 +45,7 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
         parsed_by="json",
         checkpoint=f"after-{call.step}",
         plan_sha256=PLAN_SHA256 if call.step is Step.FIND_PLAN_FILE and text != "0" else None,
-        commit_sha="c0ffee" if call.step is Step.CREATE_COMMIT else None,
-        **facts,
+        **{"commit_sha": "c0ffee" if call.step is Step.CREATE_COMMIT else None, **facts},
     )
 
 
@@ -67,6 +67,10 @@ class Doubles:
 
     task_queue: str
     steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
+    rework: Sequence[Behaviour] = ()
+    """How the rounds on a pull request end, try by try; they are done where nothing is said."""
+    preparation: Literal["ready", "answered", "merged", "closed", "gone"] = "ready"
+    """What a round finds."""
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
     open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
     move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
@@ -125,7 +129,37 @@ class Doubles:
 
         steps = (self._step(step) for step in Step)
         looks = (look_at_pull_request, look_at_others)
-        return [open_workspace, move_workspace, finalize_json, *steps, end_work, CancelWorkOrder().run, *looks]
+        return [
+            *self._rounds(),
+            open_workspace,
+            move_workspace,
+            finalize_json,
+            *steps,
+            end_work,
+            CancelWorkOrder().run,
+            *looks,
+        ]
+
+    def _rounds(self) -> list[Callable[..., Any]]:
+        @activity.defn(name="prepare_rework")
+        async def prepare_rework(call: StepCall) -> PreparedRework:
+            self.calls.append(("prepare_rework", call))
+            assert call.rework is not None
+            return PreparedRework(
+                rework=call.rework.model_copy(update={"head": "1ead" * 10}),
+                state=self.preparation,
+                checkpoint=f"round-{call.rework.round}",
+            )
+
+        @activity.defn(name="rework")
+        async def rework(call: StepCall) -> StepResult:
+            self.calls.append(("rework", call))
+            behaviours = self.rework or [lambda call: done(call, "Mended.", commit_sha="badc0de")]
+            count = sum(name == "rework" for name, _ in self.calls)
+            result = behaviours[min(count, len(behaviours)) - 1](call)
+            return await result if inspect.isawaitable(result) else result
+
+        return [prepare_rework, rework]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

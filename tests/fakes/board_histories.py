@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from fakes.activities import Doubles
+from fakes.activities import Doubles, done, ended
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
@@ -13,10 +13,15 @@ from temporalio.worker import Worker
 
 from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.decisions import MoveCall
-from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import PullRequestNews, PullRequestWatch, WatchingHost
+from septet.contracts.facts import Rescue
+from septet.contracts.limits import Timeouts
+from septet.contracts.names import Stage, Status, Step, Verdict
+from septet.contracts.pull_request import Follow, PullRequestNews, PullRequestWatch, WatchingHost
+from septet.contracts.rework import ReworkEvent
+from septet.contracts.steps import Progress, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.contracts.workspace import OpenWorkspace
 from workflows.board import Board
 from workflows.pull_request import PullRequestWorkflow
 
@@ -92,6 +97,60 @@ async def _taken_over(handle: Handle, _doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 
+async def _followed(handle: Handle, doubles: Doubles) -> None:
+    """A check fails, and then once more: two rounds, the second one with a second try; then it is merged."""
+    doubles.rework = (_mended, _moved, _mended)
+    await handle.query(PullRequestWorkflow.work_order)
+    await _round(handle, 1)
+    await _round(handle, 2)
+    await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
+
+
+async def _round(handle: Handle, number: int) -> None:
+    await handle.signal(PullRequestWorkflow.looked, _news(f"checks:{number}"))
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order),
+        lambda task: (task.rework.round, task.rework.state, task.stage) == (number, "waiting", Stage.REVIEW),
+    )
+
+
+async def _rework_ended(handle: Handle, doubles: Doubles) -> None:
+    """A person takes the pull request over while the agent works, and merges it."""
+    doubles.rework = (_works_until_cancelled,)
+    await handle.query(PullRequestWorkflow.work_order)
+    await handle.signal(PullRequestWorkflow.looked, _news("review:1"))
+    await wait_until(lambda: "rework" in doubles.names())
+    await handle.execute_update(PullRequestWorkflow.move, MoveCall(to=Target.REVIEW, who="ann", why="I do it"))
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.rework.state == "ended"
+    )
+    await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
+
+
+def _news(event_id: str) -> PullRequestNews:
+    kind: Literal["checks", "review"] = "checks" if event_id.startswith("checks") else "review"
+    event = ReworkEvent(id=event_id, kind=kind, title=f"{kind} of {event_id}")
+    return PullRequestNews(url=_URL, state="open", events=(event,))
+
+
+def _mended(call: StepCall) -> StepResult:
+    return done(call, "Mended.", commit_sha="badc0de")
+
+
+def _moved(call: StepCall) -> StepResult:
+    return ended(call, Verdict.UNPROVEN, "The branch has moved.")
+
+
+async def _works_until_cancelled(call: StepCall) -> StepResult:
+    try:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(0.1)
+    except asyncio.CancelledError:
+        rescue = Rescue(snapshot="wo/0009-rescue", reason="cancelled")
+        return ended(call, Verdict.CANCELLED, "cancelled", rescues=(rescue,))
+
+
 _STATE: Final = BoardState(
     waiting=(("wo-waits", "app", 3, 1.0),),
     holders=(("wo-gone", "app"),),
@@ -109,9 +168,13 @@ WATCHES: Final[dict[str, Event]] = {
     "cancelled": _cancelled,
     "seen-by-host": _seen_by_host,
     "taken-over": _taken_over,
+    "followed": _followed,
+    "rework-ended": _rework_ended,
 }
 """By name: what happens to a watch."""
-_BY_HOST: Final = frozenset({"seen-by-host", "taken-over"})
+_FOLLOWED: Final = frozenset({"followed", "rework-ended"})
+"""Those that an agent follows."""
+_BY_HOST: Final = frozenset({"seen-by-host", "taken-over"}) | _FOLLOWED
 """Those that a host looks at by itself."""
 
 
@@ -149,7 +212,9 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
     ):
         handle = await client.start_workflow(
             PullRequestWorkflow.run,
-            PullRequestWatch(task=task, forge="local", watcher=watcher),
+            PullRequestWatch(
+                task=task, forge="local", watcher=watcher, follow=_follow() if name in _FOLLOWED else None
+            ),
             id=f"{task.id}/pr",
             task_queue=QUEUE,
         )
@@ -157,6 +222,20 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
         with suppress(WorkflowFailureError):  # it may be cancelled
             await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
         return await handle.fetch_history()
+
+
+def _follow() -> Follow:
+    opening = OpenWorkspace(work_order_id="wo-followed", repository="/app")
+    workspace = Doubles(QUEUE).workspace(opening)
+    call = StepCall(
+        step=Step.IMPLEMENT_PLAN,
+        workspace=workspace,
+        progress=Progress(branch_name="bug-1", commit_sha="c0ffee"),
+        limits=Timeouts(heartbeat_seconds=2),
+        session_id="session",
+        starts_from="wo/0007-checkpoint",
+    )
+    return Follow(call=call, url=_URL)
 
 
 async def _until(handle: Handle, words: str) -> None:

@@ -20,9 +20,11 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision
 from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.names import Stage, Step, Verdict
+from septet.contracts.rework import FollowTerms
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -172,6 +174,10 @@ async def _begin(_client: Client, handle: Handle) -> None:
     await handle.signal(WorkOrder.begin)
 
 
+def _where_one_may_follow(asked: OpenWorkspace) -> Workspace:
+    return Doubles(QUEUE).workspace(asked).model_copy(update={"follow": FollowTerms()})
+
+
 TOLD: Final = {
     "watched": Told(),
     "had-its-turn": Told(order={**ORDER, "stage": "triaged"}, event=_begin),
@@ -214,6 +220,7 @@ TOLD: Final = {
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
+    "follows-pr": Told(order={**ORDER, "follow_pr": True}, open_workspace=_where_one_may_follow),
     "reworked": Told(event=_rework),
     **ON_WATCHED_HOSTS,
 }

@@ -48,6 +48,8 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     if running:
         number = next((step.number for step in Step if step.value == running), 0)
         yield "step", f"{number} of {len(Step)}: {running}" if number else running
+    if task.rework is not None:
+        yield "follow", task.rework.text
     if task.created_at:
         elapsed = timedelta(seconds=round(elapsed_seconds(task)))
         yield "time", f"{elapsed}, started {age_of(task.created_at)} ago"

@@ -174,12 +174,6 @@ class GiteaReviewCommentAnswer(GiteaCommentAnswer):
     resolver: GiteaUserAnswer | None = None
 
 
-class GiteaPermissionAnswer(_Foreign):
-    """`GET /repos/{owner}/{repo}/collaborators/{collaborator}/permission` (`RepoCollaboratorPermission`)."""
-
-    permission: str
-
-
 class GiteaStatusAnswer(_Foreign):
     """One of `GET /repos/{owner}/{repo}/commits/{ref}/statuses` (`CommitStatus`)."""
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from septet.errors import NotFoundError
 from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.gitea.answers import GiteaReviewCommentAnswer
@@ -37,14 +36,6 @@ class GiteaConversation:
         """Return the comments on the whole of it; as `Conversation.comments`."""
         with asking_gitea(self.api, self.project, f"the comments on {self._name}") as repository:
             return tuple(each.comment("") for each in repository.issue_get_comments(self.number))
-
-    def may_write(self, account: str) -> bool:
-        """Say whether an account may write to the repository; as `Conversation.may_write`."""
-        try:
-            with asking_gitea(self.api, self.project, f"what {account} may do in {self.project}") as repository:
-                return repository.repo_get_repo_permissions(account).permission in _WRITERS
-        except NotFoundError:
-            return False
 
     @staticmethod
     def check_log(check: CommitCheck) -> str:

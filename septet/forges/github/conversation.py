@@ -9,7 +9,6 @@ from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, Th
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
-from septet.forges.github.permission import may_write
 from septet.forges.opening import put_once
 
 _PAGE: Final = 100
@@ -36,10 +35,6 @@ class GitHubConversation:
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the whole of it; as `Conversation.comments`."""
         return tuple(answer.comment() for answer in self._comments())
-
-    def may_write(self, account: str) -> bool:
-        """Say whether an account may write to the repository; as `Conversation.may_write`."""
-        return may_write(self.api_url, self.token, self.project, account)
 
     def check_log(self, check: CommitCheck) -> str:
         """Return the end of a job's log, else of what a check says of itself; as `Conversation.check_log`."""

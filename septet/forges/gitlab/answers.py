@@ -82,6 +82,8 @@ class GitLabNoteAnswer(_Foreign):
     id: int
     body: str
     author: GitLabUserAnswer | None = None
+    type: str | None = None
+    """`DiffNote` or `DiscussionNote` where it stands in a thread."""
     system: bool = False
     """Written by GitLab itself, such as that a label was set."""
     created_at: str = ""

@@ -9,9 +9,7 @@ from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, Th
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.gitlab.answers import (
     GitLabDiscussionAnswer,
-    GitLabMemberAnswer,
     GitLabNoteAnswer,
-    GitLabUserAnswer,
 )
 from septet.forges.gitlab.client import asking_gitlab, read
 from septet.forges.http_client import ForgeApi
@@ -47,20 +45,7 @@ class GitLabConversation:
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the whole of it; as `Conversation.comments`."""
-        return tuple(note.comment({}) for note in self._notes())
-
-    def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the project; as `Conversation.may_write`."""
-        with asking_gitlab(self.api, f"what {account} may do in {self.project}") as gitlab:
-            accounts = read(list[GitLabUserAnswer], gitlab.users.list(username=account, get_all=False))
-            ids = [each.id for each in accounts if each.username == account]
-            if not ids:
-                return False
-            answer = gitlab.projects.get(self.project, lazy=True).members_all.list(
-                query_parameters={"user_ids[]": ids}, per_page=_PAGE, get_all=False
-            )
-            members = read(list[GitLabMemberAnswer], answer)
-        return any(each.id in ids and each.access_level >= _DEVELOPER for each in members)
+        return tuple(note.comment({}) for note in self._notes() if note.type is None)
 
     def check_log(self, check: CommitCheck) -> str:
         """Return the end of a job's trace; as `Conversation.check_log`. A service has none."""
@@ -69,12 +54,12 @@ class GitLabConversation:
         try:
             with asking_gitlab(self.api, f"the log of {check.name} in {self.project}") as gitlab:
                 job = gitlab.projects.get(self.project, lazy=True).jobs.get(int(check.id), lazy=True)
-                trace = job.trace()
+                trace: bytes = job.trace()
         except ForgeUnavailableError:
             raise
         except (ForgeError, NotFoundError):
             return check.summary[-LOG_LIMIT:]
-        return (trace.decode(errors="replace") if isinstance(trace, bytes) else str(trace))[-LOG_LIMIT:]
+        return trace.decode(errors="replace")[-LOG_LIMIT:]
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Have a discussion carry one reply; as `Conversation.reply`."""

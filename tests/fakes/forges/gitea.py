@@ -52,7 +52,6 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
             ("POST", rf"{here}/pulls/(\d+)/reviews", self._review),
             ("GET", rf"{here}/pulls/(\d+)/reviews/(\d+)/comments", self._review_comments),
-            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{here}/branches", self._branches),
             ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
             ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
@@ -224,9 +223,6 @@ class GiteaFake(ForgeFake):
             if _FIRST_OF_NOTES + note.id == int(review)
         ]
 
-    def _permission(self, _asked: Asked, account: str) -> Answer:
-        return 200, {"permission": "write" if self.may_write(account) else "read"}
-
     def _branches(self, asked: Asked) -> Answer:
         branches = [{"name": name, "commit": {"id": sha}} for name, sha in self.heads_of(self.project).items()]
         return 200, asked.page_of(branches, "limit", _PAGE)
@@ -245,10 +241,11 @@ class GiteaFake(ForgeFake):
         return 200, asked.page_of(statuses, "limit", _PAGE)
 
     def _permission(self, _asked: Asked, name: str) -> Answer:
-        if name not in self.standings:
+        if name not in {*self.standings, SEPTET}:
             return 404, {"message": "not found"}
         words = {"owner": "owner", "member": "write", "collaborator": "write"}
-        return 200, {"permission": words.get(self.standings[name], "read"), "role_name": ""}
+        standing = "member" if name == SEPTET else self.standings[name]
+        return 200, {"permission": words.get(standing, "read"), "role_name": ""}
 
     def _collaborator(self, _asked: Asked, name: str) -> Answer:
         if self.standings.get(name, "none") == "none":

@@ -177,10 +177,9 @@ class GitLabFake(ForgeFake):
 
     def _pull_notes(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
-        notes = sorted(
-            [*pull.notes, *(note for each in pull.threads for note in each.notes)], key=lambda it: it.id
-        )
-        return 200, asked.page_of([self._note_json(note) for note in notes], "per_page", 20)
+        notes = [self._note_json(note) for note in pull.notes]
+        notes += [{**self._note_json(note), "type": "DiffNote"} for each in pull.threads for note in each.notes]
+        return 200, asked.page_of(sorted(notes, key=lambda note: int(note["id"])), "per_page", 20)
 
     def _pull_note(self, asked: Asked, number: str) -> Answer:
         return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))

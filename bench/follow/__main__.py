@@ -1,0 +1,34 @@
+"""`python -m bench.follow --runs 30 --seed 7`: a table, and `bench/results/follow.json`."""
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from bench.follow.trial import follow
+
+RESULTS = Path(__file__).parents[1] / "results" / "follow.json"
+
+
+def main() -> int:
+    """Run it; return 1 where something went wrong."""
+    parser = argparse.ArgumentParser(description="Pull requests that agents follow.")
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--no-kills", action="store_true")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    outcome = asyncio.run(follow(options.runs, options.seed, kills=not options.no_kills))
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(outcome.as_json(), indent=1) + "\n")
+    for name, value in outcome.as_json().items():
+        if name != "why":
+            print(f"{name:15} {value}")
+    for line in outcome.why:
+        print(line)
+    return 0 if outcome.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

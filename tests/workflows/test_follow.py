@@ -1,0 +1,258 @@
+"""The rounds on a pull request, as their workflow counts them: each event once, bounded, and ended by a person's word."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, ended
+from fakes.waiting import wait_until
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+from temporalio.worker import Replayer, Worker
+
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import RetryCall
+from septet.contracts.names import Stage, Step, Verdict
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request import FOLLOWS, PullRequestNews, watch_id, watched_order
+from septet.contracts.rework import FollowTerms, ReworkEvent
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task
+from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
+from septet.errors import RefusedTransitionError
+from workers.plugin import SeptetPlugin
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URL = "file:///origin.git/pull/1"
+WITHIN_SECONDS = 60
+
+
+def doubles_with(terms: FollowTerms) -> Doubles:
+    """Return doubles whose workspace lets pull requests be followed."""
+    made = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+    def opened(asked: OpenWorkspace) -> Workspace:
+        where = {"serves": (PULL_REQUESTS,), "follow": terms}
+        return made.workspace(asked).model_copy(update=where)
+
+    made.open_workspace = opened
+    return made
+
+
+@asynccontextmanager
+async def followed(
+    client: Client, doubles: Doubles, *, asks: bool = True
+) -> AsyncIterator[WorkflowHandle[Any, Task]]:
+    """Let a work order complete that is followed, and give its watch; at the end its history is replayed."""
+    workflows = [WorkOrder, PullRequestWorkflow]
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=workflows,
+        activities=doubles.activities(),
+        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
+        default_heartbeat_throttle_interval=timedelta(seconds=0.1),
+    ):
+        orders = WorkOrders(client, doubles.task_queue)
+        order = WorkOrderInput(repository="/app", title="Totals are wrong", follow_pr=asks)
+        order_id = (await orders.put(order)).id
+        await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
+        watch = client.get_workflow_handle(watch_id(order_id), result_type=Task)
+        await watch.query(PullRequestWorkflow.work_order)
+        try:
+            yield watch
+        finally:
+            with suppress(RPCError):
+                await watch.terminate()
+        history = await watch.fetch_history()
+    await Replayer(workflows=[PullRequestWorkflow], plugins=[SeptetPlugin()]).replay_workflow(history)
+
+
+async def tell(watch: WorkflowHandle[Any, Any], *event_ids: str) -> None:
+    """Tell the watch of events, as a host does."""
+    events = tuple(ReworkEvent(id=each, kind="checks", title=f"title of {each}") for each in event_ids)
+    await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="open", events=events))
+
+
+async def until(watch: WorkflowHandle[Any, Any], state: str, number: int) -> Task:
+    """Wait until the rounds stand so."""
+
+    def stands(task: Task) -> bool:
+        return task.rework is not None and (task.rework.state, task.rework.round) == (state, number)
+
+    task: Task = await wait_until(lambda: watch.query(PullRequestWorkflow.work_order), stands)
+    return task
+
+
+def calls_of(doubles: Doubles, name: str) -> list[StepCall]:
+    """Return the calls of an activity."""
+    return [call for activity, call in doubles.calls if activity == name]
+
+
+async def works_until_cancelled(call: StepCall) -> StepResult:
+    """Work until somebody ends it."""
+    try:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(0.1)
+    except asyncio.CancelledError:
+        return ended(call, Verdict.CANCELLED, "cancelled")
+
+
+async def test_an_event_is_answered_once_in_the_implementors_session(client: Client) -> None:
+    """Told again it starts nothing; the next round goes on in the last one's session, from its checkpoint."""
+    doubles = doubles_with(FollowTerms())
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        task = await until(watch, "waiting", 1)
+        assert (task.stage, task.status, task.commit_sha) == (Stage.REVIEW, "completed", "badc0de")
+        await tell(watch, "checks:1")
+        await tell(watch, "checks:1", "checks:2")
+        await until(watch, "waiting", 2)
+        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        history = await watch.query(PullRequestWorkflow.history)
+    first, second = calls_of(doubles, "rework")
+    assert first.session_id == f"session-{Step.IMPLEMENT_PLAN}"
+    assert second.session_id == f"session-{first.step}"
+    assert second.rework is not None
+    assert [event.id for event in second.rework.events] == ["checks:2"]
+    assert first.starts_from == "round-1"
+    assert [call.starts_from for call in calls_of(doubles, "prepare_rework")] == [
+        f"after-{Step.CREATE_PULL_REQUEST}",
+        f"after-{Step.IMPLEMENT_PLAN}",
+    ]
+    assert (task.stage, task.rework and task.rework.why) == (Stage.DONE, "the pull request is merged")
+    assert [(move.came_from, move.to) for move in history] == [
+        ("review", "executing"),
+        ("executing", "review"),
+        ("review", "executing"),
+        ("executing", "review"),
+        ("review", "done"),
+    ]
+
+
+async def test_rounds_are_bounded(client: Client) -> None:
+    """After the last one nothing more is answered, and the task says what waits for a person."""
+    doubles = doubles_with(FollowTerms(rounds=1))
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        await until(watch, "waiting", 1)
+        await tell(watch, "checks:2")
+        task = await until(watch, "ended", 1)
+        described = await watch.describe()
+    assert task.rework is not None
+    assert "1 rounds are used up" in task.rework.why
+    assert "title of checks:2" in task.rework.why
+    assert task.stage is Stage.REVIEW
+    assert len(calls_of(doubles, "rework")) == 1
+    assert not await described.memo_value(FOLLOWS, None)
+
+
+async def test_quiet_ends_it(client: Client) -> None:
+    """Without news for a while it is followed no more; its merge is still seen."""
+    async with followed(client, doubles_with(FollowTerms(quiet_seconds=0.2))) as watch:
+        task = await until(watch, "ended", 0)
+        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
+        merged = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert task.rework is not None
+    assert task.rework.why == "nothing was new for a while"
+    assert merged.stage is Stage.DONE
+
+
+async def test_a_second_try_is_told_why(client: Client) -> None:
+    """It is prepared once more, for the branch may have moved; when it fails too, the reasons end the rounds."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [lambda call: ended(call, Verdict.UNPROVEN, "It has moved.")]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        task = await until(watch, "ended", 1)
+    assert [call.reasons for call in calls_of(doubles, "rework")] == [(), ("It has moved.",)]
+    assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2]
+    assert task.rework is not None
+    assert task.rework.why == "It has moved"
+
+
+async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:
+    """An activity that fails for good says why, and the pull request stays in review."""
+
+    def fail(_call: StepCall) -> StepResult:
+        raise ApplicationError("The agent is not here.", type="AgentMissing", non_retryable=True)
+
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [fail]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        task = await until(watch, "ended", 1)
+    assert task.stage is Stage.REVIEW
+    assert task.rework is not None
+    assert "The agent is not here." in task.rework.why
+
+
+async def test_what_is_answered_already_counts_for_no_round(client: Client) -> None:
+    """Where the preparation finds nothing to do, no agent starts."""
+    doubles = doubles_with(FollowTerms())
+    doubles.preparation = "answered"
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        await wait_until(lambda: calls_of(doubles, "prepare_rework"))
+        task = await until(watch, "waiting", 0)
+    assert calls_of(doubles, "rework") == []
+    assert task.stage is Stage.REVIEW
+
+
+async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(client: Client) -> None:
+    """The remedy is a command; after it the pull request is a person's, and nothing more is answered."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [works_until_cancelled]
+    async with followed(client, doubles) as watch:
+        orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
+        await tell(watch, "checks:1")
+        await wait_until(lambda: calls_of(doubles, "rework"))
+        assert (await orders.get(order_id)).stage is Stage.EXECUTING
+        with pytest.raises(RefusedTransitionError) as refused:
+            await OrderDecisions(orders).retry(order_id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+        assert f"septet cancel {order_id}" in refused.value.remedy
+        task = (await OrderDecisions(orders).cancel(order_id, "ann", "I do it")).task
+        assert task.stage is Stage.REVIEW
+        task = await until(watch, "ended", 1)
+        await tell(watch, "checks:2")
+        assert (await orders.get(order_id)).rework == task.rework
+    assert task.rework is not None
+    assert "I do it" in task.rework.why
+    assert len(calls_of(doubles, "rework")) == 1
+
+
+async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
+    """What is merged while the agent works is done at once."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [works_until_cancelled]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        await wait_until(lambda: calls_of(doubles, "rework"))
+        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert task.stage is Stage.DONE
+
+
+async def test_nobody_follows_unasked(client: Client) -> None:
+    """Without a word of the work order or the repository, events start nothing; the repository's word is enough."""
+    doubles = doubles_with(FollowTerms())
+    async with followed(client, doubles, asks=False) as watch:
+        await tell(watch, "checks:1")
+        assert (await watch.query(PullRequestWorkflow.work_order)).rework is None
+    assert calls_of(doubles, "prepare_rework") == []
+    doubles = doubles_with(FollowTerms(by_default=True))
+    async with followed(client, doubles, asks=False) as watch:
+        await tell(watch, "checks:1")
+        await until(watch, "waiting", 1)
