@@ -9,7 +9,7 @@ from septet.errors import SeptetError
 if TYPE_CHECKING:
     from temporalio.service import RPCError
 
-_MACHINE: Final = "See that the path is right, may be read and written by you, and that the disk has room."
+_MACHINE: Final = "Check that the path is right, that you may read and write it, and that the disk is not full."
 
 
 def error_reply(error: "SeptetError | OSError | RPCError") -> ErrorReply:

@@ -144,7 +144,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
         return [Check("guest network", "warning", message, remedy)]
     why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
     if why:
-        message = f"No guest starts with a network of its own: {why}"
+        message = f"No guest can be started with a private network: {why}"
         remedy = "Let this user enter namespaces (`setns`): a container needs leave for it (docs/containers.md)."
         return [Check("guest network", "warning", message, remedy)]
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
@@ -162,7 +162,7 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         message = f"Agents and checks run unconfined, without a sandbox: {OF_USERS}."
         return Check("sandbox", "warning", message, "Where bubblewrap can start, set SEPTET_SANDBOX=auto instead.")
     if not sandbox.confines:
-        message = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
+        message = f"Agents run unconfined, and processes that they start may survive them. {sandbox.reason}"
         return Check("sandbox", "warning", message, sandbox.remedy)
     if sandbox.remains_root:
         message = (
@@ -173,7 +173,7 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         return Check("sandbox", "warning", message, remedy)
     message = (
         f"{sandbox.version} starts: agents and checks see their own workspace and no other, and each work order's "
-        "agents have a home of their own with a copy of their CLI's login."
+        "agents have a separate home with a copy of their CLI's login."
     )
     return Check("sandbox", "ok", message)
 

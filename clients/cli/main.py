@@ -61,7 +61,7 @@ def septet(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Take what belongs to no command of its own."""
+    """Take the options that come before a command."""
 
 
 @app.command()

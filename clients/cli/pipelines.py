@@ -131,14 +131,14 @@ def _add_decision(decision: "PipelineDecision", summary: str) -> None:
         return await _decide(operations, pipeline_id, decision, "", why)
 
 
-_add_decision("pause", "Begin nothing new until it is resumed; what is running continues.")
+_add_decision("pause", "Start nothing new until you resume it.")
 _add_decision("resume", "Continue after a pause.")
 
 
 @app.command()
 @given.give_operations
 async def skip(operations: "Operations", pipeline_id: Id, issue: Issue, why: given.Why = "") -> CommandReply:
-    """Skip an issue that is not under way; what depends on it is skipped as well.
+    """Skip an issue, and the issues that depend on it.
 
     Example: septet pipeline skip pl-1f0c9a2b 42 --why 'done by hand'
     """
@@ -155,17 +155,17 @@ async def replan(
         str, typer.Option(metavar="TEXT", help="What the planner should do differently.", show_default=False)
     ] = "",
 ) -> CommandReply:
-    """Have an issue planned again that is planned and not carried out yet.
+    """Plan an issue again before it is implemented.
 
     Example: septet pipeline replan pl-1f0c9a2b 42 --why 'Leave the schema as it is.'
     """
     return await _decide(operations, pipeline_id, "replan", issue, why)
 
 
-_add_decision("stop", "Carry what is under way to its end, and begin nothing else.")
+_add_decision("stop", "Finish the running issues and start no others.")
 
 
-_add_decision("cancel", "End both agents and the work orders under way, each with its work in a rescue.")
+_add_decision("cancel", "Stop all agents now; a rescue keeps their work.")
 
 
 async def _decide(

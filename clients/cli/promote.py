@@ -27,7 +27,9 @@ def promote(
     build: Build = None,
     ramp: Ramp = None,
     within: Within = 60.0,
-    force: Annotated[bool, typer.Option("--force", help="Also where work orders under way then wait.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Promote even if running work orders then have to wait.")
+    ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:

@@ -56,7 +56,7 @@ def restore(
     to: Annotated[Path, typer.Option(metavar="DIR", help="A new or empty folder.")],
     as_json: given.Json = False,
 ) -> None:
-    """Restore a snapshot, bit for bit, into a folder of its own.
+    """Restore a snapshot, bit for bit, to a new folder.
 
     Example: septet rescue restore wo-42/0007-rescue --to /tmp/back
     """
@@ -90,7 +90,7 @@ def _check_target(state: "StateDir", target: Path) -> None:
     if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
         raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")
     if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise UsageError(f"--to {target}: it is there, and is no folder.", remedy="Name a new folder.")
+        raise UsageError(f"--to {target}: it exists, and is not a folder.", remedy="Name a new folder.")
     if target.is_dir() and any(target.iterdir()):
         raise UsageError(f"--to {target}: it is not empty.", remedy="Name a new folder.")
 

@@ -61,7 +61,7 @@ class NewWorkOrder(OrderChoices):
     repository_url: Repository
     """An address that git takes, or a path on the worker's host."""
     sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"
-    """Both mean the same: every work order has a clone of its own, and a branch."""
+    """Both mean the same: every work order has its own clone and branch."""
     workflow_type: Literal["agent_workflow_plan"] = "agent_workflow_plan"
     user_request: _Text | None = None
     """What is wanted, in words: the first line is the title."""

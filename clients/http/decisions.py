@@ -35,46 +35,46 @@ _WITH_BODY: Final = problems_of_a_body()
 
 @router.post("/move", responses=_WITH_BODY)
 async def move(order_id: OrderId, operations: Connected, body: MoveJson) -> TaskReply:
-    """Move it on the board; a refusal lists where it may move from where it is."""
+    """Move it on the board; a refusal lists the stages that it may move to."""
     return await operations.decisions.move(order_id, body)
 
 
 @router.post("/approve", responses=_WITH_BODY)
 async def approve(order_id: OrderId, operations: Connected, body: ApproveJson | None = None) -> TaskReply:
-    """Go on with the plan, or with the named findings, that wait."""
+    """Approve the plan, or the named findings, that it waits with."""
     word = body or ApproveBody()
     return await operations.decisions.approve(order_id, word.plan_sha256, word.who, word.why, word.findings)
 
 
 @router.post("/reject", responses=_WITH_BODY)
 async def reject(order_id: OrderId, operations: Connected, body: RejectJson) -> TaskReply:
-    """Have it planned again, or what looks like a key taken out, with the feedback."""
+    """Reject the plan, or what looks like a key, with feedback for the agent."""
     return await operations.decisions.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
 
 
 @router.post("/cancel", responses=_WITH_BODY)
 async def cancel(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
-    """End its agent, and keep its work in a rescue."""
+    """Stop it, and keep its work in a rescue."""
     decision = body or CancelBody()
     return await operations.decisions.cancel(order_id, decision.who, decision.why)
 
 
 @router.post("/merge", responses=_WITH_BODY)
 async def merge(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
-    """Merge its pull request, where the forge is a repository on this machine."""
+    """Merge its pull request, if the forge is a repository on this machine."""
     del body
     return await operations.merge(order_id)
 
 
 @router.post("/retry", responses=_WITH_BODY)
 async def retry(order_id: OrderId, operations: Connected, body: RetryJson | None = None) -> TaskReply:
-    """Go on with it; a closed one goes on at the step that failed, or at an earlier one."""
+    """Continue it; a closed one continues at the step that failed, or at an earlier one."""
     return await operations.decisions.retry(order_id, body)
 
 
 @router.post("/prompt", status_code=HTTPStatus.CONFLICT, response_model=None, responses=_WITH_BODY)
 async def prompt(order_id: OrderId, operations: Connected, body: PromptJson) -> Problem:
-    """Be refused, with what can be done instead: an agent's step has one prompt, which is on record."""
+    """Always refused, with the alternatives: an agent's step has one prompt, which is on record."""
     del body
     raise _no_second_prompt(await operations.orders.get(order_id))
 

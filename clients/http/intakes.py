@@ -22,7 +22,7 @@ IntakeJson = Annotated[IntakeInput, read_strictly(IntakeInput)]
     responses={**problems_of_a_body(), **problems(HTTPStatus.CONFLICT)},
 )
 async def add_intake(intake: IntakeJson, operations: Connected) -> IntakeReply:
-    """Take the open issues of a label from now on, each once."""
+    """Start a work order for each open issue with a label, from now on."""
     return await operations.add_intake(intake)
 
 
@@ -36,5 +36,5 @@ async def list_intakes(operations: Connected) -> IntakesReply:
 async def remove_intake(
     intake_id: Annotated[IntakeId, Path(description="The intake's id.")], operations: Connected
 ) -> IntakeRemovedReply:
-    """Take no more; work orders that were started go on."""
+    """Take no more issues; work orders that were started continue."""
     return await operations.intakes.remove(intake_id)

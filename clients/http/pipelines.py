@@ -42,7 +42,7 @@ async def create_pipeline(
 async def list_pipelines(
     operations: Connected, limit: Limit = PIPELINES_AT_ONCE, after: After = ""
 ) -> PipelinesReply:
-    """List pipelines, open ones first, each with how many of its issues are where."""
+    """List pipelines, open ones first, each with the number of issues in each state."""
     return await operations.pipelines.list(after=after, limit=limit)
 
 
@@ -66,39 +66,39 @@ async def get_report(pipeline_id: PipelineId, operations: Connected) -> ReportRe
 
 @router.post("/{pipeline_id}/pause", dependencies=_JSON_ALONE, responses=_DECISION)
 async def pause(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
-    """Begin nothing new until it is resumed; what is under way goes on."""
+    """Start nothing new until it is resumed; running issues continue."""
     decision = body or CancelBody()
     return await operations.pipelines.decide(pipeline_id, "pause", "", decision.who, decision.why)
 
 
 @router.post("/{pipeline_id}/resume", dependencies=_JSON_ALONE, responses=_DECISION)
 async def resume(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
-    """Go on after a pause."""
+    """Continue after a pause."""
     decision = body or CancelBody()
     return await operations.pipelines.decide(pipeline_id, "resume", "", decision.who, decision.why)
 
 
 @router.post("/{pipeline_id}/stop", dependencies=_JSON_ALONE, responses=_DECISION)
 async def stop(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
-    """Carry what is under way to its end, and begin nothing else."""
+    """Finish the running issues and start no others."""
     decision = body or CancelBody()
     return await operations.pipelines.decide(pipeline_id, "stop", "", decision.who, decision.why)
 
 
 @router.post("/{pipeline_id}/skip", dependencies=_JSON_ALONE, responses=_DECISION)
 async def skip(pipeline_id: PipelineId, operations: Connected, body: IssueJson) -> PipelineReply:
-    """Skip an issue that is not under way; what depends on it is skipped as well."""
+    """Skip an issue that is not running, and the issues that depend on it."""
     return await operations.pipelines.decide(pipeline_id, "skip", body.issue_id, body.who, body.why)
 
 
 @router.post("/{pipeline_id}/replan", dependencies=_JSON_ALONE, responses=_DECISION)
 async def replan(pipeline_id: PipelineId, operations: Connected, body: IssueJson) -> PipelineReply:
-    """Have an issue planned again that is planned and not carried out yet; `why` is what the planner is told."""
+    """Plan an issue again before it is implemented; `why` tells the planner what to change."""
     return await operations.pipelines.decide(pipeline_id, "replan", body.issue_id, body.who, body.why)
 
 
 @router.post("/{pipeline_id}/cancel", dependencies=_JSON_ALONE, responses=_DECISION)
 async def cancel(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
-    """End both agents and the work orders under way, each with its work in a rescue."""
+    """Stop all agents and running work orders; a rescue keeps the work of each."""
     decision = body or CancelBody()
     return await operations.pipelines.cancel(pipeline_id, decision.who, decision.why)

@@ -23,7 +23,7 @@ _log = structlog.get_logger()
 
 @router.post("/{forge}")
 async def receive(forge: str, request: Request, operations: Connected) -> JSONResponse:
-    """Take a delivery: what it asks for begins, and nothing is waited for."""
+    """Take a delivery, and start what it asks for without waiting for the end."""
     secrets: Mapping[str, str] = request.app.state.webhook_secrets
     kind = WEBHOOK_KINDS.get(forge)
     if kind is None or forge not in secrets:

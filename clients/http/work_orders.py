@@ -106,7 +106,7 @@ async def get_detail(order_id: OrderId, operations: Connected) -> DetailReply:
 
 @router.get("/{order_id}/steps")
 async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
-    """Show the steps so far: none before the first one is done."""
+    """Show the finished steps."""
     reply = await operations.steps(order_id)
     return StepHistory(**dict(reply), agent_work_order_id=order_id)
 
@@ -125,7 +125,7 @@ async def get_diff(order_id: OrderId, operations: Connected) -> DiffReply:
 
 @router.get("/{order_id}/git-progress")
 async def get_git_progress(order_id: OrderId, operations: Connected) -> GitProgress:
-    """Show how far it has come in git."""
+    """Show its progress in git."""
     task = await operations.orders.get(order_id)
     return git_progress(task, await _commits_of(operations, task))
 

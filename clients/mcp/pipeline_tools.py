@@ -21,9 +21,9 @@ class CreatePipeline(PipelineInput, Call):
     """Start work on many issues of one repository: one agent plans them ahead, others carry the plans out.
 
     Name the repository, and either `issues` (numbers of its forge, or objects with id, title, body and
-    depends_on) or a `label` of its forge. Each issue becomes a task on the board, and gets a pull request of its
-    own unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it begins. Look
-    at it later with `get_pipeline`. Give an `id` of your own where you might call twice: a used one is refused.
+    depends_on) or a `label` of its forge. Each issue becomes a task on the board, and gets its own pull request
+    unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it starts. Look at
+    it later with `get_pipeline`. Choose an `id` if you might call twice: a used id is refused.
     """
 
     tool: ClassVar[str] = "create_pipeline"
@@ -43,7 +43,7 @@ class CreatePipeline(PipelineInput, Call):
 
 
 class GetPipeline(Call):
-    """Look at one pipeline: where each of its issues is, with solution, commit, pull request and reason.
+    """Look at one pipeline: the state of each issue, with its solution, commit, pull request and reason.
 
     `pipeline.status` is running, paused, stopping, completed, stopped, failed or cancelled. A completed one may
     have issues that failed or were skipped. `order_id` is its task: `task_detail` and `logs` tell more.
@@ -60,9 +60,9 @@ class GetPipeline(Call):
 
 
 class ListPipelines(Call):
-    """See the pipelines, open ones first, each with how many of its issues are where.
+    """See the pipelines, open ones first, each with the number of issues in each state.
 
-    Where there is more, the answer has `next`: call again with it as `after`.
+    If there are more, the answer has `next`: call again with it as `after`.
     """
 
     tool: ClassVar[str] = "list_pipelines"
@@ -80,10 +80,10 @@ class ListPipelines(Call):
 class DecidePipeline(Call):
     """Decide about a pipeline, or about one of its issues.
 
-    `pause`: nothing new begins until `resume`; `stop`: what is under way is carried to its end, and nothing else
-    begins; `cancel`: both agents are ended now, their work is kept. With `issue_id`, `skip`: an issue that is not
-    under way is left out, and what depends on it; `replan`: one that is planned and not carried out yet is planned
-    again, and the planner is told `why`.
+    `pause`: nothing new starts until `resume`. `stop`: running issues are finished, and no others start. `cancel`:
+    all agents are stopped now, and their work is kept. With `issue_id`, `skip`: leave out an issue that is not
+    running, and those that depend on it; `replan`: plan an issue again before it is implemented, and tell the
+    planner `why`.
     """
 
     tool: ClassVar[str] = "pipeline_decide"

@@ -28,9 +28,9 @@ from septet.errors import SeptetError
 
 _INSTRUCTIONS: Final = """\
 Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
-one issue on its way; a pipeline works on many, each a task. Every answer is {"ok": true, ...} with the whole
-new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. Where it names a `septet`
-command, the tool of that name does the same. A step takes minutes: look again after a while instead of at once."""
+work on one issue; a pipeline works on many, and each is a task. Every answer is {"ok": true, ...} with the whole
+new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. If it names a `septet`
+command, the tool of that name does the same. A step takes minutes: look again after a while, not at once."""
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:

@@ -80,9 +80,9 @@ class CreateTask(_Start):
     """Put an issue on the board, without starting work on it.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). A
-    `collected` task waits until somebody moves it; a `triaged` one starts by itself when it is its turn: the best
-    score (`priority` + `impact` - `effort`) first, and only when the tasks in `after` are through. Give an `id` of
-    your own where you might call twice: a used one is refused, so that nothing is there twice.
+    `collected` task waits until somebody moves it. A `triaged` task starts by itself in its turn: the best score
+    (`priority` + `impact` - `effort`) first, and only when the tasks in `after` are done. Choose an `id` if you
+    might call twice: a used id is refused, so nothing is created twice.
     """
 
     tool: ClassVar[str] = "create_task"
@@ -95,9 +95,9 @@ class RunTask(_Start):
     """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
-    costs money and takes minutes: the answer is the task as it begins. Look at it later with `task_detail`: it is
-    over when `status` is completed (`pr_url` is the pull request), failed (`error` says why) or cancelled. Give an
-    `id` of your own where you might call twice: a used one is refused, so that nothing is started twice.
+    costs money and takes minutes: the answer is the task as it starts. Look at it later with `task_detail`: it is
+    finished when `status` is completed (`pr_url` is the pull request), failed (`error` says why) or cancelled.
+    Choose an `id` if you might call twice: a used id is refused, so nothing is started twice.
     """
 
     tool: ClassVar[str] = "run"
@@ -108,9 +108,9 @@ class RunTask(_Start):
 class TaskDetail(_OfTask):
     """Look at one task: its state, its steps so far, its agent runs, its history, and what it waits for.
 
-    `task.status` is pending, running, waiting, completed, failed or cancelled. `task.stuck` says why no
-    worker can go on with it, and is null else: tell a person. `waiting_for` says what holds it up right now, and
-    is null where nothing does. Steps take minutes: look again after a while, not at once.
+    `task.status` is pending, running, waiting, completed, failed or cancelled. If `task.stuck` is not null, it
+    says why no worker can continue: tell a person. `waiting_for` says what the task waits for right now, or is
+    null. Steps take minutes: look again after a while, not at once.
     """
 
     tool: ClassVar[str] = "task_detail"
@@ -121,9 +121,9 @@ class TaskDetail(_OfTask):
 
 
 class ShowBoard(Call):
-    """See the tasks by stage (collected, triaged, executing, review, done, blocked), with the counts of all.
+    """See the tasks by stage (collected, triaged, executing, review, done, blocked), with the total counts.
 
-    Rows have no steps; ask `task_detail` for those of one task. Where there is more, the answer has `next`: call
+    Rows have no steps; `task_detail` has those of one task. If there are more tasks, the answer has `next`: call
     again with it as `after`.
     """
 
@@ -142,7 +142,7 @@ class ShowBoard(Call):
 
 
 class ShowSteps(_OfTask):
-    """Look at the steps of one task alone: what each answered, how long it took, and why it failed."""
+    """Look at just the steps of one task: what each answered, how long it took, and why it failed."""
 
     tool: ClassVar[str] = "steps"
 
@@ -152,9 +152,9 @@ class ShowSteps(_OfTask):
 
 
 class ReadLogs(_OfTask):
-    """Read what the coding agents of a task said and did, oldest first, as far as this host ran them.
+    """Read what the coding agents of a task said and did on this host, oldest first.
 
-    Where there is more, the answer has `next`: call again with it as `after`.
+    If there are more entries, the answer has `next`: call again with it as `after`.
     """
 
     tool: ClassVar[str] = "logs"
@@ -172,10 +172,10 @@ class ReadLogs(_OfTask):
 class MoveTask(MoveCall, _OfTask):
     """Move a task on the board.
 
-    To `executing`: a triaged one begins, a failed one goes on, one in review is worked on again with your
-    `feedback`. To `triaged` or `collected`: it waits for its turn, or for a person. To `blocked`: it is held up;
-    an agent that works is ended, its work kept. To `done`: it is merged. To `cancelled`: it is over.
-    From each stage only some moves are allowed; a refusal lists them.
+    To `executing`: a triaged task starts, a failed one continues, and one in review is worked on again with your
+    `feedback`. To `triaged` or `collected`: it waits for its turn, or for a person. To `blocked`: it stops; its
+    agent is ended and its work is kept. To `done`: it is merged. To `cancelled`: it ends.
+    Each stage allows only some moves; a refusal lists them.
     """
 
     tool: ClassVar[str] = "move"
@@ -187,19 +187,19 @@ class MoveTask(MoveCall, _OfTask):
 
 
 class ApprovePlan(_Decision):
-    """Let a task go on with its plan, which it waits with (`status` waiting) when it has `approve_plan`.
+    """Approve the plan that a task waits with (`status` waiting, if it has `approve_plan`); it then continues.
 
-    One that waits with `findings`, which look like keys, goes on with those that `findings` names. Either
-    gate is for a person: approve only what a person told you to, or what is yours to decide.
+    If it waits with `findings`, which look like keys, approve those that `findings` names. Both decisions are
+    meant for a person: approve only what a person told you to approve, or what is yours to decide.
     """
 
     tool: ClassVar[str] = "approve"
     hints: ClassVar[ToolAnnotations] = ADDS
 
     plan_sha256: Sha256 | None = None
-    """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
+    """The plan that you read, as `task_detail` shows it: any other is refused. If absent, the plan that waits."""
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """Ids of what looks like a key and is none, as the task's `findings` have them: they are let pass."""
+    """Ids of findings that look like keys but are not, from the task's `findings`: they are allowed."""
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Approve it."""
@@ -207,9 +207,9 @@ class ApprovePlan(_Decision):
 
 
 class RejectPlan(_Decision):
-    """Have a task planned again, with your feedback; then it waits with the new plan.
+    """Reject a task's plan, with your feedback: it is planned again, and waits with the new plan.
 
-    One that waits with `findings` has its coding agent take them out.
+    If it waits with `findings`, its coding agent removes them.
     """
 
     tool: ClassVar[str] = "reject"
@@ -226,7 +226,7 @@ class RejectPlan(_Decision):
 
 
 class CancelTask(_Decision):
-    """End a task for good: its coding agent is stopped, and its work so far is kept in a rescue."""
+    """Cancel a task: its coding agent is stopped, and a rescue keeps its work so far."""
 
     tool: ClassVar[str] = "cancel"
     hints: ClassVar[ToolAnnotations] = ENDS
@@ -237,10 +237,10 @@ class CancelTask(_Decision):
 
 
 class RetryTask(RetryCall, _OfTask):
-    """Go on with a task that failed or was cancelled, at the step that failed.
+    """Continue a task that failed or was cancelled, at the step that failed.
 
-    Do what its error's remedy says first. With `from_step` it goes back to an earlier step, also when it is
-    completed; what came after is done again.
+    First do what its error's remedy says. With `from_step` it goes back to an earlier step, even if the task is
+    completed; the later steps are done again.
     """
 
     tool: ClassVar[str] = "retry"
@@ -252,9 +252,9 @@ class RetryTask(RetryCall, _OfTask):
 
 
 class ListRescues(Call):
-    """List the work that was kept when an agent failed or was stopped, as snapshots on this host.
+    """List the work that was saved when an agent failed or was stopped, as snapshots on this host.
 
-    Nobody's work is lost: `restore_rescue` puts one into a new folder.
+    `restore_rescue` restores one to a new folder.
     """
 
     tool: ClassVar[str] = "rescues"
@@ -270,7 +270,7 @@ class ListRescues(Call):
 
 
 class RestoreRescue(Call):
-    """Restore one piece of kept work to a new folder on the host that keeps it; the answer names the folder.
+    """Restore saved work to a new folder on the host that has it; the answer names the folder.
 
     Nothing is overwritten, and the task stays as it is.
     """
@@ -309,9 +309,9 @@ class ReadDiff(_OfTask):
 
 
 class WaitForTask(_OfTask):
-    """Wait until a task needs somebody (`status` waiting, or `stuck`) or is over, for some seconds at most.
+    """Wait until a task needs someone (`status` waiting, or `stuck`) or is closed, for a limited time.
 
-    The answer is that of `task_detail`. Where its `status` is still pending or running, call again.
+    The answer is that of `task_detail`. If its `status` is still pending or running, call again.
     """
 
     tool: ClassVar[str] = "wait"

@@ -283,7 +283,7 @@ class WorkOrders(Executions[Task]):
 
         circle = await circle_of(order_id, after, comes_after)
         if circle is not None:
-            raise CircleError(f"after: they would wait for each other for ever: {circle}.")
+            raise CircleError(f"after: they would wait for each other forever: {circle}.")
 
 
 def id_of_key(key: str) -> str:
