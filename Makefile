@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults follow upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults follow intake-trial upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,9 @@ faults: ready ## Whole work orders on forges that answer badly: RUNS=1000 SEED=7
 
 follow: ready ## Pull requests that agents follow, with reviews, conflicts, pushes and killed workers: RUNS=30 SEED=7; a table, and bench/results/follow.json
 	@$(BIN)/python -m bench.follow $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+intake-trial: ready ## Issues and comments that come twice and out of order while workers are killed: RUNS=500 SEED=7 KILLS=8
+	@$(BIN)/python -m bench.intake $(if $(RUNS),--deliveries $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(KILLS),--kills $(KILLS)) $(ARGS)
 
 upgrade-trial: ready ## Kept releases and this commit as workers of one server: killed, ramped, promoted, rolled back; ORDERS=30 in each act
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)

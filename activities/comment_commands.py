@@ -10,6 +10,7 @@ import structlog
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
@@ -63,7 +64,8 @@ class CommentActivities:
             ApplicationError: The forge did not answer, or refused.
         """
         with translating_failures(self.host.state.root):
-            standing = await cancellable_thread(self.host.threads.network, self._check, call)
+            async with heartbeating(self.host.attempts):
+                standing = await cancellable_thread(self.host.threads.network, self._check, call)
         if not standing.is_obeyed:
             event = call.event
             where = {"repository": event.repository, "number": event.number, "comment": event.comment_id}
@@ -81,7 +83,8 @@ class CommentActivities:
             ApplicationError: The server or a worker did not answer.
         """
         with translating_failures(self.host.state.root):
-            return self._answer(call, await self._carry_out(call))
+            async with heartbeating(self.host.attempts):
+                return self._answer(call, await self._carry_out(call))
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
@@ -96,7 +99,8 @@ class CommentActivities:
             forge.put_comment(answer.number, answer_marker(answer.comment_id), answer.text)
 
         with translating_failures(self.host.state.root):
-            await cancellable_thread(self.host.threads.network, write)
+            async with heartbeating(self.host.attempts):
+                await cancellable_thread(self.host.threads.network, write)
 
     def _check(self, call: CommentCall) -> CommenterStanding:
         event = call.event

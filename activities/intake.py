@@ -9,6 +9,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 
+from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
@@ -39,7 +40,8 @@ class IntakeActivities:
             ApplicationError: The forge or the repository did not answer, or refused.
         """
         with translating_failures(self.host.state.root):
-            return await cancellable_thread(self.host.threads.network, self._find, request)
+            async with heartbeating(self.host.attempts):
+                return await cancellable_thread(self.host.threads.network, self._find, request)
 
     @activity.defn(name="claim_issue")
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
@@ -52,12 +54,12 @@ class IntakeActivities:
             ApplicationError: The repository did not answer, or refused.
         """
         with translating_failures(self.host.state.root):
-            address = parse_address(request.repository, home=Path.home())
-            own = issue_order_id(address, request.issue)
-            order_id = await order_of_issue(activity.client(), address, request.issue) or own
-            is_claimed = await cancellable_thread(
-                self.host.threads.network, self._claim, address, request, order_id
-            )
+            async with heartbeating(self.host.attempts):
+                address = parse_address(request.repository, home=Path.home())
+                own = issue_order_id(address, request.issue)
+                order_id = await order_of_issue(activity.client(), address, request.issue) or own
+                network = self.host.threads.network
+                is_claimed = await cancellable_thread(network, self._claim, address, request, order_id)
         return IssueClaim(is_own=is_claimed and order_id == own, order_id=order_id)
 
     def _find(self, request: FindIssues) -> IssuesFound:

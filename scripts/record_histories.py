@@ -24,6 +24,7 @@ async def record() -> None:
     """Record what is missing, and say what was recorded."""
     from fakes.board_histories import BOARDS, WATCHES, history_of_board, history_of_watch
     from fakes.histories import TOLD, history_of
+    from fakes.intake_histories import INTAKES, history_of_intake
     from fakes.janitor_histories import PASSES, history_of_pass
     from fakes.pipeline_histories import MEMBERS, PIPELINES, history_of_pipeline
     from temporalio.testing import WorkflowEnvironment
@@ -42,6 +43,7 @@ async def record() -> None:
         await _record(REPLAY / "histories", TOLD, partial(history_of, server.client))
         await _record(REPLAY / "janitor", PASSES, partial(history_of_pass, server.client))
         await _record(REPLAY / "board", BOARDS, partial(history_of_board, server.client))
+        await _record(REPLAY / "intake", INTAKES, partial(history_of_intake, server.client))
         ways = (*PIPELINES, *MEMBERS)
         await _record(REPLAY / "pipeline", ways, partial(history_of_pipeline, server.client))
         await _record(REPLAY / "pull_request", WATCHES, partial(history_of_watch, server.client))

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
 OPTIONS: Final = ActivityOptions(
     start_to_close_timeout=timedelta(minutes=10),
     schedule_to_close_timeout=timedelta(days=1),
+    heartbeat_timeout=timedelta(seconds=20),
     retry_policy=RetryPolicy(
         initial_interval=timedelta(seconds=1),
         backoff_coefficient=2.0,
@@ -27,7 +28,9 @@ OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""A forge that is down for a night still has its issues taken; meanwhile a schedule begins no second pass."""
+"""A forge that is down for a night still has its issues taken; meanwhile a schedule begins no second pass.
+
+A worker may die before it has noted that it has an attempt: heartbeats tell of it."""
 
 
 @workflow.defn(name="Intake")

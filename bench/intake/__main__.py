@@ -1,0 +1,32 @@
+"""`python -m bench.intake --deliveries 500 --seed 7`: a table, and `bench/results/intake.json`."""
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.intake.trial import try_intake
+
+RESULTS = Path(__file__).parents[1] / "results" / "intake.json"
+
+
+def main() -> int:
+    """Run it; return 1 where something was doubled, or is missing."""
+    parser = argparse.ArgumentParser(description="Deliveries that come twice and out of order, under kills.")
+    parser.add_argument("--deliveries", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--kills", type=int, default=2, help="of the worker (default: 2)")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    outcome = asyncio.run(try_intake(options.deliveries, options.seed, options.kills))
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(asdict(outcome), indent=1) + "\n")
+    for name, figure in asdict(outcome).items():
+        print(f"{name:20} {figure}")
+    return 0 if outcome.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Passes of intakes, and commands in comments, whose histories are recorded; each is answered so that it goes its way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHistory
+from temporalio.common import RawValue
+from temporalio.worker import Worker
+
+from septet.contracts.comments import CommandAnswer, CommentCall, CommentCommand, CommenterStanding, Verb
+from septet.contracts.forge_events import CommentWritten
+from septet.contracts.intake import (
+    ClaimIssue,
+    FindIssues,
+    IntakeInput,
+    IntakePass,
+    IssueClaim,
+    IssuesFound,
+)
+from workflows.comment import CommentCommandWorkflow
+from workflows.intake import Intake
+
+QUEUE: Final = "intake-histories"
+REPOSITORY: Final = "https://github.com/o/r"
+INTAKE: Final = IntakeInput(repository=REPOSITORY, project="o/r")
+_WITHIN_SECONDS: Final = 60.0
+_FREE: Final = (1, 2, 7)
+"""Issues that nobody has taken."""
+_COMMANDS: Final[dict[str, tuple[Verb, int, str]]] = {
+    "run-by-comment": ("run", 7, "ada"),
+    "run-of-one-taken": ("run", 3, "ada"),
+    "cancel-by-comment": ("cancel", 3, "ada"),
+    "ignored-comment": ("cancel", 3, "eve"),
+}
+"""By name: what is asked for, on which issue, and by whom; `eve` may not push."""
+INTAKES: Final = ("pass", "nothing-to-take", *_COMMANDS)
+
+
+@workflow.defn(name="WorkOrder")
+class OrderOfIntake:
+    """A work order that ends at once."""
+
+    @workflow.run
+    async def run(self, order: RawValue) -> None:
+        """Do nothing."""
+        del order
+
+
+async def history_of_intake(client: Client, name: str) -> WorkflowHistory:
+    """Let one pass or command run on a real server, and return its history."""
+
+    @activity.defn(name="find_issues")
+    async def find_issues(request: FindIssues) -> IssuesFound:
+        return IssuesFound(numbers=(1, 2, 3) if request.issue is None else ())
+
+    @activity.defn(name="claim_issue")
+    async def claim_issue(request: ClaimIssue) -> IssueClaim:
+        return IssueClaim(is_own=request.issue in _FREE, order_id=f"wo-{name}-{request.issue}")
+
+    @activity.defn(name="check_commenter")
+    async def check_commenter(call: CommentCall) -> CommenterStanding:
+        is_obeyed = call.event.author == "ada"
+        return CommenterStanding(is_obeyed=is_obeyed, why_not="" if is_obeyed else "eve may not push")
+
+    @activity.defn(name="obey_comment")
+    async def obey_comment(call: CommentCall) -> CommandAnswer:
+        event = call.event
+        return CommandAnswer(repository=REPOSITORY, number=event.number, comment_id=event.comment_id, text="Done.")
+
+    @activity.defn(name="answer_comment")
+    async def answer_comment(answer: CommandAnswer) -> None:
+        del answer
+
+    activities: list[Callable[..., Any]] = [
+        find_issues,
+        claim_issue,
+        check_commenter,
+        obey_comment,
+        answer_comment,
+    ]
+    kinds = [Intake, CommentCommandWorkflow, OrderOfIntake]
+    async with Worker(client, task_queue=QUEUE, workflows=kinds, activities=activities, identity="recorder"):
+        handle = await client.start_workflow(*_start_of(name), id=f"intake-{name}", task_queue=QUEUE)
+        await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+        return await handle.fetch_history()
+
+
+def _start_of(name: str) -> tuple[str, Any]:
+    """Return the type of a way's workflow, and its input."""
+    if name not in _COMMANDS:
+        return "Intake", IntakePass(intake=INTAKE, issue=None if name == "pass" else 9)
+    verb, number, author = _COMMANDS[name]
+    event = CommentWritten(
+        forge="github", repository=REPOSITORY, number=number, comment_id=11, author=author, body=f"/septet {verb}"
+    )
+    return "CommentCommand", CommentCall(event=event, command=CommentCommand(verb=verb), intake=INTAKE)
