@@ -69,8 +69,9 @@ docs: ready ## The documentation as a site in build/docs, with offline search; a
 	@$(BIN)/python -m zensical build --strict --clean
 	@echo 'Read it with: python3 -m http.server --bind 127.0.0.1 --directory build/docs 8000'
 
-pictures: ready ## Take the pictures in docs/ again; needs chromium
+pictures: ready ## Take the pictures in docs/ again, and record the terminal; needs chromium
 	@$(BIN)/python scripts/take_pictures.py
+	@$(BIN)/python scripts/record_terminal.py
 
 lint: ready ## Style and form of the code, and what no committed file may name
 	@$(BIN)/ruff check .
