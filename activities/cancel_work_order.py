@@ -13,4 +13,5 @@ class CancelWorkOrder:
         """Ask the server to cancel the running work order. Idempotent, and leaves nothing on disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
-        await handle.cancel(reason=call.reason_line)
+        is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason
+        await handle.cancel(reason="" if is_sealed else call.reason_line)

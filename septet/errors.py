@@ -48,6 +48,12 @@ class ServerNotReachedError(SeptetError):
     default_remedy = "Start one with `septet up`, or name one with --address."
 
 
+class SealedError(SeptetError):
+    """This is sealed, and no key is set here."""
+
+    default_remedy = "Set SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND as the workers have it."
+
+
 class MetricsAddressError(SeptetError):
     """Metrics cannot be served."""
 

@@ -125,6 +125,12 @@ class Settings(BaseSettings):
     `origin` for hidden refs on the work order's own repository. Without it a host that is gone is waited for."""
     checkpoint_key: SecretStr | None = None
     """A passphrase, the same on all hosts, under which agents' session files go to the checkpoint remote too."""
+    seal_keys_file: Path | None = None
+    """A file of keys by id, the same for workers and clients, under which all text in Temporal is sealed."""
+    seal_keys_command: str | None = None
+    """A command that prints the lines of such a file; no shell runs it."""
+    seal_required: bool = False
+    """Workers refuse what is not sealed: then who reaches the server and has no key starts and decides nothing."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
     """A host is silent that nobody has heard of for half of this. Where the server does not tell of workers: how
     long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
@@ -233,6 +239,16 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _has_one_source_of_seal_keys(self) -> "Settings":
+        if self.seal_keys_file is not None and self.seal_keys_command is not None:
+            message = "SEPTET_SEAL_KEYS_FILE and SEPTET_SEAL_KEYS_COMMAND are both set, and one of them is enough"
+            raise ValueError(message)
+        if self.seal_required and not self.seals:
+            message = "SEPTET_SEAL_REQUIRED needs SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
     def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
             message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, with which what is sent there is signed"
@@ -270,6 +286,11 @@ class Settings(BaseSettings):
     @classmethod
     def _expand(cls, path: Path) -> Path:
         return path.expanduser().absolute()
+
+    @property
+    def seals(self) -> bool:
+        """Whether what goes to Temporal is sealed."""
+        return self.seal_keys_file is not None or self.seal_keys_command is not None
 
     @property
     def ignored_limit_bytes(self) -> int:

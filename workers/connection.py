@@ -12,6 +12,7 @@ from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.observers import observers
+from workers.payload_codec import codec_of
 from workers.plugin import SeptetPlugin
 from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
 from workers.server import read_server_file, state_dir_of
@@ -40,6 +41,7 @@ async def connect(
         UsageError: The address is not HOST:PORT.
         ServerNotReachedError: Nobody answers there, or nobody named it and it is another state directory's; the
             message says where it looked and why there.
+        InvalidInputError: The keys that seal cannot be read.
         MetricsAddressError: The metrics of a worker cannot be served where the settings say.
     """
     config, why = _find(settings, address)
@@ -48,7 +50,8 @@ async def connect(
     heartbeat = heartbeat_seconds(settings.probe_seconds)
     metrics = settings.metrics if serves else None
     runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
-    plugin = SeptetPlugin(settings.task_queue, observers(settings, serves=serves))
+    codec = codec_of(settings, serves=serves)
+    plugin = SeptetPlugin(settings.task_queue, observers(settings, serves=serves), codec)
     try:
         return await Client.connect(**config, plugins=[plugin], runtime=runtime)
     except (RuntimeError, RPCError) as error:

@@ -13,6 +13,8 @@ from septet.system.text import cut_bytes
 _MESSAGE_BYTES: Final = 2500
 """The server keeps four kilobytes of a failure that is tried again, and of a longer one not even its words."""
 _STACK_BYTES: Final = 1000
+_ENCODED: Final = "Encoded failure"
+"""What the SDK itself writes where the words are sealed."""
 _FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
@@ -31,6 +33,17 @@ class FailureConverter(DefaultFailureConverter):
             failure.ClearField("cause")
             failure.ClearField("stack_trace")
         _shorten(failure)
+
+
+class SealedFailureConverter(FailureConverter):
+    """Writes the words and the stack of a failure into a payload, which a codec seals with the others."""
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        """Write an exception into `failure`; each of its causes comes here by itself."""
+        super().to_failure(exception, payload_converter, failure)
+        words = {"message": failure.message, "stack_trace": failure.stack_trace}
+        failure.encoded_attributes.CopyFrom(payload_converter.to_payload(words))
+        failure.message, failure.stack_trace = _ENCODED, ""
 
 
 def _shorten(failure: Failure) -> None:

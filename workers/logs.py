@@ -12,6 +12,7 @@ from temporalio.exceptions import TemporalError
 
 from septet.settings import Settings
 from septet.system.masking import mask
+from workers.log_words import withhold_cause, withhold_words
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""
@@ -21,7 +22,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write our events and Temporal's to stderr, as JSON or for a person."""
+    """Write our events and Temporal's to stderr, as JSON or for a person; where payloads are sealed, no words."""
     level = _LEVELS[settings.log_level]
     console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
@@ -33,6 +34,7 @@ def set_up_logs(settings: Settings) -> None:
         structlog.contextvars.merge_contextvars,
         _temporal_context,
         structlog.processors.add_log_level,
+        *((withhold_words,) if settings.seals else ()),
         *(_FOR_PEOPLE if console else (structlog.processors.TimeStamper(fmt="iso", utc=True),)),
     ]
     structlog.configure(
@@ -44,7 +46,7 @@ def set_up_logs(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     foreign = [*shared, structlog.processors.format_exc_info]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=foreign))
-    handler.addFilter(_with_the_cause)
+    handler.addFilter(withhold_cause if settings.seals else _with_the_cause)
     activity.logger.activity_info_on_message = workflow.logger.workflow_info_on_message = False
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
 

@@ -1,11 +1,16 @@
 """Values in Temporal's histories: pydantic's JSON, and no key of this process in it."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.exceptions import ApplicationError
 
+from septet.contracts.seal import UNSEALED_INPUT, is_sealed, refusal_of
+from septet.errors import SealedError
 from septet.system.masking import mask_json
 
 
@@ -21,3 +26,17 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
         for payload in payloads:
             payload.data = mask_json(payload.data)
         return payloads
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        """Return the values as they were written; who asks for raw ones refuses what is to be refused.
+
+        Raises:
+            SealedError: They are sealed, and this process has no keys: a workflow's task is tried again elsewhere.
+            ApplicationError: They are to be refused; it fails a workflow, and drops a signal.
+        """
+        for payload, hint in zip_longest(payloads, type_hints or ()):
+            if is_sealed(payload.metadata):
+                raise SealedError
+            if hint is not RawValue and (reason := refusal_of(payload.metadata)) is not None:
+                raise ApplicationError(reason, type=UNSEALED_INPUT, non_retryable=True)
+        return super().from_payloads(payloads, type_hints)

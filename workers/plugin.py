@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from temporalio.client import Interceptor as ClientInterceptor
-from temporalio.converter import DataConverter, DefaultFailureConverter
+from temporalio.converter import DataConverter, DefaultFailureConverter, PayloadCodec
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from workers.failure_converter import FailureConverter
+from workers.failure_converter import FailureConverter, SealedFailureConverter
+from workers.payload_codec import SealedDataConverter, SealingCodec
 from workers.payload_converter import MaskingPayloadConverter
 
 
@@ -25,15 +27,18 @@ class SeptetPlugin(SimplePlugin):
     """
 
     def __init__(
-        self, task_queue: str = "", interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = ()
+        self,
+        task_queue: str = "",
+        interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
+        codec: SealingCodec | None = None,
     ) -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
             "septet",
-            data_converter=_values_as_pydantic,
+            data_converter=partial(_values_as_pydantic, codec),
             workflows=_default_workflows,
             workflow_runner=_guarding_runner,
-            interceptors=interceptors,
+            interceptors=[*interceptors, *_refusing(codec)],
         )
         self._task_queue = task_queue
 
@@ -46,15 +51,31 @@ class SeptetPlugin(SimplePlugin):
         return configured
 
 
-def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
-    """Let a converter read and write pydantic models, and write failures in short; all else stays."""
+def _values_as_pydantic(codec: PayloadCodec | None, converter: DataConverter | None) -> DataConverter:
+    """Let a converter read and write pydantic models, and write failures in short; all else stays, a codec too."""
     converter = converter or DataConverter.default
+    sealing = codec if converter.payload_codec is None else None
+    own = FailureConverter if sealing is None else SealedFailureConverter
     failures = converter.failure_converter_class
-    return replace(
+    values = replace(
         converter,
         payload_converter_class=MaskingPayloadConverter,
-        failure_converter_class=FailureConverter if failures is DefaultFailureConverter else failures,
+        failure_converter_class=own if failures is DefaultFailureConverter else failures,
     )
+    if sealing is None:
+        return values
+    return SealedDataConverter(
+        values.payload_converter_class, sealing, values.failure_converter_class, values.external_storage
+    )
+
+
+def _refusing(codec: SealingCodec | None) -> list[WorkerInterceptor]:
+    """Return what refuses updates that come without input, where whatever is not sealed is refused."""
+    if codec is None or not codec.refuses_unsealed:
+        return []
+    from workers.seal_required import SealRequired
+
+    return [SealRequired()]
 
 
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:

@@ -4,6 +4,8 @@ from typing import Final
 
 from temporalio.exceptions import ApplicationError
 
+from septet.contracts.seal import UNSEALED_INPUT
+
 REFUSED: Final = "RefusedTransition"
 
 
@@ -15,3 +17,8 @@ def refusal(message: str, remedy: str = "") -> ApplicationError:
 def invalid_update(message: str) -> ApplicationError:
     """Return the refusal of an update whose input is not valid."""
     return ApplicationError(message, message, "", type="InvalidInput", non_retryable=True)
+
+
+def unsealed_update(message: str) -> ApplicationError:
+    """Return the refusal of an update that a worker is not to heed."""
+    return ApplicationError(message, message, "", type=UNSEALED_INPUT, non_retryable=True)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from septet.contracts.seal import UNSEALED_INPUT, refusal_of
 from septet.contracts.wording import describe_mistakes
 
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -46,11 +47,14 @@ def parse_input(
             those that people give are refused.
 
     Raises:
-        ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
+        ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value. Of type
+            `UnsealedInput` where a worker that refuses what is not sealed has marked it so.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
         raise invalid_input(f"the workflow id must match {ids}")
     order, *rest = inputs
+    if order is not None and (reason := refusal_of(order.payload.metadata)) is not None:
+        raise ApplicationError(reason, type=UNSEALED_INPUT, non_retryable=True)
     if order is None:
         raise invalid_input('repository is missing. Give one JSON object, such as {"repository": "…", "issue": 1}')
     if rest:

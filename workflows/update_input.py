@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from temporalio.common import RawValue
 
+from septet.contracts.seal import refusal_of
 from septet.contracts.wording import describe_mistakes
-from workflows._refusals import invalid_update
+from workflows._refusals import invalid_update, unsealed_update
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -62,6 +63,8 @@ def _value(name: str, kind: type[Any], inputs: tuple[object, ...]) -> object:
     if len(inputs) > 1:
         raise invalid_update(f"{name}: {len(inputs)} inputs were given. Give one JSON object.")
     raw = inputs[0] if inputs else None
+    if isinstance(raw, RawValue) and (reason := refusal_of(raw.payload.metadata)) is not None:
+        raise unsealed_update(reason)
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     try:
         content = raw.payload.data if isinstance(raw, RawValue) else b""

@@ -5,6 +5,7 @@ from typing import Final
 
 from temporalio.client import WorkflowExecutionStatus
 
+from clients.temporal.payloads import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
 from clients.temporal.resets import claim, reset, reset_point
 from clients.temporal.updates import send_update
@@ -39,12 +40,15 @@ class OrderDecisions:
     orders: WorkOrders
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
-        """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer."""
+        """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer.
+
+        Where payloads are sealed, why is not said: the server reads the reason of a cancel.
+        """
         call = MoveCall(to=Target.CANCELLED, who=who, why=why)
-        reason = call.reason_line
         if await self._is_reworked(order_id):
             await self._update(watch_id(order_id), "move", call.model_copy(update={"to": Target.REVIEW}))
             return TaskReply(task=await self.orders.get(order_id))
+        reason = (call.model_copy(update={"why": ""}) if seals(self.orders.client) else call).reason_line
         return TaskReply(task=await self.orders.cancel_and_wait(order_id, reason))
 
     async def _is_reworked(self, order_id: str) -> bool:

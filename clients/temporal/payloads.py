@@ -1,6 +1,7 @@
 """Payloads that are read by hand: undone by the client's codec first, so that sealed ones can be read too."""
 
 from temporalio.api.common.v1 import Payload
+from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter
 
@@ -15,3 +16,8 @@ async def read_json(converter: DataConverter, payload: Payload) -> bytes:
     (raw,) = await converter.decode([payload], [RawValue])
     content: bytes = raw.payload.data
     return content
+
+
+def seals(client: Client) -> bool:
+    """Say whether what a client writes is sealed; the reasons of a cancel and of a reset are no payloads."""
+    return client.data_converter.payload_codec is not None

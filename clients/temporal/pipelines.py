@@ -14,6 +14,7 @@ from temporalio.client import WorkflowExecution
 from clients.temporal.executions import Executions
 from clients.temporal.index import page_of
 from clients.temporal.news import follow_workflow
+from clients.temporal.payloads import seals
 from clients.temporal.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.temporal.refusals import PIPELINE, Subject
 from clients.temporal.updates import send_update
@@ -156,7 +157,7 @@ class PipelineClient(Executions[PipelineView]):
         """End both agents and the work orders under way, each with its work in a rescue."""
         call = PipelineCall(who=who, why=why)
         by = f"cancelled by {call.who}" if call.who else ""
-        reason = ": ".join(part for part in (by, call.why) if part)
+        reason = ": ".join(part for part in (by, "" if seals(self.client) else call.why) if part)
         return PipelineReply(pipeline=await self.cancel_and_wait(pipeline_id, reason))
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:

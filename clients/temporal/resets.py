@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from clients.temporal.payloads import seals
 from clients.temporal.refusals import WORK_ORDER, server_refusal
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
@@ -76,9 +77,7 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
     request = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id),
-        reason=f"{previous_run.who or 'septet'}: {previous_run.why}"
-        if previous_run.why
-        else previous_run.who or "septet",
+        reason=_reason_of(client, previous_run),
         workflow_task_finish_event_id=event_id,
         request_id=secrets.token_hex(8),
         reset_reapply_exclude_types=_NOT_REAPPLIED,
@@ -88,6 +87,12 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
         await client.get_workflow_handle(order_id, run_id=reply.run_id).signal(signal, previous_run)
     except RPCError as error:
         raise WORK_ORDER.refusal_of_open(error, order_id) from error
+
+
+def _reason_of(client: Client, previous_run: PreviousRun) -> str:
+    """Return who wants a reset and why, as the server keeps it: why not, where it is to read nothing."""
+    who = previous_run.who or "septet"
+    return f"{who}: {previous_run.why}" if previous_run.why and not seals(client) else who
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:

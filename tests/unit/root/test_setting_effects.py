@@ -40,6 +40,7 @@ from septet.state import StateDir
 from workers.board import capacity_of
 from workers.build_id import build_id
 from workers.observers import observers
+from workers.payload_codec import codec_of
 from workers.slots import agents_at_once
 from workers.versions import deployment_config
 
@@ -167,6 +168,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "api_token": ("none", api_token),
     "metrics": ("127.0.0.1:9464", lambda settings: len(observers(settings, serves=True))),
     "traces": ("http://127.0.0.1:9", lambda settings: len(observers(settings, serves=False))),
+    "seal_keys_file": (Path("/no/such/keys"), codec_of),
+    "seal_keys_command": ("/no/such/program", codec_of),
     "log_level": ("error", printed),
     "log_format": ("console", printed),
 }
@@ -188,6 +191,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_hosts.py",
         "test_the_finalizer_goes_on_with_the_session_on_the_other_host",
     ),
+    "seal_required": ("acceptance/test_sealed.py", "test_nobody_without_a_key_starts_anything"),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
     "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),
     "github_app_key_file": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),

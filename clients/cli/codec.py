@@ -1,0 +1,32 @@
+"""`septet codec`: the keys that seal what Temporal keeps."""
+
+from typing import Annotated
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.reply import CommandReply, reply
+
+app = typer.Typer(
+    name="codec",
+    help="Seal what Temporal keeps, and show it in clear to those who have the keys.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="What the key is called, such as its month: 2026-11.")]
+
+
+@app.command("new-key")
+def new_key(key_id: KeyId, as_json: given.Json = False) -> None:
+    """Print a new key as a line for the file that SEPTET_SEAL_KEYS_FILE names.
+
+    Example: septet codec new-key 2026-11 >> seal-keys
+    """
+
+    async def work() -> CommandReply:
+        from septet.key_ring import new_key_line
+
+        line = new_key_line(key_id)
+        return CommandReply({"line": line}, lambda: typer.echo(line))
+
+    reply(work, as_json=as_json)

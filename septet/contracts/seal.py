@@ -1,0 +1,32 @@
+"""How sealed payloads are told from others, and which are refused."""
+
+from collections.abc import Mapping
+from typing import Final
+
+ENCODING: Final = "encoding"
+SEALED: Final = b"binary/encrypted"
+"""What a sealed payload's metadata has as its encoding."""
+_REFUSED: Final = "septet-refused"
+_NOT_SEALED: Final = b"it is not sealed"
+_DAMAGED: Final = b"its seal is damaged"
+
+UNSEALED_INPUT: Final = "UnsealedInput"
+"""The type of the error that refuses it."""
+
+
+def is_sealed(metadata: Mapping[str, bytes]) -> bool:
+    """Say whether a payload with this metadata is sealed."""
+    return metadata.get(ENCODING) == SEALED
+
+
+def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False) -> dict[str, bytes]:
+    """Return the metadata of a payload that a worker is not to heed."""
+    return {**metadata, _REFUSED: _DAMAGED if is_damaged else _NOT_SEALED}
+
+
+def refusal_of(metadata: Mapping[str, bytes]) -> str | None:
+    """Return why a payload is refused, for people; `None` where it is not."""
+    reason = metadata.get(_REFUSED)
+    if reason is None:
+        return None
+    return f"The input is refused: {reason.decode()}. Send it by `septet`, or set Temporal's codec endpoint."

@@ -1,0 +1,230 @@
+"""The keys that seal what Temporal keeps: AES-256-GCM under keys by id, the first of which seals."""
+
+import base64
+import binascii
+import hashlib
+import re
+import secrets
+import shlex
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from septet.errors import InvalidInputError, SeptetError
+from septet.system import processes
+from septet.system.masking import hide
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_MOST_BYTES: Final = 64 * 1024
+_COMMAND_SECONDS: Final = 30.0
+_LOAD_AGAIN_SECONDS: Final = 5.0
+"""A key that nobody knows is looked for in the source once in this time."""
+_FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
+
+
+class UnknownKeyError(SeptetError):
+    """The key that something is sealed with is not known here."""
+
+    retryable = True
+    default_remedy = "Add the key to what SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND names."
+
+
+class DamagedSealError(SeptetError):
+    """What is sealed was changed, or somebody else made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealKey:
+    """A key and the id by which what it has sealed names it."""
+
+    id: str
+    secret: bytes = field(repr=False)
+
+    @property
+    def check(self) -> str:
+        """What tells two keys of the same id apart; it says nothing of the key."""
+        return hashlib.sha256(b"septet-seal-key\0" + self.secret).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBox:
+    """What is sealed, and the key that opens it."""
+
+    key_id: str
+    key_check: str
+    content: bytes
+
+
+class KeyRing:
+    """The keys of one process. They are read again where their source has changed, or a key is missing."""
+
+    def __init__(self, load: Callable[[], str], fingerprint: Callable[[], object] = lambda: None) -> None:
+        """Read the keys.
+
+        Args:
+            load: Gives the lines of all keys.
+            fingerprint: Gives something that differs once the lines have changed, and costs next to nothing.
+
+        Raises:
+            InvalidInputError: They cannot be read.
+        """
+        self._load = load
+        self._fingerprint = fingerprint
+        self._lock = threading.Lock()
+        self._seen = fingerprint()
+        self._keys = parse_keys(load())
+        self._loaded_at = time.monotonic()
+
+    def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
+        """Return content sealed by the first key; it opens only as what it is `about`."""
+        self._follow_source()
+        key = next(iter(self._keys.values()))
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return SealedBox(key.id, key.check, nonce + AESGCM(key.secret).encrypt(nonce, content, about))
+
+    def open(self, box: SealedBox, about: bytes = b"") -> bytes:
+        """Return what was sealed.
+
+        Raises:
+            UnknownKeyError: The key is not here: it may come, and then it opens.
+            DamagedSealError: It was changed, is about something else, or was never sealed by this key.
+        """
+        key = self._key_of(box)
+        nonce, content = box.content[:_NONCE_BYTES], box.content[_NONCE_BYTES:]
+        try:
+            return AESGCM(key.secret).decrypt(nonce, content, about)
+        except (InvalidTag, ValueError) as error:
+            message = f"What is sealed with key {box.key_id} was changed, or was never sealed with it."
+            raise DamagedSealError(message) from error
+
+    def knows(self, box: SealedBox) -> bool:
+        """Say whether the key is here; the source is not read again."""
+        key = self._keys.get(box.key_id)
+        return key is not None and key.check == box.key_check
+
+    def read_again(self) -> None:
+        """Read the keys again; those that are here stay where the source cannot be read.
+
+        Raises:
+            InvalidInputError: It cannot be read.
+        """
+        with self._lock:
+            self._loaded_at = time.monotonic()
+            self._seen = self._fingerprint()
+            self._keys = parse_keys(self._load())
+
+    @property
+    def may_read_again(self) -> bool:
+        """Whether it is time to look in the source for a key that is missing."""
+        return time.monotonic() - self._loaded_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._seen
+
+    def _follow_source(self) -> None:
+        if self._fingerprint() != self._seen:
+            self.read_again()
+
+    def _key_of(self, box: SealedBox) -> SealKey:
+        key = self._keys.get(box.key_id)
+        if key is None:
+            raise UnknownKeyError(f"The key {box.key_id}, with which this is sealed, is not known here.")
+        if key.check != box.key_check:
+            raise UnknownKeyError(f"This is sealed with another key {box.key_id} than the one that is here.")
+        return key
+
+
+def parse_keys(lines: str) -> Mapping[str, SealKey]:
+    """Return the keys by their ids, in their order; empty lines and those that begin with # say nothing.
+
+    Raises:
+        InvalidInputError: A line is not a key, or there is none; the message tells the line and never the key.
+    """
+    keys: dict[str, SealKey] = {}
+    for number, line in enumerate(lines.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        key = _parse_line(line, number)
+        if key.id in keys:
+            raise InvalidInputError(f"Line {number} of the seal keys repeats the id {key.id}.", remedy=_FORM)
+        keys[key.id] = key
+        hide((base64.b64encode(key.secret).decode(),))
+    if not keys:
+        raise InvalidInputError("There is no key among the seal keys.", remedy=_FORM)
+    return keys
+
+
+def new_key_line(key_id: str) -> str:
+    """Return the line of a new key.
+
+    Raises:
+        InvalidInputError: The id is not valid.
+    """
+    if not _ID.fullmatch(key_id):
+        raise InvalidInputError(f"The id of a key must match {_ID.pattern}.")
+    return f"{key_id} {base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
+
+
+def keys_in_file(path: Path) -> KeyRing:
+    """Return the keys of a file, which is read again whenever it changes.
+
+    Raises:
+        InvalidInputError: It cannot be read.
+    """
+    path = path.expanduser()
+
+    def load() -> str:
+        try:
+            with path.open("rb") as file:
+                return file.read(_MOST_BYTES).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"The seal keys in {path} cannot be read: {error}.", remedy=_FORM) from error
+
+    def fingerprint() -> object:
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    return KeyRing(load, fingerprint)
+
+
+def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
+    """Return the keys that a command prints; it runs at the start, and again where a key is missing.
+
+    Args:
+        command: Its words, split as a shell would; no shell runs.
+        env: Its environment.
+
+    Raises:
+        InvalidInputError: It failed, or what it prints are no keys.
+    """
+
+    def load() -> str:
+        try:
+            done = processes.run(shlex.split(command), env=env, timeout_seconds=_COMMAND_SECONDS)
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND cannot run: {error}.") from error
+        if done.exit_code != 0 or done.timed_out:
+            words = done.stderr.decode("utf-8", "replace").strip()[-300:]
+            raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND failed with exit code {done.exit_code}: {words}")
+        return done.stdout.decode("utf-8", "replace")
+
+    return KeyRing(load)
+
+
+def _parse_line(line: str, number: int) -> SealKey:
+    key_id, _, encoded = line.strip().partition(" ")
+    try:
+        secret = base64.b64decode(encoded.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        secret = b""
+    if not _ID.fullmatch(key_id) or len(secret) != KEY_BYTES:
+        raise InvalidInputError(f"Line {number} of the seal keys is not a key.", remedy=_FORM)
+    return SealKey(key_id, secret)

@@ -1,0 +1,101 @@
+"""The keys that seal what Temporal keeps."""
+
+import base64
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.sealed import write_keys
+
+from septet.errors import InvalidInputError
+from septet.key_ring import (
+    DamagedSealError,
+    SealedBox,
+    UnknownKeyError,
+    keys_in_file,
+    keys_of_command,
+    new_key_line,
+    parse_keys,
+)
+from septet.system.masking import mask
+
+
+def test_what_is_sealed_opens_with_its_key_alone(tmp_path: Path) -> None:
+    """Another key, also one of the same id, opens nothing and says which key is missing."""
+    ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
+    sealed = ring.seal(b"words", b"payload")
+    assert b"words" not in sealed.content
+    assert ring.open(sealed, b"payload") == b"words"
+    for other in ("k1", "k2"):
+        with pytest.raises(UnknownKeyError, match="k1"):
+            keys_in_file(write_keys(tmp_path / f"of-{other}", other)).open(sealed, b"payload")
+
+
+def test_each_seal_differs(tmp_path: Path) -> None:
+    """Nobody sees that the same words were sealed twice."""
+    ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
+    assert len({ring.seal(b"words").content for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("place", [0, 11, 12, -1])
+def test_a_changed_byte_opens_nothing(tmp_path: Path, place: int) -> None:
+    """Neither the nonce, the words nor the tag can be changed, and nothing opens as what it is not about."""
+    ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
+    sealed = ring.seal(b"words", b"payload")
+    changed = bytearray(sealed.content)
+    changed[place] ^= 1
+    for other, about in ((bytes(changed), b"payload"), (sealed.content, b"other"), (b"short", b"payload")):
+        with pytest.raises(DamagedSealError):
+            ring.open(SealedBox(sealed.key_id, sealed.key_check, other), about)
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    """A key that is put first seals from then on, without a restart; the older one opens what it has sealed."""
+    path = write_keys(tmp_path / "keys", "old")
+    ring = keys_in_file(path)
+    before = ring.seal(b"words")
+    draft = path.with_suffix(".draft")
+    draft.write_text(f"{new_key_line('new')}\n{path.read_text()}")
+    draft.replace(path)
+    after = ring.seal(b"words")
+    assert (before.key_id, after.key_id) == ("old", "new")
+    assert ring.open(before) == ring.open(after) == b"words"
+
+
+def test_a_command_gives_the_keys_and_no_shell_runs_it(tmp_path: Path) -> None:
+    """Its words are split as a shell would, and a failure says its exit code and last words."""
+    keys = write_keys(tmp_path / "my keys", "k1")
+    ring = keys_of_command(f"{sys.executable} -c \"print(open('{keys}').read())\"", dict(os.environ))
+    assert ring.seal(b"words").key_id == "k1"
+    with pytest.raises(InvalidInputError, match=r"exit code 3: no vault"):
+        keys_of_command(f"{sys.executable} -c \"import sys; sys.stderr.write('no vault'); sys.exit(3)\"", {})
+    with pytest.raises(InvalidInputError, match="cannot run"):
+        keys_of_command("/no/such/program", {})
+
+
+@pytest.mark.parametrize("line", ["k1", "k1 c2hvcnQ=", "k/1 " + base64.b64encode(b"x" * 32).decode(), "k1 ***"])
+def test_a_line_that_is_no_key_is_named_by_its_number(line: str) -> None:
+    """The message says which line and how one looks, and never what it holds."""
+    with pytest.raises(InvalidInputError) as refused:
+        parse_keys(f"# keys\n\n{line}\n")
+    assert "Line 3" in refused.value.message
+    assert line.partition(" ")[2] not in refused.value.message or not line.partition(" ")[2]
+    assert "base64" in refused.value.remedy
+
+
+def test_a_file_without_keys_or_with_one_id_twice_is_refused(tmp_path: Path) -> None:
+    """What would seal with nothing, or open with the wrong key, is a mistake."""
+    with pytest.raises(InvalidInputError, match="no key"):
+        parse_keys("# nothing\n")
+    with pytest.raises(InvalidInputError, match="repeats the id k1"):
+        parse_keys(f"{new_key_line('k1')}\n{new_key_line('k1')}\n")
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        keys_in_file(tmp_path / "none")
+
+
+def test_keys_are_masked_wherever_words_are() -> None:
+    """A key that comes into a log or an answer is shown as ***."""
+    line = new_key_line("k1")
+    parse_keys(line)
+    assert mask(f"it is {line}") == "it is k1 ***"

@@ -1,0 +1,273 @@
+"""Workers whose payloads are sealed: what they open, what they refuse, and what a rotation of keys does to them."""
+
+import asyncio
+import gc
+import logging
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done
+from fakes.recorded import PATHS
+from fakes.sealed import write_keys
+from fakes.waiting import wait_until
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import (
+    ActivityFailureError,
+    Client,
+    WorkflowFailureError,
+    WorkflowHistory,
+    WorkflowUpdateFailedError,
+)
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Replayer, Worker
+
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Step
+from septet.contracts.order import WorkOrderInput
+from septet.errors import SealedError
+from septet.key_ring import UnknownKeyError, keys_in_file, new_key_line
+from workers.payload_codec import SealingCodec
+from workers.plugin import SeptetPlugin
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    # The SDK leaves a coroutine behind where it cannot convert a workflow's input, and the collector finds it.
+    pytest.mark.filterwarnings("ignore:coroutine '_WorkflowInstanceImpl:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+WITHIN_SECONDS = 100
+ORDER = WorkOrderInput(repository="/app", title="Totals are wrong")
+WORKFLOWS = [WorkOrder, PullRequestWorkflow]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """The file of the keys."""
+    return write_keys(tmp_path / "keys", "k1")
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Have what a test leaves behind found by its end, and not in the middle of another one."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool = False) -> Client:
+    """Return a client of the same server that seals."""
+    codec = SealingCodec(keys_in_file(keys), serves=serves, refuses_unsealed=required)
+    return Client(client.service_client, namespace=client.namespace, plugins=[SeptetPlugin(codec=codec)])
+
+
+@dataclass(frozen=True)
+class Reading(SealingCodec):
+    """Opens, and writes as it is: what a stranger writes, who reads the answers all the same."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return list(payloads)
+
+
+def reading(client: Client, keys: Path) -> Client:
+    """Return a client of the same server that seals nothing."""
+    return Client(client.service_client, plugins=[SeptetPlugin(codec=Reading(keys_in_file(keys)))])
+
+
+def worker_of(client: Client, doubles: Doubles) -> Worker:
+    return Worker(client, task_queue=doubles.task_queue, workflows=WORKFLOWS, activities=doubles.activities())
+
+
+async def ended(client: Client, order_id: str) -> ApplicationError:
+    """Wait for a workflow that fails, and return why."""
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(client.get_workflow_handle(order_id).result(), WITHIN_SECONDS)
+    assert isinstance(failed.value.cause, ApplicationError)
+    return failed.value.cause
+
+
+async def test_keys_are_rotated_in_the_middle_of_a_work_order(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """The work order ends as ever, its history holds both keys, and who has the new one alone is told what is missing."""
+    go = asyncio.Event()
+
+    async def wait(call: Any) -> Any:
+        await go.wait()
+        return done(call)
+
+    doubles.steps[Step.IMPLEMENT_PLAN] = [wait]
+    own = sealing(client, keys, serves=True)
+    async with worker_of(own, doubles):
+        orders = WorkOrders(own, doubles.task_queue)
+        order_id = (await orders.put(ORDER)).id
+        await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
+        draft = keys.with_suffix(".draft")
+        draft.write_text(f"{new_key_line('k2')}\n{keys.read_text()}")
+        draft.replace(keys)
+        go.set()
+        task = await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)
+        assert (task.title, task.status) == ("Totals are wrong", "completed")
+        await own.get_workflow_handle(f"{order_id}/pr").terminate()
+    history = await client.get_workflow_handle(order_id).fetch_history()
+    used = {bytes(payload.metadata["encryption-key-id"]) for payload in _payloads(history)}
+    assert used == {b"k1", b"k2"}
+    await Replayer(
+        workflows=WORKFLOWS, plugins=[SeptetPlugin(codec=SealingCodec(keys_in_file(keys)))]
+    ).replay_workflow(history)
+    keys.write_text("".join(keys.read_text().splitlines(keepends=True)[:1]))
+    with pytest.raises(UnknownKeyError, match="k1"):
+        await WorkOrders(sealing(client, keys), doubles.task_queue).input_of(WorkOrderInput, order_id)
+
+
+async def test_what_began_unsealed_goes_on_with_keys(client: Client, doubles: Doubles, keys: Path) -> None:
+    """A work order that was started by an unsealed client is carried out by workers that seal."""
+    order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
+    own = sealing(client, keys, serves=True)
+    async with worker_of(own, doubles):
+        task = await asyncio.wait_for(WorkOrders(own, doubles.task_queue).wait(order_id), WITHIN_SECONDS)
+        assert task.status == "completed"
+        await own.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+async def test_recorded_histories_replay_with_keys(keys: Path) -> None:
+    """Histories of earlier releases, which nobody sealed, replay as they are."""
+    plugin = SeptetPlugin(codec=SealingCodec(keys_in_file(keys), serves=True))
+    for path in PATHS[:5]:
+        history = WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
+        await Replayer(workflows=[], plugins=[plugin]).replay_workflow(history)
+
+
+async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, keys: Path) -> None:
+    """Where workers refuse what is not sealed, it closes as failed with the reason, and no activity runs."""
+    own = sealing(client, keys, serves=True, required=True)
+    async with worker_of(own, doubles):
+        order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
+        error = await ended(own, order_id)
+        assert error.type == "UnsealedInput"
+        assert "codec endpoint" in error.message
+        watch = await client.start_workflow(
+            "PullRequest", {"task": {}}, id=f"pr-{uuid.uuid4().hex}", task_queue=doubles.task_queue
+        )
+        assert (await ended(own, watch.id)).type == "UnsealedInput"
+    assert doubles.calls == []
+
+
+async def test_unsealed_updates_and_signals_are_refused(
+    client: Client, doubles: Doubles, keys: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An update is rejected, with and without input, and a signal is ignored with a line in the log."""
+    own = sealing(client, keys, serves=True, required=True)
+
+    async with worker_of(own, doubles):
+        orders = WorkOrders(own, doubles.task_queue)
+        order = ORDER.model_copy(update={"stage": "collected"})
+        order_id = (await orders.put(order)).id
+        stranger = reading(client, keys).get_workflow_handle(order_id)
+        for args in (({"to": "triaged"},), ()):
+            with pytest.raises(WorkflowUpdateFailedError) as refused:
+                await stranger.execute_update("move" if args else "retry", args=args)
+            assert getattr(refused.value.cause, "type", "") == "UnsealedInput"
+        with caplog.at_level(logging.ERROR):
+            await stranger.signal("host_back", "elsewhere")
+            assert (await orders.get(order_id)).stage == "collected"
+        assert any("dropping the signal" in record.getMessage() for record in caplog.records)
+        await own.get_workflow_handle(order_id).execute_update("move", {"to": "cancelled"})
+
+
+async def test_an_unsealed_result_is_not_believed(client: Client, doubles: Doubles, keys: Path) -> None:
+    """Who completes a step in an agent's place, without a key, ends the work order and has nothing believed."""
+    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
+
+    async def wait(call: Any) -> Any:
+        await never.wait()
+
+    doubles.steps[Step.BUILD_PLAN] = [wait]
+    async with worker_of(own, doubles):
+        order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
+        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
+        forged = client.get_async_activity_handle(workflow_id=order_id, run_id=None, activity_id="build_plan-1")
+        await forged.complete({"step": "build_plan", "verdict": "done", "result_text": "specs/evil.md"})
+        assert (await ended(own, order_id)).type == "UnsealedInput"
+        never.set()
+
+
+async def test_an_activity_that_a_stranger_schedules_does_nothing(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """Who starts an activity by itself, unsealed, on a queue of workers that refuse that, has nothing carried out."""
+    own = sealing(client, keys, serves=True, required=True)
+    async with worker_of(own, doubles):
+        with pytest.raises(ActivityFailureError):
+            await client.execute_activity(
+                "open_workspace",
+                {"work_order_id": "wo-1", "repository": "/app"},
+                id=f"stranger-{uuid.uuid4().hex}",
+                task_queue=doubles.task_queue,
+                schedule_to_close_timeout=timedelta(seconds=3),
+            )
+    assert doubles.calls == []
+
+
+async def test_a_forged_seal_is_refused_and_holds_nothing_up(client: Client, doubles: Doubles, keys: Path) -> None:
+    """Bytes that claim to be sealed by a key that is here, and are not, fail a start instead of holding it up for ever."""
+    own = sealing(client, keys, serves=True)
+    codec = own.data_converter.payload_codec
+    assert codec is not None
+    (payload,) = await codec.encode([Payload(metadata={"encoding": b"json/plain"}, data=b"{}")])
+    payload.data = payload.data[:-1] + bytes([payload.data[-1] ^ 1])
+    async with worker_of(own, doubles):
+        order_id = f"wo-{uuid.uuid4().hex}"
+        await client.start_workflow("WorkOrder", RawValue(payload), id=order_id, task_queue=doubles.task_queue)
+        assert (await ended(own, order_id)).type == "UnsealedInput"
+
+
+async def test_without_keys_nothing_sealed_is_carried_out_or_failed(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """A worker without the keys leaves the work order to one that has them, and a client says what is missing."""
+    own = sealing(client, keys, serves=True)
+    orders = WorkOrders(own, doubles.task_queue)
+    order_id = (await orders.put(ORDER)).id
+    async with worker_of(client, doubles):
+        tried = client.get_workflow_handle(order_id)
+        await wait_until(tried.describe, lambda told: told.raw_description.pending_workflow_task.attempt > 1)
+    with pytest.raises(SealedError):
+        await WorkOrders(client, doubles.task_queue).input_of(WorkOrderInput, order_id)
+    async with worker_of(own, doubles):
+        task = await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)
+        assert task.status == "completed"
+        await own.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+def _payloads(history: WorkflowHistory) -> list[Payload]:
+    """Return all payloads of a history but search attributes, headers and the SDK's own markers."""
+    found: list[Payload] = []
+
+    def look(message: Any) -> None:
+        for field, value in message.ListFields():
+            if field.name in {"search_attributes", "header"} or field.type != field.TYPE_MESSAGE:
+                continue
+            for each in value.values() if hasattr(value, "values") else (value if field.is_repeated else [value]):
+                if isinstance(each, Payload):
+                    found.append(each)
+                elif hasattr(each, "ListFields"):
+                    look(each)
+
+    for event in history.events:
+        if event.event_type != EventType.EVENT_TYPE_MARKER_RECORDED:
+            look(event)
+    return found

@@ -1,0 +1,143 @@
+"""Payloads that the server cannot read: sealed before they leave this process, opened as they come."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+)
+
+from septet.contracts.seal import ENCODING, SEALED, is_sealed, refusing_metadata
+from septet.errors import SeptetError
+from septet.key_ring import DamagedSealError, KeyRing, SealedBox, keys_in_file, keys_of_command
+from septet.settings import Settings
+
+_KEY_ID: Final = "encryption-key-id"
+_KEY_CHECK: Final = "encryption-key-check"
+_ABOUT: Final = b"septet-payload-1"
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class SealingCodec(PayloadCodec, WithSerializationContext):
+    """Seals everything that is written, and opens what is sealed.
+
+    What is not sealed is read as it is: what began before there were keys goes on. Where a worker is to refuse
+    it, it gets a mark instead, which the converter of values and the workflows heed: a codec that raised would
+    leave a workflow running for ever. So does what was tampered with. A key that is missing is an error: the task
+    is tried again until the key is there.
+    """
+
+    keys: KeyRing
+    serves: bool = False
+    """It is a worker's."""
+    refuses_unsealed: bool = False
+    is_of_activity: bool = False
+
+    def with_context(self, context: SerializationContext) -> "SealingCodec":
+        """Return the codec of an activity's input and result, which clients never read."""
+        is_of_activity = isinstance(context, ActivitySerializationContext)
+        return self if is_of_activity == self.is_of_activity else replace(self, is_of_activity=is_of_activity)
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Return the payloads as the server gets them."""
+        return [self._seal(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Return the payloads as they were before they were sealed.
+
+        Raises:
+            UnknownKeyError: One is sealed with a key that is not here.
+            DamagedSealError: One was changed, and this is no worker's.
+        """
+        boxes = [_box_in(payload) for payload in payloads]
+        if any(each is not None and not self.keys.knows(each) for each in boxes):
+            await self._look_for_key()
+        return [
+            self._open(each) if each is not None else self._mark(payload)
+            for each, payload in zip(boxes, payloads, strict=True)
+        ]
+
+    def _seal(self, payload: Payload) -> Payload:
+        box = self.keys.seal(payload.SerializeToString(), _ABOUT)
+        about = {ENCODING: SEALED, _KEY_ID: box.key_id.encode(), _KEY_CHECK: box.key_check.encode()}
+        return Payload(metadata=about, data=box.content)
+
+    def _open(self, box: SealedBox) -> Payload:
+        try:
+            return Payload.FromString(self.keys.open(box, _ABOUT))
+        except DamagedSealError as error:
+            if not self.serves:
+                raise
+            _log.error("seal_damaged", key=box.key_id, error=error.message)
+            return Payload(metadata=refusing_metadata({}, is_damaged=True))
+
+    def _mark(self, payload: Payload) -> Payload:
+        if not self.refuses_unsealed:
+            return payload
+        return Payload(metadata=refusing_metadata(payload.metadata), data=payload.data)
+
+    async def _look_for_key(self) -> None:
+        if not self.keys.may_read_again:
+            return
+        try:
+            await asyncio.to_thread(self.keys.read_again)
+        except SeptetError as error:
+            _log.warning("seal_keys_not_read", error=error.message)
+
+
+@dataclass(frozen=True)
+class SealedDataConverter(DataConverter):
+    """Refuses nothing to those who only read: what a client is told, and what an activity asks as a client."""
+
+    async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        """Decode payloads into values."""
+        return await super(SealedDataConverter, self._as_reader()).decode(payloads, type_hints)
+
+    async def decode_failure(self, failure: Failure) -> BaseException:
+        """Decode a failure into its exception."""
+        return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
+
+    def _as_reader(self) -> "SealedDataConverter":
+        """Return the converter of one who reads; an activity's input is read by the worker that carries it out."""
+        codec = self.payload_codec
+        if not isinstance(codec, SealingCodec) or codec.is_of_activity or not codec.serves:
+            return self
+        return replace(self, payload_codec=replace(codec, serves=False, refuses_unsealed=False))
+
+
+def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None:
+    """Return the codec that the settings ask for; `None` where nothing is to be sealed.
+
+    Args:
+        settings: Those of this process.
+        serves: It is a worker's, which refuses what is not sealed where the settings say so.
+
+    Raises:
+        InvalidInputError: The keys cannot be read.
+    """
+    if settings.seal_keys_file is not None:
+        keys = keys_in_file(settings.seal_keys_file)
+    elif settings.seal_keys_command is not None:
+        keys = keys_of_command(settings.seal_keys_command, settings.environ)
+    else:
+        return None
+    return SealingCodec(keys, serves=serves, refuses_unsealed=serves and settings.seal_required)
+
+
+def _box_in(payload: Payload) -> SealedBox | None:
+    """Return what is sealed in a payload; `None` where nothing is."""
+    if not is_sealed(payload.metadata):
+        return None
+    key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (_KEY_ID, _KEY_CHECK))
+    return SealedBox(key_id, check, payload.data)
