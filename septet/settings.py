@@ -129,6 +129,9 @@ class Settings(BaseSettings):
     """A file of keys by id, the same for workers and clients, under which all text in Temporal is sealed."""
     seal_keys_command: str | None = None
     """A command that prints the lines of such a file; no shell runs it."""
+    codec_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Sites whose pages may have payloads opened by the codec endpoint, such as that of a shared Temporal web UI,
+    separated by commas."""
     seal_required: bool = False
     """Workers refuse what is not sealed: then who reaches the server and has no key starts and decides nothing."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
@@ -255,7 +258,7 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return self
 
-    @field_validator("guest_paths", "guest_hosts", "forge_logins", mode="before")
+    @field_validator("guest_paths", "guest_hosts", "forge_logins", "codec_origins", mode="before")
     @classmethod
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths

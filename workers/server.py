@@ -84,16 +84,18 @@ class UiAddress:
 
     host: str
     port: int
+    codec: str = ""
+    """Where the UI has payloads opened; an empty text: it shows them as they are."""
 
     @classmethod
-    def free(cls) -> Self:
+    def free(cls, codec: str = "") -> Self:
         """Return an address of loopback that no page of another site guesses; on Linux all of 127.0.0.0/8 is."""
         if sys.platform != "linux":
-            return cls("127.0.0.1", free_port())
+            return cls("127.0.0.1", free_port(), codec)
         host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
         with socket.socket() as probe:
             probe.bind((host, 0))
-            return cls(host, probe.getsockname()[1])
+            return cls(host, probe.getsockname()[1], codec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +285,7 @@ def _argv(state: StateDir, ports: Ports, ui: UiAddress | None, *, is_tuned: bool
         *(("--ui-ip", ui.host, "--ui-port", str(ui.port)) if ui is not None else ("--headless",)),
         *("--db-filename", str(state.database), "--ui-disable-news-fetch", "--log-level", "error"),
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
+        *(("--ui-codec-endpoint", ui.codec) if ui is not None and ui.codec else ()),
         *(("--metrics-port", str(ports.metrics)) if ports.metrics is not None else ()),
         *(tuning if is_tuned else ()),
     ]

@@ -138,11 +138,20 @@ def serve(
             signals = StopSignals.listen()
             if as_json:
                 print_json(
-                    {"ok": True, "ready": True, "api": api.address, "page": api.page, "state_dir": str(state.root)}
+                    {
+                        "ok": True,
+                        "ready": True,
+                        "api": api.address,
+                        "page": api.page,
+                        **({"codec": api.codec_address} if api.codec_address else {}),
+                        "state_dir": str(state.root),
+                    }
                 )
             else:
                 typer.echo(f"The API is at {api.address}; its token is in {state.api_token_file}.")
                 typer.echo(f"Open in your browser: {api.page}")
+                if api.codec_address:
+                    typer.echo(f"The codec endpoint, for Temporal's web UI in your browser: {api.codec_address}")
             await signals.first.wait()
         return CommandReply(is_printed=True)
 

@@ -16,6 +16,7 @@ from clients.operations import Operations
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
+from septet.contracts.seal import CODEC_PATH
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -35,7 +36,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)
     state = StateDir(settings.state_dir)
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
-    ui = UiAddress.free()
+    ui = UiAddress.free(f"http://127.0.0.1:{ports.ui}{CODEC_PATH}" if settings.seals else "")
     async with embedded_server(state, ports, settings.git_env, ui=ui) as server:
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
@@ -46,7 +47,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
             serving = await http
             async with (
                 serving.serve_api(operations, settings, serving.Door(ports.api, "--api-port")) as api,
-                serving.serve_ui(ui, api.visitors, serving.Door(ports.ui, "--ui-port")),
+                serving.serve_ui(ui, api.visitors, serving.Door(ports.ui, "--ui-port"), api.codec),
             ):
                 signals = StopSignals.listen()
                 _print_ready(server, settings, api.page, as_json=as_json)

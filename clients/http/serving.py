@@ -13,12 +13,15 @@ from starlette.types import ASGIApp
 
 from clients.api_token import api_token
 from clients.http.app import api_of
+from clients.http.codec import CodecEndpoint, codec_key
 from clients.http.ui_relay import UiRelay, Visitors, relay_client
 from clients.operations import Operations
 from clients.page.key import new_page_key, page_link
+from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
+from workers.payload_codec import SealingCodec, codec_of
 from workers.server import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
@@ -50,6 +53,10 @@ class ServedApi:
     """The link that opens the page in a browser: it holds a key, which is new with each start."""
     visitors: Visitors
     """Who has opened it."""
+    codec: SealingCodec | None = None
+    """What the codec endpoint seals and opens with, where payloads are sealed."""
+    codec_address: str = ""
+    """Where a web UI of another site finds it, with its key; an empty text where none is named."""
 
 
 class _Server(uvicorn.Server):
@@ -94,21 +101,29 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
             user=settings.user,
             webhook_secrets=settings.webhook_secrets,
         )
-        async with _serve_app(app, door):
-            address = f"http://127.0.0.1:{door.port}"
-            yield ServedApi(address, page_link(address, key), Visitors(door.port, key))
+        codec = codec_of(settings)
+        served = app if codec is None else CodecEndpoint(app, codec, token, settings.codec_origins)
+        address = f"http://127.0.0.1:{door.port}"
+        is_for_pages = codec is not None and settings.codec_origins
+        codec_address = (
+            "/".join(filter(None, (address + CODEC_PATH, token and codec_key(token)))) if is_for_pages else ""
+        )
+        async with _serve_app(served, door):
+            yield ServedApi(address, page_link(address, key), Visitors(door.port, key), codec, codec_address)
     finally:
         reveal(filter(None, (key,)))
 
 
 @asynccontextmanager
-async def serve_ui(ui: UiAddress, visitors: Visitors, door: Door) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI, for those who have opened the page.
+async def serve_ui(
+    ui: UiAddress, visitors: Visitors, door: Door, codec: SealingCodec | None = None
+) -> AsyncIterator[None]:
+    """Serve the embedded server's web UI, for those who have opened the page; a codec lets it show clear text.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
     """
-    async with relay_client(ui.host, ui.port) as client, _serve_app(UiRelay(client, visitors), door):
+    async with relay_client(ui.host, ui.port) as client, _serve_app(UiRelay(client, visitors, codec), door):
         yield
 
 

@@ -20,8 +20,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from clients.http.access import comes_from_another_site, names_this_machine
+from clients.http.codec import is_codec, transform
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
+from workers.payload_codec import SealingCodec
 
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -65,13 +67,18 @@ class UiRelay:
     client: httpx.AsyncClient
     """Knows the UI's address, follows no redirect and keeps no cookie."""
     visitors: Visitors
+    codec: SealingCodec | None = None
+    """Opens payloads for the UI, which asks for it at its own address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
-        response = self._refusal(request) or await self._answer(request)
+        response = self._refusal(request)
+        if response is None and self.codec is not None and is_codec(request.url.path):
+            response = await transform(self.codec, request)
+        response = response or await self._answer(request)
         await response(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:

@@ -10,6 +10,8 @@ _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
 _DAMAGED: Final = b"its seal is damaged"
 
+CODEC_PATH: Final = "/codec"
+"""Where those who may read have payloads sealed and opened: below it, `encode` and `decode`."""
 UNSEALED_INPUT: Final = "UnsealedInput"
 """The type of the error that refuses it."""
 

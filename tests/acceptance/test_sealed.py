@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fakes.repositories import Origin
 from fakes.sealed import sealed_machine
-from fakes.septet_command import Running, Septet
+from fakes.septet_command import Running, Septet, free_port
 
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
@@ -32,10 +32,9 @@ def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
     created = septet("create", "--repo", origin.bare, "--title", TITLE, "--id", CANCELLED, "--json")
     assert created.code == 0, created
     assert septet("cancel", CANCELLED, "--why", WHY, "--json").code == 0
-    cookie = (
-        f"{cookie_name(int(up.api.rpartition(':')[2]))}={looking_key(up.ready['page'].rpartition('token=')[2])}"
-    )
-    with httpx.Client(base_url=up.ready["ui"], headers={"Cookie": cookie}, trust_env=False, timeout=60) as ui:
+    with httpx.Client(
+        base_url=up.ready["ui"], headers={"Cookie": cookie_of(up)}, trust_env=False, timeout=60
+    ) as ui:
         shown = [ui.get(path).text for path in (UI, f"{UI}/{ORDER}", f"{UI}/{ORDER}/history?maximumPageSize=200")]
     told = [
         septet.temporal("workflow", *words, "--output", "json").out
@@ -45,6 +44,12 @@ def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
         )
     ]  # fmt: skip
     return {"the UI": "".join(shown), "Temporal's command line": "".join(told), "the log": "".join(up.errors)}
+
+
+def cookie_of(up: Running) -> str:
+    """Return the cookie of a browser that has opened the page."""
+    key = up.ready["page"].rpartition("token=")[2]
+    return f"{cookie_name(int(up.api.rpartition(':')[2]))}={looking_key(key)}"
 
 
 def database(state: Path) -> str:
@@ -91,6 +96,71 @@ def test_without_keys_the_same_words_are_all_there(tmp_path: Path, origin: Origi
     assert seen["the database"] >= {TITLE, BODY, ANSWER, WHY}
     assert seen["the UI"] >= {TITLE, ANSWER}
     assert seen["Temporal's command line"] >= {TITLE, BODY, ANSWER, WHY}
+
+
+def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path: Path, origin: Origin) -> None:
+    """With the codec endpoint `temporal` starts what workers would refuse unsealed, and shows all of it; so does the UI."""
+    septet = sealed_machine(tmp_path / "sealed", {"SEPTET_SEAL_REQUIRED": "true"})
+    with septet.up() as up:
+        token = (septet.state / "api-token").read_text(encoding="ascii").strip()
+        endpoint = {"TEMPORAL_CODEC_ENDPOINT": f"{up.api}/codec", "TEMPORAL_CODEC_AUTH": f"Bearer {token}"}
+        clear = Septet(septet.root, {**septet.extra, **endpoint})
+        asked = json.dumps({"repository": str(origin.bare), "title": TITLE})
+        named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", ORDER)
+        started = clear.temporal("workflow", "start", *named, "--input", asked)
+        assert started.code == 0, started
+        assert septet.closed(ORDER)["status"] == "completed"
+        for words in (
+            ("show", "-w", ORDER),
+            ("describe", "-w", ORDER),
+            ("query", "-w", ORDER, "--type", "work_order"),
+        ):
+            assert found({"": clear.temporal("workflow", *words, "--output", "json").out}) == {"": {TITLE}}
+            assert found({"": septet.temporal("workflow", *words, "--output", "json").out}) == {"": set()}
+        history = json.loads(septet.temporal("workflow", "show", "-w", ORDER, "--output", "json").out)
+        payloads = history["events"][0]["workflowExecutionStartedEventAttributes"]["input"]
+        with httpx.Client(base_url=up.ready["ui"], trust_env=False, timeout=60) as ui:
+            cookies = {"Cookie": cookie_of(up)}
+            assert ui.post("/codec/decode", json=payloads).status_code == 401
+            assert (
+                ui.post("/codec/decode", json=payloads, headers={**cookies, "Origin": "http://evil"}).status_code
+                == 403
+            )
+            assert found({"": ui.post("/codec/decode", json=payloads, headers=cookies).text}) == {"": {TITLE}}
+            assert f"{up.ready['ui']}/codec" in ui.get("/api/v1/settings", headers=cookies).text
+
+
+def test_a_named_site_has_payloads_opened_and_no_other(tmp_path: Path) -> None:
+    """The web UI of a shared server is one of an exact origin, by an address with a key; nobody else is let in."""
+    site = "https://temporal.example.org"
+    septet = sealed_machine(tmp_path / "sealed", {"SEPTET_CODEC_ORIGINS": site})
+    with septet.up() as up, septet.beside("serve", "--port", str(free_port())) as served:
+        assert up.api != served.api
+        token = (septet.state / "api-token").read_text(encoding="ascii").strip()
+        plain = {"payloads": [{"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "e30="}]}
+        with httpx.Client(trust_env=False, timeout=60) as http:
+            asks = {"Origin": site, "Access-Control-Request-Method": "POST"}
+            for origin, allowed in ((site, site), ("https://evil.example", None), (f"{site}.evil", None)):
+                answer = http.options(f"{served.api}/codec/decode", headers={**asks, "Origin": origin})
+                assert answer.headers.get("Access-Control-Allow-Origin") == allowed
+            address = served.ready["codec"]
+            box = http.post(f"{address}/encode", json=plain, headers={"Origin": site})
+            assert box.headers["Access-Control-Allow-Origin"] == site
+            assert box.json()["payloads"][0]["metadata"]["encoding"] == "YmluYXJ5L2VuY3J5cHRlZA=="
+            assert http.post(f"{address}/decode", json=box.json(), headers={"Origin": site}).json() == plain
+            bearer = {"Authorization": f"Bearer {token}"}
+            assert http.post(f"{served.api}/codec/decode", json=box.json(), headers=bearer).json() == plain
+            for refused, headers in (
+                (f"{served.api}/codec/decode", {"Origin": site}),
+                (f"{address[:-1]}0/decode", {"Origin": site}),
+                (f"{address}/decode", {"Origin": "https://evil.example"}),
+                (f"{address}/decode", {"Host": "evil.example"}),
+                (f"{address}/delete", {}),
+            ):
+                assert 400 <= http.post(refused, json=box.json(), headers=headers).status_code < 500
+            broken = {"payloads": [{**box.json()["payloads"][0], "data": "AAAA"}]}
+            assert http.post(f"{address}/decode", json=broken).json()["type"] == "urn:septet:error:DamagedSeal"
+            assert http.post(f"{address}/decode", content=b"no json").status_code == 400
 
 
 def test_nobody_without_a_key_starts_anything(tmp_path: Path, origin: Origin) -> None:

@@ -191,6 +191,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_hosts.py",
         "test_the_finalizer_goes_on_with_the_session_on_the_other_host",
     ),
+    "codec_origins": ("acceptance/test_sealed.py", "test_a_named_site_has_payloads_opened_and_no_other"),
     "seal_required": ("acceptance/test_sealed.py", "test_nobody_without_a_key_starts_anything"),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
     "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),

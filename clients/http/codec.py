@@ -1,0 +1,134 @@
+"""The codec endpoint: Temporal's command line and web UI seal and open payloads by it, for those who may read.
+
+It asks for the API's token. A page of another site may use it only where its origin is named, exactly; its browser
+has no token to send, so the address that it is given holds a key, which is made of the token.
+"""
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
+
+from google.protobuf.json_format import MessageToJson, Parse, ParseError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from temporalio.api.common.v1 import Payloads
+
+from clients.http.access import comes_from_another_site, names_this_machine
+from clients.http.problems import problem
+from septet.contracts.seal import CODEC_PATH
+from septet.errors import SeptetError
+from workers.payload_codec import SealingCodec
+
+_LIMIT_BYTES: Final = 32 * 1024 * 1024
+_OPERATIONS: Final = frozenset({"encode", "decode"})
+_REMEDY: Final = (
+    "Send `Authorization: Bearer TOKEN`, that of the API, or use the whole address that `septet serve` prints."
+)
+
+
+def codec_key(token: str) -> str:
+    """Return what stands in the address that a browser is given: it opens the codec endpoint alone."""
+    return hmac.digest(token.encode(), b"codec", "sha256").hex()
+
+
+def is_codec(path: str) -> bool:
+    """Say whether a path is the codec endpoint's."""
+    return path.startswith(f"{CODEC_PATH}/")
+
+
+@dataclass(frozen=True, slots=True)
+class CodecEndpoint:
+    """An ASGI application that answers for the codec endpoint, and leaves all else to another one."""
+
+    app: ASGIApp
+    codec: SealingCodec
+    token: str | None = field(repr=False)
+    """The API's; `None`: everybody on this machine is let in."""
+    origins: tuple[str, ...] = ()
+    """Pages of these sites may use it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or not is_codec(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        response = self._refusal(request) or await transform(self.codec, request)
+        if (origin := request.headers.get("origin", "")) in self.origins:
+            response.headers.update({"Access-Control-Allow-Origin": origin, "Vary": "Origin"})
+        await response(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """Refuse who may not; a browser's question whether it may send is answered here too."""
+        is_named = request.headers.get("origin") in self.origins
+        if request.method == "OPTIONS" and is_named:
+            return Response(status_code=HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
+        if not names_this_machine(request.headers):
+            detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
+            return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
+        if not is_named and comes_from_another_site(request.headers):
+            detail, remedy = "A page of another site sent this.", "Name its origin in SEPTET_CODEC_ORIGINS."
+            return problem(HTTPStatus.FORBIDDEN, "Forbidden", detail, remedy)
+        if self.token is not None and not self._is_known(self.token, request):
+            detail = "The token is missing or wrong."
+            return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, _REMEDY)
+        return None
+
+    @staticmethod
+    def _is_known(token: str, request: Request) -> bool:
+        scheme, _, word = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and secrets.compare_digest(word.strip().encode(), token.encode()):
+            return True
+        parts = request.url.path.removeprefix(f"{CODEC_PATH}/").split("/")
+        return len(parts) == 2 and secrets.compare_digest(parts[0].encode(), codec_key(token).encode())  # noqa: PLR2004 -- key and operation
+
+
+_PREFLIGHT: Final = {
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": "authorization, content-type, x-namespace",
+    "Access-Control-Allow-Private-Network": "true",
+    "Access-Control-Max-Age": "600",
+}
+
+
+async def transform(codec: SealingCodec, request: Request) -> Response:
+    """Seal or open the payloads of a request, and return them."""
+    operation = request.url.path.rpartition("/")[2]
+    if operation not in _OPERATIONS:
+        return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")
+    if request.method != "POST":
+        return problem(
+            HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", "Only POST is answered here.", "Use POST."
+        )
+    try:
+        payloads = Parse(await _body(request), Payloads())
+        done = await (codec.encode if operation == "encode" else codec.decode)(payloads.payloads)
+    except (ParseError, ValueError) as error:
+        return problem(
+            HTTPStatus.BAD_REQUEST, "InvalidInput", f"These are not payloads: {error}.", "Send Temporal's JSON."
+        )
+    except SeptetError as error:
+        return problem(
+            HTTPStatus.BAD_REQUEST, type(error).__name__.removesuffix("Error"), error.message, error.remedy
+        )
+    except ClientDisconnect:
+        return Response()
+    return Response(MessageToJson(Payloads(payloads=done)), media_type="application/json")
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LIMIT_BYTES:
+            message = f"the body holds more than {_LIMIT_BYTES} bytes"
+            raise ValueError(message)
+    return body
