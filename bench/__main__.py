@@ -17,7 +17,7 @@ from septet.system.exit import end_process
 
 GROUPS = (
     "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "sessions", "pipeline", "server",
-    "board", "page", "outage", "hops", "actions",
+    "board", "page", "outage", "hops", "actions", "sealing",
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "many", "crowd", "busy")

@@ -149,6 +149,8 @@ class Settings(BaseSettings):
     """Triaged work orders of one project that the board lets run at a time."""
     host_limit: Annotated[int, Field(ge=0)] = 20
     """Triaged work orders that the board lets run at a time for each host that serves."""
+    drain: bool = False
+    """The worker opens no new workspaces, and finishes the work orders that its host has."""
     look_seconds: Annotated[float, Field(gt=0)] = 5.0
     """The first pause between looks at an open pull request, or at what a work order comes after; it doubles."""
     longest_look_seconds: Annotated[float, Field(gt=0)] = 300.0

@@ -46,7 +46,7 @@ def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
     """Return what a host tells the board: its limits, and for how long its word counts."""
     return HostCapacity(
         host=host_id,
-        host_limit=settings.host_limit,
+        host_limit=0 if settings.drain else settings.host_limit,
         project_limit=settings.project_limit,
         seconds=_SILENT * TELL_SECONDS,
     )

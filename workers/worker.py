@@ -67,7 +67,7 @@ async def running_worker(
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                activities=list(parts.shared.values()),
+                activities=[] if settings.drain else list(parts.shared.values()),
                 interceptors=[tokens],
                 max_concurrent_activities=openings_at_once(settings),
                 deployment_config=deployment_config(settings),

@@ -97,3 +97,25 @@ def test_advisories_are_told_and_what_was_not_checked_is_no_good_news(
     file.write_text(report)
     done = run_script("write_advisories.py", file)
     assert (done.stdout, done.returncode) == (told, code)
+
+
+def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> None:
+    """They hold its changes, and below them which releases' work orders go on, and which patches it brings."""
+    script = [sys.executable, str(ROOT / "scripts" / "write_release_notes.py")]
+    notes = subprocess.run([*script, "0.1.0"], capture_output=True, text=True, check=True).stdout
+    changes, _, compatibility = notes.partition("\n## Workflow compatibility\n")
+    assert changes.startswith("# Septet 0.1.0\n")
+    assert "### Added" in changes
+    assert "- `plan-gate`: a plan waits for approval where that is asked for." in compatibility
+    assert "told-of-silent-hosts" not in compatibility
+    coming = subprocess.run([*script, "Unreleased"], capture_output=True, text=True, check=True).stdout
+    assert "`told-of-silent-hosts`" in coming
+    assert "0.1.0 began" in coming
+    refused = subprocess.run([*script, "9.9.9"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (1, "CHANGELOG.md has no section 9.9.9.\n")
+
+
+def test_updates_of_dependencies_are_asked_for() -> None:
+    """Renovate is set up for what the project pins: packages, agents' CLIs, images, compose files."""
+    renovate = json.loads((ROOT / "renovate.json").read_text(encoding="utf-8"))
+    assert {"pip_requirements", "npm", "dockerfile", "docker-compose"} <= set(renovate["enabledManagers"])

@@ -168,6 +168,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "api_token": ("none", api_token),
     "metrics": ("127.0.0.1:9464", lambda settings: len(observers(settings, serves=True))),
     "traces": ("http://127.0.0.1:9", lambda settings: len(observers(settings, serves=False))),
+    "drain": (True, lambda settings: capacity_of(settings, "h").host_limit),
     "seal_keys_file": (Path("/no/such/keys"), codec_of),
     "seal_keys_command": ("/no/such/program", codec_of),
     "log_level": ("error", printed),

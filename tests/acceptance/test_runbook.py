@@ -1,0 +1,63 @@
+"""The runbook: every command in it is run, in its order, on a machine of its own."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+from fakes.septet_command import PROGRAMS, Septet, free_ports
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = (ROOT / "docs" / "operations" / "runbook.md").read_text(encoding="utf-8")
+_LINE: Final = 'echo "+ line $LINENO: $BASH_COMMAND" >&2'
+_SEPTET: Final = """\
+#!/bin/sh
+# `septet up` on the ports of this test.
+if [ "$1" = up ]; then shift; set -- up {options} "$@"; fi
+exec "{program}" "$@"
+"""
+
+
+@pytest.mark.recovery
+@pytest.mark.timeout(600)
+def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
+    """Start, scale, drain, restore, rotate, back up and promote are typed as they stand there; only ports are others."""
+    port, ui, api = free_ports(3)
+    septet = Septet(tmp_path / "machine")
+    own = tmp_path / "bin"
+    own.mkdir()
+    options = f"--port {port} --ui-port {ui} --api-port {api}"
+    (own / "septet").write_text(_SEPTET.format(options=options, program=PROGRAMS / "septet"), encoding="utf-8")
+    (own / "septet").chmod(0o755)
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    script = "\n".join(blocks).replace("127.0.0.1:7233", f"127.0.0.1:{port}")
+    folder = tmp_path / "ops"
+    folder.mkdir()
+    path = f"{own}:{PROGRAMS}:{os.environ['PATH']}"
+    try:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"trap '{_LINE}' DEBUG\n{script}"],
+            cwd=folder,
+            env={**septet.env, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=560,
+            check=False,
+        )
+    finally:
+        septet.end_all()
+        Septet(folder, {"SEPTET_STATE_DIR": str(folder / "host-b")}).end_all()
+    assert done.returncode == 0, f"{done.stderr[-3000:]}\n{done.stdout[-2000:]}"
+    assert len(blocks) >= 12
+    assert (folder / "restored").is_dir()
+
+
+def test_the_runbook_reads_each_alert() -> None:
+    """Whoever is woken by an alert finds the first command to type."""
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
+    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"]]
+    assert re.findall(r"^\| `(Septet\w+)` \|", PAGE, re.MULTILINE) == alerts
