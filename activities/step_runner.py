@@ -1,5 +1,6 @@
 """What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +25,11 @@ from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError
+from septet.git.place import Place
 from septet.system.threads import shielded_thread, stoppable_thread
+
+Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
+"""Tells the forge how a step ended, and returns what did not work, as warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +103,14 @@ class StepRunner:
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
-        if result.verdict is Verdict.OVER_BUDGET:
-            return result
-        is_asked_for, call = prepared_step.repository_settings.progress_comment, prepared_step.call
-        tellers = [note_progress] if is_asked_for and call.rework is None else []
-        if prepared_step.repository_settings.stage_labels and call.rework is None:
-            tellers.append(set_stage_label)
-        if waits_with_plan(call, result, is_asked_for=is_asked_for):
-            tellers.append(post_plan)
-        for tell in tellers:
+        for tell in _tellers(prepared_step, result):
             warnings = await stoppable_thread(
                 self.host.threads.network,
                 prepared_step.fence.halt.now,
                 tell,
                 self.host,
                 prepared_step.place,
-                call,
+                prepared_step.call,
                 result,
             )
             result = add_warnings(result, *warnings)
@@ -126,3 +123,18 @@ class StepRunner:
         if is_last and call.shares_session and not call.pipeline:
             runs, place_id = self.host.runtime.runs, prepared_step.workspace.place_id
             await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)
+
+
+def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
+    """Return what tells the issue's readers of the step, as the repository and the work order ask for it."""
+    call, settings = prepared_step.call, prepared_step.repository_settings
+    if result.verdict is Verdict.OVER_BUDGET:
+        return []
+    tellers: list[Teller] = []
+    if settings.progress_comment and call.rework is None:
+        tellers.append(note_progress)
+    if settings.stage_labels and call.rework is None:
+        tellers.append(set_stage_label)
+    if call.step is Step.FIND_PLAN_FILE and waits_with_plan(call, result, is_asked_for=settings.progress_comment):
+        tellers.append(post_plan)
+    return tellers

@@ -37,6 +37,10 @@ WALL_CLOCKS = {
     "septet/forges/github/app.py": "GitHub holds what an App proves itself with against its own clock",
     "septet/forges/local.py": "when a comment was made, for people",
     "septet/forges/pauses.py": "a forge names the moment at which its limit ends",
+    "septet/forges/gitlab/webhook.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
+    "clients/temporal/deliveries.py": "how old a delivery is: one of days ago is not obeyed any more",
+    "activities/comment_commands.py": "how old a comment is: one of days ago is not obeyed any more",
+    "workers/health.py": "when the server was last asked, for a health check in another process",
     "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
