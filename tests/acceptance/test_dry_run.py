@@ -68,5 +68,6 @@ def test_a_dry_run_finds_the_mistakes_of_a_start(served: Septet, origin: Origin)
     words = ("run", origin.bare, "--title", "T", "--json")
     wrong = (*words, "--base", "mian")
     assert served(*wrong, "--dry-run").error == served(*wrong).error
-    steps = served(*words, "--plan-only", "--dry-run").json["steps"]
+    planned = served("run", origin.bare, "--title", "T", "--json", "--plan-only", "--dry-run")
+    steps = planned.json["steps"]
     assert [step["step"] for step in steps] == ["classify_issue", "build_plan", "find_plan_file"]

@@ -111,6 +111,7 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "retry": "acceptance/test_decisions.py::test_a_failed_work_order_goes_on_at_the_step_that_failed",
         "pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does",
     },
+    "--dry-run": {"run": "acceptance/test_dry_run.py::test_a_dry_run_finds_the_mistakes_of_a_start"},
     "--id": {"pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does"},
     "--all": {
         "issue list": "acceptance/test_local_forge.py::test_issues_are_listed_shown_and_closed",
@@ -216,7 +217,7 @@ def options_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]
 def test_every_option_has_an_effect_that_is_seen() -> None:
     """An option that is added without one fails here; those of inputs have their own test, in `test_options`."""
     of_inputs = {"run", "create", "pipeline"}
-    beyond = {"--id", "--wait", "--again"}
+    beyond = {"--id", "--wait", "--again", "--dry-run"}
     wanted = {
         (command, option)
         for command, option in options_of(COMMANDS)

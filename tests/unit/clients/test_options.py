@@ -45,7 +45,7 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
 """What each option of a start is given here."""
 INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": "--issues", "--label": "--issues"}
 """Options of which one excludes the other; `--label` of a pipeline alone."""
-NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again"}
+NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again", "--dry-run"}
 FORGE_SETTINGS: Final = {f"{kind.name}_{what}" for kind in KINDS for what in ("hosts", "api_url", "token")}
 """`septet.forges.choose` reads them by a forge's name."""
 COMPLETION: Final = {"--install-completion", "--show-completion"}
