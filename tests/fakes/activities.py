@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.cancel_work_order import CancelWorkOrder
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
+from septet.contracts.notification import Notification
 from septet.contracts.others import OthersLook
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
@@ -81,6 +82,7 @@ class Doubles:
     look_again: timedelta = LOOK_AGAIN
     """How long after a look at a pull request the next one is taken."""
     """Looks at pull requests and at other work orders, which come when they like."""
+    sent: list[Notification] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
     """The work orders that others need not wait for."""
 
@@ -127,8 +129,12 @@ class Doubles:
             if missing := sorted(set(asked.after) - self.over):
                 raise not_yet(f"not over: {', '.join(missing)}")
 
+        @activity.defn(name="send_notification")
+        async def send_notification(notification: Notification) -> None:
+            self.sent.append(notification)
+
         steps = (self._step(step) for step in Step)
-        looks = (look_at_pull_request, look_at_others)
+        looks = (look_at_pull_request, look_at_others, send_notification)
         return [
             *self._rounds(),
             open_workspace,

@@ -20,12 +20,14 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision
 from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.names import Stage, Step, Verdict
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
+from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -52,6 +54,10 @@ def _found(call: StepCall) -> StepResult:
 
 def _no_plan(call: StepCall) -> StepResult:
     return done(call, "0")
+
+
+def _that_notifies(asked: OpenWorkspace) -> Workspace:
+    return Doubles(QUEUE).workspace(asked).model_copy(update={"serves": (NOTIFIES,)})
 
 
 def _no_agent(_call: StepCall) -> StepResult:
@@ -218,6 +224,9 @@ TOLD: Final = {
     "planned": Told(order={**ORDER, "plan_only": True}),
     "planned-and-continued": Told(order={**ORDER, "plan_only": True}, event=_retry),
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
+    "notified-of-findings": Told(
+        {Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass, open_workspace=_that_notifies
+    ),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
     "follows-pr": Told(order={**ORDER, "follow_pr": True}, open_workspace=_where_one_may_follow),
@@ -234,7 +243,7 @@ async def history_of(client: Client, name: str) -> WorkflowHistory:
     worker = Worker(
         client,
         task_queue=QUEUE,
-        workflows=[WorkOrder, PullRequestWorkflow],
+        workflows=[WorkOrder, PullRequestWorkflow, NotificationWorkflow],
         activities=doubles.activities(),
         identity="recorder",
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),

@@ -19,11 +19,13 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step, Verdict
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
 from workers.plugin import SeptetPlugin
+from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -44,14 +46,15 @@ def found(*findings: KeyFinding) -> Any:
 
 @asynccontextmanager
 async def work_order(
-    client: Client, steps: dict[Step, Any]
+    client: Client, steps: dict[Step, Any], serves: tuple[str, ...] = ()
 ) -> AsyncIterator[tuple[WorkflowHandle[Any, Any], Doubles]]:
     """Start a work order with doubled activities; at the end its history is replayed."""
     doubles = Doubles(f"queue-{uuid.uuid4().hex}", steps)
+    doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": serves})
     worker = Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
+        workflows=[WorkOrder, PullRequestWorkflow, NotificationWorkflow],
         activities=doubles.activities(),
     )
     order = {"repository": "/app", "title": "Totals are wrong"}
@@ -95,6 +98,18 @@ async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
         assert (last.attempt, last.allowed_findings) == (2, (ONE.id, TWO.id))
         assert "leave it: src/login.py line 3 (github-pat)" in last.reasons[0]
         assert doubles.calls_of(Step.CREATE_PULL_REQUEST)[0].allowed_findings == (ONE.id, TWO.id)
+
+
+async def test_people_are_notified_of_findings(client: Client) -> None:
+    """Where the host tells an address, a notification names the places and the command that lets them pass."""
+    steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
+    async with work_order(client, steps, serves=(NOTIFIES,)) as (handle, doubles):
+        task = await until_it_waits(handle)
+        told = await wait_until(lambda: next((sent for sent in doubles.sent if sent.kind == "waiting"), None))
+        assert (told.work_order_id, ONE.where in told.reason) == (task.id, True)
+        assert f"septet approve {task.id} --finding {ONE.id}" in told.remedy
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).approve(task.id, findings=(ONE.id,))
+        assert (await end_of(handle)).status == "completed"
 
 
 async def test_a_person_has_it_taken_out(client: Client) -> None:

@@ -1,6 +1,7 @@
 """What a work order has people told: that it waits for them, has failed, or is completed."""
 
 import asyncio
+from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError
@@ -12,6 +13,9 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import Workspace
 from workflows._cancellation import wait_despite_cancel
 from workflows.notification import NotificationWorkflow
+
+_OF_FINDINGS: Final = "notifies-of-findings"
+"""Before it, nobody was told that a work order waits with what looks like a key."""
 
 
 class Notifications:
@@ -33,9 +37,11 @@ class Notifications:
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
         """Take in how the work order stands, and have it told where that is news."""
-        kind = _kind_of(task)
         queue = _queue_of(workspace) if workspace is not None else self._queue
-        if kind == self._last or not queue:
+        if not queue:
+            return
+        kind = _kind_of(task)
+        if kind == self._last:
             return
         self._last = kind
         if kind is not None:
@@ -52,7 +58,12 @@ def _queue_of(workspace: Workspace) -> str:
 
 
 def _kind_of(task: Task) -> NotificationKind | None:
-    if task.waits_for_a_decision or task.budget is not None:
+    waits_with_findings = task.status is Status.WAITING and bool(task.findings)
+    if (
+        task.waits_for_a_decision
+        or task.budget is not None
+        or (waits_with_findings and workflow.patched(_OF_FINDINGS))
+    ):
         return "waiting"
     match task.status:
         case Status.FAILED:
@@ -67,6 +78,8 @@ def _notification(task: Task, kind: NotificationKind, queue: str) -> Notificatio
     reason, remedy = "", ""
     if kind == "waiting" and task.budget is not None:
         reason, remedy = task.budget.message, task.budget.remedy
+    elif kind == "waiting" and task.findings:
+        reason, remedy = _findings_words(task)
     elif kind == "waiting":
         reason = f"The plan {task.plan_path} waits for approval."
         remedy = f"Approve it with `septet approve {task.id}`, or `septet reject {task.id} --feedback TEXT`."
@@ -94,6 +107,14 @@ def _notification(task: Task, kind: NotificationKind, queue: str) -> Notificatio
         pr_url=task.pr_url,
         task_queue=queue,
     )
+
+
+def _findings_words(task: Task) -> tuple[str, str]:
+    places = ", ".join(finding.where for finding in task.findings)
+    allowed = " ".join(f"--finding {finding.id}" for finding in task.findings if finding.id)
+    approve = f"Let it pass with `septet approve {task.id} {allowed}`, or have" if allowed else "Have"
+    remedy = f"{approve} the agent take it out with `septet reject {task.id} --feedback TEXT`."
+    return f"What looks like a key is in {places}.", remedy
 
 
 async def _start(notification: Notification) -> None:
