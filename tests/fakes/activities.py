@@ -136,7 +136,6 @@ class Doubles:
         steps = (self._step(step) for step in Step)
         looks = (look_at_pull_request, look_at_others, send_notification)
         return [
-            *self._rounds(),
             open_workspace,
             move_workspace,
             finalize_json,
@@ -144,6 +143,7 @@ class Doubles:
             end_work,
             CancelWorkOrder().run,
             *looks,
+            *self._rounds(),
         ]
 
     def _rounds(self) -> list[Callable[..., Any]]:

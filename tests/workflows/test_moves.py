@@ -291,7 +291,7 @@ async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, d
         assert again.status == "waiting"
         await handle.execute_update(WorkOrder.approve_plan, mute)
         assert (await result_of(handle)).status == "completed"
-        assert "is not open" in await refusal_of_a_closed(client, handle, mute)
+        assert "has ended" in await refusal_of_a_closed(client, handle, mute)
     assert doubles.calls_of(Step.BUILD_PLAN)[-1].reasons == ("a person rejected the plan: Too long.",)
 
 
