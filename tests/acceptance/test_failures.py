@@ -37,10 +37,10 @@ def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origi
     """What Temporal keeps of a failed work order, and of one that waits for its forge, are the cause's own words."""
     repository = "https://git.example/o/r"
     assert away("run", "--repo", repository, "--issue", "7", "--id", "wo-away", "--json").code == 0
-    ended = away(
-        "run", "--repo", origin.bare, "--title", "T", "--base", "nowhere", "--id", "wo-lost", "--wait", "--json"
-    )
-    assert ended.code == 1
+    order = json.dumps({"repository": str(origin.bare), "title": "T", "base": "nowhere"})
+    start = ("workflow", "start", "--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", "wo-lost")
+    assert away.temporal(*start, "--input", order).code == 0
+    assert away.closed("wo-lost")["status"] == "failed"
     kept = failures_of(away, "wo-lost")
     assert kept
     for failure in kept:

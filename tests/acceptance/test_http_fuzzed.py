@@ -35,12 +35,16 @@ SEED = () if "SEPTET_API_SECONDS" in os.environ else ("--seed", "7")
 """The same values each time; `make test-api` takes others each time, and its failure names their seed."""
 
 
-CONFIGURATION = """\
+REFUSES_MORE = ("/agent-work-orders", "/intakes", "/pipelines", "/budgets/set", "/budgets/raise")
+"""Whether a path is a repository of this machine, and whether an amount is one, no description can say."""
+CONFIGURATION = "".join(
+    f"""\
 [[operations]]
-include-name = "POST /agent-work-orders"
+include-name = "POST {path}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409", "422", "429", "5xx"]
 """
-"""Whether a path is a repository of this machine, no description can say."""
+    for path in REFUSES_MORE
+)
 
 
 @activity.defn(name="read_issues")
