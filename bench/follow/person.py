@@ -26,6 +26,8 @@ class Person:
     fake: ForgeFake
     pull: PullState
     order_id: str
+    runs: Path
+    """The folder of the work order's agent runs."""
     pushes: list[str] = field(default_factory=list)
     """The commits that were pushed to the branch."""
 
@@ -84,6 +86,10 @@ class Person:
             if time.monotonic() > deadline:
                 raise MissedError(f"{self.order_id} on {self.fake.name}: {what}")
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def until_worked_on(self) -> None:
+        """Wait until an agent has begun with an answer."""
+        await self.until(lambda: any(self.runs.glob("8-rework-*")), "no agent began")
 
     async def until_pushed(self, head: str) -> None:
         """Wait until the branch has moved."""

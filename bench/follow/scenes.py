@@ -1,14 +1,11 @@
 """What happens on a pull request, and what the agent has to make of it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from bench.follow.person import MissedError, Person
 
 Scene = Callable[[Person], Awaitable[None]]
-_WORKS_SECONDS: Final = 1.0
-"""So long an agent has worked when somebody pushes."""
 STUBBORN: Final = "a check that stays red"
 CLOSED: Final = "closed while the agent works"
 
@@ -64,7 +61,7 @@ async def join_push(person: Person) -> None:
     """A person pushes while the agent works: both stay."""
     path = f"ci/{person.order_id}.txt"
     head = person.fail("fixed", path)
-    await asyncio.sleep(_WORKS_SECONDS)
+    await person.until_worked_on()
     mine = person.push(f"own/{person.order_id}.txt", "a person's\n")
     await person.until(lambda: person.head not in {head, mine} or person.answers(f"checks:{head}"), "nothing came")
     if "fixed" not in person.file(path):  # the push was there first: the check of its commit is another event
@@ -108,7 +105,7 @@ async def stay_red(person: Person) -> None:
 async def close_meanwhile(person: Person) -> None:
     """It is closed while the agent works."""
     person.fail("fixed", f"ci/{person.order_id}.txt")
-    await asyncio.sleep(_WORKS_SECONDS)
+    await person.until_worked_on()
     person.fake.end_pull(person.pull.number, "closed")
 
 

@@ -129,7 +129,7 @@ async def _play(outcome: FollowOutcome, on: Stage, fake: ForgeFake, scene: str, 
         outcome.why.append(f"{scene}: {error!r}; {shown.stage} {shown.error} {shown.rework}")
         return
     outcome.scenes[scene] = outcome.scenes.get(scene, 0) + 1
-    _judge(outcome, on, person, task)
+    _judge(outcome, person, task)
 
 
 async def _open(on: Stage, fake: ForgeFake, order_id: str) -> Person:
@@ -140,7 +140,7 @@ async def _open(on: Stage, fake: ForgeFake, order_id: str) -> Person:
     await orders.put(given, order_id)
     await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)
     pull = next(pull for pull in fake.pulls.values() if f"septet: {order_id} " in pull.body)
-    return Person(fake, pull, order_id)
+    return Person(fake, pull, order_id, on.settings.state_dir / "runs" / order_id)
 
 
 async def _end(on: Stage, person: Person, scene: str) -> Task:
@@ -155,7 +155,7 @@ async def _end(on: Stage, person: Person, scene: str) -> Task:
             await asyncio.sleep(0.2)
 
 
-def _judge(outcome: FollowOutcome, on: Stage, person: Person, task: Task) -> None:
+def _judge(outcome: FollowOutcome, person: Person, task: Task) -> None:
     rework = task.rework
     rounds = rework.round if rework is not None else 0
     outcome.rounds += rounds
@@ -169,7 +169,7 @@ def _judge(outcome: FollowOutcome, on: Stage, person: Person, task: Task) -> Non
     if twice := person.answered_twice():
         outcome.answered_twice += len(twice)
         outcome.why.append(f"{person.order_id}: answered twice {twice}")
-    turns = list((on.settings.state_dir / "runs" / person.order_id).glob("8-rework-*"))
+    turns = list(person.runs.glob("8-rework-*"))
     tries = rounds * _TRIES if person.pushes else rounds
     if len(turns) > tries:
         outcome.paid_again += len(turns) - tries
