@@ -53,7 +53,7 @@ def parse_input(
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
         raise invalid_input(f"the workflow id must match {ids}")
     order, *rest = inputs
-    if order is not None and (reason := refusal_of(order.payload.metadata)) is not None:
+    if isinstance(order, RawValue) and (reason := refusal_of(order.payload.metadata)) is not None:
         raise ApplicationError(reason, type=UNSEALED_INPUT, non_retryable=True)
     if order is None:
         raise invalid_input('repository is missing. Give one JSON object, such as {"repository": "…", "issue": 1}')

@@ -10,6 +10,9 @@ from workers.plugin import SeptetPlugin
 from workers.server import temporal_program
 from workflows.search_attributes import ALL
 
+SEALED = "sealed"
+"""Where tests leave sealed work orders, which no other test can read."""
+
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def server() -> AsyncIterator[WorkflowEnvironment]:
@@ -18,6 +21,7 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
         plugins=[SeptetPlugin()],
         dev_server_existing_path=str(temporal_program()),
         dev_server_extra_args=[
+            *("--namespace", SEALED),
             *attributes,
             *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
             *("--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2"),
@@ -30,6 +34,12 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(server: WorkflowEnvironment) -> Client:
     return server.client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def sealed_client(server: WorkflowEnvironment) -> Client:
+    """A client of a namespace of its own, in which sealed work orders stay."""
+    return Client(server.client.service_client, namespace=SEALED, plugins=[SeptetPlugin()])
 
 
 def kind(key: object) -> str:

@@ -51,6 +51,12 @@ WORKFLOWS = [WorkOrder, PullRequestWorkflow]
 
 
 @pytest.fixture
+def client(sealed_client: Client) -> Client:
+    """A client that reads and writes in clear, where the sealed ones do."""
+    return sealed_client
+
+
+@pytest.fixture
 def keys(tmp_path: Path) -> Path:
     """The file of the keys."""
     return write_keys(tmp_path / "keys", "k1")
@@ -84,7 +90,11 @@ class Reading(SealingCodec):
 
 def reading(client: Client, keys: Path) -> Client:
     """Return a client of the same server that seals nothing."""
-    return Client(client.service_client, plugins=[SeptetPlugin(codec=Reading(keys_in_file(keys)))])
+    return Client(
+        client.service_client,
+        namespace=client.namespace,
+        plugins=[SeptetPlugin(codec=Reading(keys_in_file(keys)))],
+    )
 
 
 def worker_of(client: Client, doubles: Doubles) -> Worker:
