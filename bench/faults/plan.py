@@ -83,6 +83,11 @@ class PlannedOrder:
     is_forked: bool = False
     """Whether its work is pushed to a fork."""
 
+    @property
+    def waits_long(self) -> bool:
+        """Whether its fault lasts for minutes."""
+        return self.kind in LONG_KINDS
+
 
 def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
     """Return as many work orders as `runs`: each fault on each forge as often as any other, in a random order."""

@@ -28,7 +28,9 @@ FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 _PROJECT: Final = "o/foo.js"
 _FORK: Final = "me/foo.js"
 _AT_A_TIME: Final = 16
-_ORDER_SECONDS: Final = 300.0
+_LONG_AT_A_TIME: Final = 66
+"""Those that wait for minutes have no agent meanwhile, and keep no other one from its place."""
+_ORDER_SECONDS: Final = 600.0
 """Who has not ended by then is stuck."""
 _NAIVE_TRIES: Final = 5
 _GOOD: Final = range(200, 300)
@@ -71,13 +73,16 @@ async def try_faults(runs: int, seed: int) -> Outcome:
     """Run work orders through faults, and count what went wrong."""
     outcome = Outcome(seed, runs)
     orders = plan(runs, seed, tuple(fake.name for fake in FAKES))
+    naive = asyncio.create_task(asyncio.to_thread(_naive, orders))
     async with stage() as on, serving_forges(on) as fakes:
         async with worker(on, forge_environ(on, fakes)):
-            places = asyncio.Semaphore(_AT_A_TIME)
-            tasks = await asyncio.gather(*(_run(on, fakes[order.forge], order, places) for order in orders))
+            places = {True: asyncio.Semaphore(_LONG_AT_A_TIME), False: asyncio.Semaphore(_AT_A_TIME)}
+            tasks = await asyncio.gather(
+                *(_run(on, fakes[order.forge], order, places[order.waits_long]) for order in orders)
+            )
         for order, task in zip(orders, tasks, strict=True):
             _judge(outcome, on, fakes[order.forge], order, task)
-    outcome.naive = await asyncio.to_thread(_naive, orders)
+        outcome.naive = await naive
     return outcome
 
 
@@ -153,19 +158,20 @@ def _naive(orders: Sequence[PlannedOrder]) -> dict[str, int]:
     counts = {"duplicates": 0, "stuck": 0}
     with scratch(), ExitStack() as stack:
         fakes = {fake.name: stack.enter_context(serving_forge(fake(project=_PROJECT))) for fake in FAKES}
+        client = stack.enter_context(httpx.Client(trust_env=False))
         for fake in fakes.values():
             fake.heads = {_PROJECT: {"main": "a" * 40}}
         for order in orders:
             fake = fakes[order.forge]
             # No fault of a push is met here, for nothing is pushed.
             fake.faults = [each for each in faults_of(order) if "git-" not in each.path]
-            is_told = any(_naive_try(fake, f"{order.id}-{attempt}") for attempt in range(_NAIVE_TRIES))
+            is_told = any(_naive_try(client, fake, f"{order.id}-{attempt}") for attempt in range(_NAIVE_TRIES))
             counts["stuck"] += not is_told
             counts["duplicates"] += sum(order.id in pull.head for pull in fake.pulls.values()) > 1
     return counts
 
 
-def _naive_try(fake: ForgeFake, head: str) -> bool:
+def _naive_try(client: httpx.Client, fake: ForgeFake, head: str) -> bool:
     """Create a pull request of a new branch; return whether the answer says that it is there."""
     fake.heads[_PROJECT][head] = "b" * 40
     title, path = {"title": "It is done", "body": ""}, f"/repos/{_PROJECT}/pulls"
@@ -174,7 +180,7 @@ def _naive_try(fake: ForgeFake, head: str) -> bool:
         path = f"/projects/{_PROJECT.replace('/', '%2F')}/merge_requests"
         body = {"title": "It is done", "description": "", "source_branch": head, "target_branch": "main"}
     try:
-        answer = httpx.post(
+        answer = client.post(
             fake.url + fake.api_path + path, json=body, headers={"Authorization": f"Bearer {fake.token}"}
         )
         return answer.status_code in _GOOD and isinstance(

@@ -145,7 +145,8 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
 def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
     if not asked.path.startswith("/_") and not forge.is_authorized(asked):
         return 401, {"message": "Bad credentials"}
-    status, answer = forge.answer(asked)
+    with forge.one_answer():
+        status, answer = forge.answer(asked)
     if is_described(forge.name) and not asked.path.startswith("/_"):
         path = unquote(asked.path.removeprefix(forge.api_path))
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)

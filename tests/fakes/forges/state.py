@@ -2,7 +2,8 @@
 
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -151,6 +152,8 @@ class ForgeFake:
     url: str = ""
     stale_pulls: dict[int, PullState] | None = None
     """What lists show while they lag behind."""
+    known_heads: dict[str, dict[str, str]] | None = None
+    """The branches that one answer has looked at: a page of a hundred pull requests asks git once."""
     next_note: int = 0
     changes: int = 0
     deviations: list[str] = field(default_factory=list)
@@ -240,9 +243,27 @@ class ForgeFake:
         """Return the branches of a repository."""
         if self.repositories is None:
             return self.heads.get(project, {})
+        with self.lock:
+            if self.known_heads is None:
+                return self._read_heads(self.repositories, project)
+            if project not in self.known_heads:
+                self.known_heads[project] = self._read_heads(self.repositories, project)
+            return self.known_heads[project]
+
+    @contextmanager
+    def one_answer(self) -> Iterator[None]:
+        """Have the branches stay the same for the length of one answer."""
+        with self.lock:
+            self.known_heads = {}
+            try:
+                yield
+            finally:
+                self.known_heads = None
+
+    def _read_heads(self, repositories: Path, project: str) -> dict[str, str]:
         listing = subprocess.run(
             ["git", "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads"],
-            cwd=self.repositories / f"{project}.git",
+            cwd=repositories / f"{project}.git",
             capture_output=True,
             text=True,
             check=True,
