@@ -1,5 +1,6 @@
 """A patch as people read it: by file, each line with what it is."""
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -33,6 +34,14 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
     if not patch.startswith(_FILE):
         return ()
     return tuple(_file(part) for part in patch.removeprefix(_FILE).split(_NEXT_FILE))
+
+
+def difference(before: str, after: str) -> Iterator[PatchLine]:
+    """Yield an edit of a text as the lines of a diff, with all that stayed the same."""
+    kinds: dict[str, Kind] = {"+": "added", "-": "removed", " ": "same"}
+    for line in difflib.ndiff(before.splitlines(), after.splitlines()):
+        if kind := kinds.get(line[:1]):
+            yield PatchLine(kind, f"{line[:1]}{line[2:]}")
 
 
 def _file(part: str) -> PatchFile:

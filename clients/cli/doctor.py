@@ -9,7 +9,14 @@ from typing import Final
 
 from rich.text import Text
 
-from clients.cli.machine_checks import Check, CheckStatus, machine_checks, summary
+from clients.cli.machine_checks import (
+    Check,
+    CheckStatus,
+    MissingAgent,
+    machine_checks,
+    summary,
+    without_missing_agents,
+)
 from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
@@ -228,7 +235,7 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     try:
         agent = probe(adapter, machine, worktree, sandbox)
     except SeptetError as error:
-        return Check(name, "warning", error.message, error.remedy), False
+        return MissingAgent(name, "warning", error.message, error.remedy), False
     facts = [agent.program, *_version(agent)]
     remedies = [f"Install {adapter.name} {agent.tested}, or see that it works."] * (not agent.in_range)
     remedies = remedies if agent.tested else []
@@ -253,7 +260,7 @@ def _version(agent: Probe) -> list[str]:
 
 def _show(checks: list[Check]) -> None:
     out = console()
-    for check in checks:
+    for check in without_missing_agents(checks):
         out.print(
             Text.assemble((f"{check.status:8}", _STYLES[check.status]), f"{check.name}: {check.message}"),
             soft_wrap=True,

@@ -1,10 +1,11 @@
 """`septet issue` and `septet pr`: issues and pull requests of the local forge."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -23,6 +24,8 @@ issues = Commands(
 pulls = Commands(
     name="pr", help="Pull requests of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
 )
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+"""What a pull request's text has for programs."""
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
 IssueNumber = Annotated[int, typer.Argument(metavar="N", help="The issue's number.", min=1)]
 Everything = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
@@ -145,7 +148,8 @@ def show_pull_request(number: Number, repo: Repo = None, as_json: given.Json = F
         pull, (title, body) = forge.pull_request(number), forge.pull_request_text(number)
         heading = f"#{pull.number} {title}  ({pull.state})\n{pull.head} → {pull.base}  {pull.url}"
         payload = {"pull_request": {**asdict(pull), "title": title, "body": body}}
-        return CommandReply(payload, lambda: typer.echo(printable(f"{heading}\n\n{body}")))
+        shown = _COMMENT.sub("", body).strip()
+        return CommandReply(payload, lambda: typer.echo(printable(f"{heading}\n\n{shown}")))
 
     reply(work, as_json=as_json)
 

@@ -13,6 +13,7 @@ from septet.system import processes
 CheckStatus = Literal["ok", "warning", "failed"]
 _GIB: Final = 1024**3
 _LEAST_FREE_GIB: Final = 5
+_COMMAND: Final = "command"
 _OWN_NAME: Final = "scripted"
 """It is there for demos and tests, and is no coding agent."""
 
@@ -25,6 +26,11 @@ class Check:
     status: CheckStatus
     message: str
     remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingAgent(Check):
+    """An agent whose program is not on this machine."""
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
@@ -51,9 +57,24 @@ def summary(checks: Sequence[Check]) -> str:
     if names and not is_there:
         clis = ", ".join(name for name in names if name != "command")
         return f"No agent CLI is ready yet: install and log in one of {clis}. `septet demo` works without."
-    warnings = sum(check.status == "warning" for check in checks)
+    warnings = sum(check.status == "warning" and not isinstance(check, MissingAgent) for check in checks)
     noted = f"; {warnings} thing{'s' * (warnings != 1)} to note above" if warnings else ""
     return f"Ready with {', '.join(sorted(is_there)) or _OWN_NAME}{noted}."
+
+
+def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
+    """Return what people are told: missing agents in one line, which is a warning if none is there."""
+    missing = [check.name.removeprefix("agent ") for check in checks if isinstance(check, MissingAgent)]
+    clis = [name for name in missing if name != _COMMAND]
+    others = [check for check in checks if not isinstance(check, MissingAgent)]
+    if not clis:
+        return others
+    is_ready = any(check.name.startswith("agent ") and check.name != f"agent {_OWN_NAME}" for check in others)
+    remedy = (
+        "" if is_ready else "Install one, name its program in SEPTET_<AGENT>_PATH, or your own in SEPTET_COMMAND."
+    )
+    names = f"{', '.join(clis[:-1])} and {clis[-1]} are" if len(clis) > 1 else f"{clis[0]} is"
+    return [*others, Check("agents", "ok" if is_ready else "warning", f"{names} not installed.", remedy)]
 
 
 def _user(*, confines: bool) -> Check:

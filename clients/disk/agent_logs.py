@@ -1,6 +1,6 @@
 """What the agents of a work order said and did, from the files of this host, while it happens and afterwards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -10,6 +10,7 @@ from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.clis.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
+from septet.agents.runs.stream_times import Written, pieces, times_written, written_last
 from septet.contracts.replies import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
@@ -115,18 +116,25 @@ class _View:
         if self._over or transcript is None:
             return
         end = self.run.exit()
+        times: list[Written] = []
+        last = written_last(self.run) if end is None else ""
         for chunk in self.new_bytes():
-            yield from map(self._log_entry, transcript.feed(chunk))
+            times = times or times_written(self.run)
+            for part, time in pieces(chunk, self._position - len(chunk), times, last):
+                yield from self._log_entries(transcript.feed(part), last := time)
         if end is not None:
             self._over = True
-            yield from map(self._log_entry, (*transcript.finish(), *self._trouble(end)))
+            yield from self._log_entries((*transcript.finish(), *self._trouble(end)), last)
 
     def entries(self) -> list[LogEntry]:
         """Return all that was said and done so far, for who asks for nothing else."""
         self._entries.extend(self.new_entries())
         return self._entries
 
-    def _log_entry(self, entry: TranscriptEntry) -> LogEntry:
+    def _log_entries(self, entries: Iterable[TranscriptEntry], time: str) -> Iterator[LogEntry]:
+        return (self._log_entry(entry, time) for entry in entries)
+
+    def _log_entry(self, entry: TranscriptEntry, time: str) -> LogEntry:
         run, record = self.run.folder.name, self.run.record
         return LogEntry(
             id=f"{run}/{next(self._numbers)}",
@@ -136,6 +144,7 @@ class _View:
             kind=entry.kind,
             text=scrub(entry.text[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN],
             tool=entry.tool,
+            time=time,
         )
 
     def _trouble(self, end: ExitRecord) -> Iterator[TranscriptEntry]:

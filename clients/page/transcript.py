@@ -1,11 +1,10 @@
 """What an agent did as a person would write it: a command as a command, an edit as a diff, the rest as it is."""
 
-import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from clients.patches import PatchLine
+from clients.patches import PatchLine, difference
 from septet.contracts.replies import LogEntry
 
 _NAMES: Final = ("command", "file_path", "filePath", "path", "pattern", "query", "url", "description")
@@ -29,7 +28,7 @@ def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
         after = call.get("content")
     if not isinstance(after, str):
         return ()
-    return tuple(_difference(before if isinstance(before, str) else "", after))
+    return tuple(difference(before if isinstance(before, str) else "", after))
 
 
 def body_of(entry: LogEntry) -> str:
@@ -64,14 +63,3 @@ def _arguments(entry: LogEntry) -> Mapping[str, object]:
 
 def _text(value: object) -> str:
     return "".join(f"\n- {part}" for part in value) if isinstance(value, list) else str(value)
-
-
-def _difference(before: str, after: str) -> Iterator[PatchLine]:
-    for line in difflib.ndiff(before.splitlines(), after.splitlines()):
-        sign, text = line[:1], line[2:]
-        if sign == "+":
-            yield PatchLine("added", f"+{text}")
-        elif sign == "-":
-            yield PatchLine("removed", f"-{text}")
-        elif sign == " ":
-            yield PatchLine("same", f" {text}")

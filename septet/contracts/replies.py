@@ -64,6 +64,8 @@ class LogEntry(Wire):
     text: str
     """Without keys in it, and short: the stream itself is in the run's folder."""
     tool: str = ""
+    time: str = ""
+    """When it was said or done, to about half a second; empty where nobody has noted it."""
 
 
 class KeptSnapshot(Wire):

@@ -141,7 +141,7 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.get_by_role("navigation", name="Main").get_by_role("link", name="New work order").click()
         page.get_by_label("Repository").fill(str(origin.bare))
-        page.get_by_label("Wait for my approval").uncheck()
+        page.get_by_label("After planning").select_option("implement it at once")
         page.get_by_role("button", name="Start work order").click()
         expect(page.get_by_role("alert")).to_contain_text("issue or title is missing")
         expect(page.get_by_label("Repository")).to_have_value(str(origin.bare))
@@ -150,6 +150,19 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
         page.get_by_role("button", name="Start work order").click()
         expect(page.locator(".title h1")).to_have_text("Started on the page")
         expect(page.locator("#overview .badge")).to_have_text("completed")
+
+
+def test_a_plan_alone_is_asked_for_on_the_page(page: Page, served: Septet, origin: Origin) -> None:
+    """The form ends a work order with its plan as `--plan-only` does, and a retry on its page continues with it."""
+    page.goto("/new")
+    page.get_by_label("Repository").fill(str(origin.bare))
+    page.get_by_label("Title").fill("Only planned")
+    page.get_by_label("After planning").select_option("end with the plan; Retry continues with it")
+    page.get_by_role("button", name="Start work order").click()
+    expect(page.locator("#overview .badge")).to_have_text("done")
+    page.locator(".actions summary", has_text="Retry").click()
+    page.get_by_role("button", name="Retry", exact=True).click()
+    expect(page.locator("#overview")).to_contain_text("/pull/")
 
 
 def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:

@@ -78,7 +78,7 @@ def test_a_watch_tells_each_step_and_ends_with_the_work_order(
         "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
         "create_pull_request",
     ]  # fmt: skip
-    assert any(line.startswith("  > Write: ") for line in lines)
+    assert any(line.startswith("    Write specs/") for line in lines)
     assert "\x1b" not in "".join(lines)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from clients.disk.runs import runs_of
+from clients.patches import difference
 from septet.contracts.replies import AgentRun, LogEntry
 from septet.state import StateDir
 from septet.system.preview import printable
@@ -17,7 +18,9 @@ _EDIT_LINES: Final = 20
 _STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
 _PATHS: Final = ("file_path", "path", "filePath", "notebook_path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
-_INDENT: Final = "  "
+_NO_TIME: Final = " " * len("00:00:00  ")
+_ANY_WORKSPACE: Final = re.compile(r"(/[^/\s]+)+/workspaces/[^/\s]+/")
+"""What paths of agents begin with, on whatever host."""
 _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
 )
@@ -53,10 +56,12 @@ class LogText:
         if entry.kind == "result" and text == self._said:
             return
         self._said = text if entry.kind == "text" else self._said
-        if entry.kind == "tool_result" and _DONE.search(text.partition("\n")[0]):
+        if only_confirms(entry):
             return
+        before = _clock_time(entry.time)
         for line in _lines(entry, structured=self.structured):
-            yield _INDENT + printable(self._workspace.sub("", line))
+            yield before + printable(self._workspace.sub("", line))
+            before = _NO_TIME
 
     def _time_of(self, run: str) -> str:
         if run not in self._runs:
@@ -89,8 +94,8 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
         yield f"$ {command if isinstance(command, str) else ' '.join(map(str, command))}"
     elif path and isinstance(old, str) and isinstance(new, str):
         yield f"{tool} {path}"
-        yield from _some([f"- {line}" for line in old.split("\n")], _EDIT_LINES, "  ")
-        yield from _some([f"+ {line}" for line in new.split("\n")], _EDIT_LINES, "  ")
+        changed = [line.text for line in difference(old, new) if line.kind != "same"]
+        yield from _some([f"{line[:1]} {line[1:]}" for line in changed], _EDIT_LINES, "  ")
     elif path and isinstance(content := arguments.get("content"), str):
         count = len(content.rstrip("\n").split("\n"))
         yield f"{tool} {path} ({count} line{'s' * (count != 1)})"
@@ -102,11 +107,26 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
         yield f"{tool} {text}".rstrip()
 
 
+def headline(entry: LogEntry) -> str:
+    """Return an entry in one line: what a tool was asked or answered, or what the agent said."""
+    lines = _lines(entry, structured=True)
+    return _ANY_WORKSPACE.sub("", next((line.strip() for line in lines if line.strip()), ""))
+
+
+def only_confirms(entry: LogEntry) -> bool:
+    """Whether an entry is a tool's answer that a file was written: its call has told the same."""
+    return entry.kind == "tool_result" and _DONE.search(entry.text.strip().partition("\n")[0]) is not None
+
+
 def is_structured(entry: LogEntry) -> bool:
     """Whether an entry is an answer for programs, which its step has told already."""
     if entry.tool in _STRUCTURED_TOOLS:
         return True
     return entry.kind == "result" and bool(_object(entry.text))
+
+
+def _clock_time(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone():%H:%M:%S}  " if moment else _NO_TIME
 
 
 def _object(text: str) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """How `septet watch` looks: a picture that is painted again and again, or a line for each thing that happened."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.logs import is_structured
+from clients.cli.render.logs import headline, is_structured, only_confirms
 from clients.cli.render.work_order import (
     end_lines,
     next_commands,
@@ -93,15 +93,14 @@ class WatchLines:
             yield f"Waiting for {preview(look.waiting_for)}"
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
-            told = [entry for entry in entries if entry.step == row.step and not is_structured(entry)]
-            yield from map(_entry_line, told)
+            yield from _told(entry for entry in entries if entry.step == row.step)
             entries = tuple(entry for entry in entries if entry.step != row.step)
             result = preview((row.output if row.success else row.error_message) or "", limit=_ENTRY_LIMIT)
             yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
         self._steps = len(look.task.steps)
         if look.running_step and (before is None or before.running_step != look.running_step):
             yield f"… {look.running_step}"
-        yield from (_entry_line(entry) for entry in entries if not is_structured(entry))
+        yield from _told(entries)
         if is_new and look.task.is_closed:  # after what led there
             yield status
 
@@ -161,13 +160,15 @@ def _one_line(text: str, style: str = "") -> Text:
 
 
 def _call(entry: LogEntry) -> str:
-    return preview(f"{entry.tool} {entry.text}", limit=_ENTRY_LIMIT)
+    return preview(headline(entry), limit=_ENTRY_LIMIT)
 
 
-def _entry_line(entry: LogEntry) -> str:
-    what = entry.tool or entry.kind
-    mark = {"tool_call": ">", "tool_result": "<"}.get(entry.kind, " ")
-    return f"  {mark} {preview(f'{what}: {entry.text}', limit=_ENTRY_LIMIT)}"
+def _told(entries: Iterable[LogEntry]) -> Iterator[str]:
+    """Yield a line for each entry that tells something new."""
+    for entry in entries:
+        if not is_structured(entry) and not only_confirms(entry):
+            mark = {"tool_result": "  ", "error": "! "}.get(entry.kind, "")
+            yield f"    {mark}{preview(headline(entry).removeprefix('! '), limit=_ENTRY_LIMIT)}"
 
 
 def _time(seconds: float) -> str:

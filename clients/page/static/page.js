@@ -128,7 +128,8 @@ function bodyOf(form, pressed) {
   const body = JSON.parse(form.dataset.body || "{}");
   for (const field of form.elements) {
     if (!field.name || field.type === "submit" || field.disabled) continue;
-    if (field.type === "checkbox") body[field.name] = field.checked;
+    if ("flag" in field.dataset) Object.assign(body, field.value && { [field.value]: true });
+    else if (field.type === "checkbox") body[field.name] = field.checked;
     else if (field.value.trim()) body[field.name] = field.type === "number" ? Number(field.value) : field.value;
   }
   return pressed?.name ? { ...body, [pressed.name]: pressed.value } : body;

@@ -12,6 +12,7 @@ from septet.agents.clis import endings
 from septet.agents.clis.adapter import Dialect
 from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
+from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
 
@@ -61,10 +62,12 @@ class StreamReading:
             return True
         try:
             chunk = os.pread(file, _CHUNK_BYTES, self._position)
+            written_at = os.fstat(file).st_mtime
         finally:
             os.close(file)
         self._position += len(chunk)
         if chunk:
+            note_written(self.run, self._position, written_at)
             self.dialect.feed(chunk)
         return len(chunk) < _CHUNK_BYTES
 

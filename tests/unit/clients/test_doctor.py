@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from clients.cli.machine_checks import Check, MissingAgent, without_missing_agents
+
 _SEPTET = "from clients.cli.main import main; main()"
 
 
@@ -208,3 +210,23 @@ def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: P
     check = _named(answer)["sandbox"]
     assert check["message"].startswith("No worker starts here: SEPTET_SANDBOX=uid")
     assert "/var/lib/septet" in check["remedy"]
+
+
+def test_missing_agents_are_told_in_one_line() -> None:
+    """People read once which agents are missing: as a warning with its remedy if none is there, else in passing."""
+    ready = Check("agent claude", "ok", "/bin/claude")
+    missing = [
+        MissingAgent(f"agent {name}", "warning", "It is not on PATH.", "")
+        for name in ("codex", "command", "gemini")
+    ]
+    scripted = Check("agent scripted", "ok", "/bin/scripted")
+    alone = without_missing_agents([scripted, *missing])
+    assert (alone[0], alone[1].status, alone[1].message) == (
+        scripted,
+        "warning",
+        "codex and gemini are not installed.",
+    )
+    assert "SEPTET_<AGENT>_PATH" in alone[1].remedy
+    assert without_missing_agents([ready, scripted, *missing])[2] == Check(
+        "agents", "ok", "codex and gemini are not installed."
+    )

@@ -1,4 +1,5 @@
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from septet.state import StateDir
         ("Bash", {"command": "make test"}, ["$ make test"]),
         ("shell", {"command": ["make", "test"]}, ["$ make test"]),
         ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, ["Edit a.py", "  - x", "  + y"]),
+        (
+            "Edit",
+            {"path": "a.py", "old_string": "x\nz\n", "new_string": "y\nz\n"},
+            ["Edit a.py", "  - x", "  + y"],
+        ),
         ("Write", {"file_path": "a.py", "content": "1\n2\n"}, ["Write a.py (2 lines)"]),
         ("Read", {"file_path": "a.py", "offset": 3}, ["Read a.py"]),
         ("Grep", {"pattern": "x", "glob": "*.py"}, ["Grep pattern=x, glob=*.py"]),
@@ -37,16 +43,18 @@ def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
     answer, words = entry("result", '{"plan_path": "specs/a.md"}'), entry("result", "Done.")
     log = LogText(StateDir(tmp_path), "wo-1")
     assert list(log.lines(answer)) == ["build_plan · claude  (2-build_plan-1)"]
-    assert list(log.lines(words)) == ["  Done."]
-    assert list(LogText(StateDir(tmp_path), "wo-1", structured=True).lines(answer))[1:] == [f"  {answer.text}"]
+    assert list(log.lines(words)) == ["          Done."]
+    assert list(LogText(StateDir(tmp_path), "wo-1", structured=True).lines(answer))[1:] == [
+        f"          {answer.text}"
+    ]
 
 
 def test_last_words_are_told_once(tmp_path: Path) -> None:
     """A CLI that sends its last words again as the result of the run is shown to have said them once."""
     log = LogText(StateDir(tmp_path), "wo-1")
     said = [entry("text", "Done.\n"), entry("tool_call", "{}", tool="StructuredOutput"), entry("result", "Done.")]
-    assert [line for each in said for line in log.lines(each)][1:] == ["  Done."]
-    assert list(log.lines(entry("result", "Done.", run="3-find_plan_file-1")))[1:] == ["  Done."]
+    assert [line for each in said for line in log.lines(each)][1:] == ["          Done."]
+    assert list(log.lines(entry("result", "Done.", run="3-find_plan_file-1")))[1:] == ["          Done."]
 
 
 def test_each_run_has_a_heading(tmp_path: Path) -> None:
@@ -59,3 +67,11 @@ def test_each_run_has_a_heading(tmp_path: Path) -> None:
         "\nbuild_plan · claude  (3-find_plan_file-1)",
     ]
     assert "\x1b" not in first[1]
+
+
+def test_each_entry_has_its_time(tmp_path: Path) -> None:
+    """The first line of an entry tells when it was said, by this machine's clock; its other lines are indented."""
+    log = LogText(StateDir(tmp_path), "wo-1")
+    said = entry("text", "One.\nTwo.").model_copy(update={"time": "2025-01-01T10:20:30.400Z"})
+    local = f"{datetime.fromisoformat(said.time).astimezone():%H:%M:%S}"
+    assert list(log.lines(said))[1:] == [f"{local}  One.", "          Two."]

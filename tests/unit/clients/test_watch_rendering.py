@@ -78,7 +78,7 @@ def test_lines_tell_each_thing_once_and_in_order() -> None:
     """What a step's agent said comes before the step's end, and nothing is told twice."""
     lines = WatchLines()
     assert [line.split(":")[0] for line in lines.new_lines(LOOK)] == [
-        "wo-1 Totals", "    text", "✓ build_plan 2.0 s", "… implement_plan", "  > Edit",
+        "wo-1 Totals", "    I plan.", "✓ build_plan 2.0 s", "… implement_plan", "    Edit shop.py�[2J",
     ]  # fmt: skip
     assert list(lines.new_lines(LOOK.model_copy(update={"log_entries": ()}))) == []
 

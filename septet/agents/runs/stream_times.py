@@ -1,0 +1,86 @@
+"""When a run's stream got its bytes, noted beside it by whoever follows: few CLIs tell the time themselves."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from septet.agents.runs.folders import Run
+
+_FILE: Final = "stdout.times"
+_OWNER_ONLY: Final = 0o600
+
+
+class Written(NamedTuple):
+    """Up to a position, the stream was written by a time."""
+
+    position: int
+    seconds: float
+    """Since 1970, by the file's own time of change."""
+
+
+def note_written(run: Run, position: int, seconds: float) -> None:
+    """Note by when the stream was written up to a position; a disk that is full notes nothing."""
+    with suppress(OSError):
+        descriptor = os.open(
+            run.folder / _FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY
+        )
+        try:
+            os.write(descriptor, f"{position} {seconds:.3f}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def times_written(run: Run) -> list[Written]:
+    """Return what was noted, by position; an attempt that read the stream once more changes no time."""
+    try:
+        lines = (run.folder / _FILE).read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return []
+    notes = sorted(note for line in lines if (note := _note(line)) is not None)
+    earliest: list[Written] = []
+    for note in reversed(notes):
+        seconds = min(note.seconds, earliest[-1].seconds) if earliest else note.seconds
+        earliest.append(Written(note.position, seconds))
+    return earliest[::-1]
+
+
+def written_last(run: Run) -> str:
+    """Return when the stream was written last; empty where there is none."""
+    try:
+        return _utc(run.stdout.stat().st_mtime)
+    except OSError:
+        return ""
+
+
+def pieces(chunk: bytes, begins_at: int, times: Sequence[Written], otherwise: str) -> Iterator[tuple[bytes, str]]:
+    """Yield the parts of a chunk, each with when it was written, as ISO 8601 in UTC.
+
+    Args:
+        chunk: A part of a stream.
+        begins_at: The position of its first byte there.
+        times: What was noted.
+        otherwise: The time of what nobody has noted.
+    """
+    inside = [note for note in times if note.position > begins_at]
+    ends = [min(note.position - begins_at, len(chunk)) for note in inside]
+    for (start, end), note in zip(pairwise((0, *ends)), inside, strict=True):
+        if start < end:
+            yield chunk[start:end], _utc(note.seconds)
+    rest = chunk[ends[-1] if ends else 0 :]
+    if rest:
+        yield rest, otherwise
+
+
+def _note(line: str) -> Written | None:
+    position, _, seconds = line.partition(" ")
+    try:
+        return Written(int(position), float(seconds))
+    except ValueError:
+        return None
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
