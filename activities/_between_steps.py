@@ -13,7 +13,7 @@ from septet.git.evidence import plan_file
 from septet.git.snapshots.sameness import really_changed
 from septet.git.snapshots.vault import first_and_last, vault_at
 
-TOLD: Final = "the worktree was changed between steps; it is as the step before left it"
+TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
 """What a rescue and a step's warning say."""
 
 _log = structlog.get_logger()
@@ -52,10 +52,10 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != progress.plan_sha256:
         message = (
-            f"{name} is not the plan that was found: it has SHA-256 {found}, and that had {progress.plan_sha256}."
+            f"{name} has changed since the plan was found: its SHA-256 is {found}, and was {progress.plan_sha256}."
         )
         raise WorkspaceError(
-            message, remedy="Look at the rescue, then `septet retry` from the step find_plan_file."
+            message, remedy="Look at the rescue, then run `septet retry` from the step find_plan_file."
         )
 
 

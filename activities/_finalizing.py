@@ -13,7 +13,7 @@ from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepResult
 from septet.git.evidence import gather
 
-_UNDONE: Final = "The finalizer changed the worktree, which was undone: {} holds what it did."
+_UNDONE: Final = "The finalizer changed the worktree. Its change was undone and is kept in {}."
 
 
 def settle_finalizer(

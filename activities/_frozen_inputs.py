@@ -34,4 +34,4 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
     try:
         return FrozenInputs.model_validate_json((place.records / _FILE).read_bytes())
     except FileNotFoundError as error:
-        raise WorkspaceError(f"The workspace of {place.order_id} was not opened to the end.") from error
+        raise WorkspaceError(f"The workspace of {place.order_id} was not opened completely.") from error

@@ -48,7 +48,7 @@ def words_of(place: Place, run_id: str, number: int) -> str:
     """
     frozen = read_frozen_rework(place, run_id, number)
     if frozen is None:
-        raise WorkspaceError(f"What round {number} of {place.order_id} answers was not prepared here.")
+        raise WorkspaceError(f"Round {number} of {place.order_id} was not prepared on this host.")
     return json.dumps(frozen.words, ensure_ascii=False)
 
 

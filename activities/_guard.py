@@ -29,7 +29,7 @@ from septet.git.place import Place
 from septet.system.disk import diagnosed
 from septet.system.threads import shielded_thread
 
-_RETRY: Final = "The worktree is kept; then `septet retry`."
+_RETRY: Final = "The worktree is kept. Run `septet retry` to continue."
 
 _log = structlog.get_logger()
 

@@ -43,9 +43,9 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
         await asyncio.to_thread(request.runtime.runs.set_aside, request.order_id, request.key)
     await _end_own_agent(request, RESET if reset else PAUSED)
     if reset:
-        message = "Reset: the agent was ended; the step begins anew from its checkpoint."
+        message = "Reset: the agent was stopped; the step starts again from its checkpoint."
     else:
-        message = "Paused: the agent was ended, its session and its worktree are kept; unpause to go on."
+        message = "Paused: the agent was stopped, and its session and worktree are kept; unpause to continue."
     pause = ApplicationError(
         message, type="Reset" if reset else "Paused", category=ApplicationErrorCategory.BENIGN
     )
@@ -67,7 +67,7 @@ async def _end_own_agent(request: TurnRequest, why: str) -> None:
             await end_agent(living, why)
         if time.monotonic() > bound:
             raise AgentError(
-                f"The writer's lock of {request.order_id} is held, and nobody answers who would hold it."
+                f"The writer's lock of {request.order_id} is held, but no agent that could hold it answers."
             )
         await asyncio.sleep(_LOOK_SECONDS)
 

@@ -129,7 +129,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
     rest = f"its last state is snapshot {last[0].name}" if last else "no snapshot of it is left"
     raise WorkspaceError(
         f"{place.worktree} was removed: {rest}.",
-        remedy="`septet rescue restore SNAPSHOT --to DIR` gives it back; begin a new work order with it.",
+        remedy="`septet rescue restore SNAPSHOT --to DIR` restores it; start a new work order with it.",
     )
 
 

@@ -33,7 +33,7 @@ Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Carries out a command about a work order: where, its id, the command, and whose decision it is."""
 _REMEMBERED: Final = timedelta(hours=12)
 """So long every server remembers that it was told of a comment; after that its answer stands on the forge."""
-_NO_ORDER: Final = "There is no work order for this. `/septet run` on the issue starts one."
+_NO_ORDER: Final = "There is no work order for this yet. Comment `/septet run` on the issue to start one."
 _log = structlog.get_logger()
 
 
@@ -44,7 +44,10 @@ async def decide_nothing(client: Client, order_id: str, command: CommentCommand,
         SeptetError: Always.
     """
     del client, command, who
-    raise SeptetError(f"This worker takes no decisions about {order_id}.", remedy="Use `septet worker` or `up`.")
+    raise SeptetError(
+        f"This worker cannot carry out decisions about {order_id}.",
+        remedy="Start it with `septet worker` or `septet up`.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class CommentActivities:
         if not forge.may_write(event.author):
             return CommenterStanding(is_obeyed=False, why_not=f"{event.author} may not push to the repository")
         if _is_old(event.created_at) and forge.has_comment(event.number, answer_marker(event.comment_id)):
-            return CommenterStanding(is_obeyed=False, why_not="it was answered before")
+            return CommenterStanding(is_obeyed=False, why_not="it was already answered")
         return CommenterStanding(is_obeyed=True)
 
     async def _carry_out(self, call: CommentCall) -> str:
@@ -129,7 +132,7 @@ class CommentActivities:
             if error.retryable:
                 raise
             return " ".join(part for part in (f"`{order_id}`: {error.message}", error.remedy) if part)
-        return f"`{order_id}` is {task.status.value} now, at the stage {task.stage.value}."
+        return f"`{order_id}` is now {task.status.value}, at stage {task.stage.value}."
 
     async def _order(self, call: CommentCall) -> str | None:
         address, client = parse_address(call.intake.repository, home=Path.home()), activity.client()

@@ -45,8 +45,8 @@ class HostActivities:
     def _expect_state_directory(self) -> str:
         path = self.host.state.root / "host-id"
         if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
-            message = f"{path.parent} is not the state directory of host {self.host.id} any more."
-            raise WorkspaceError(message, remedy="Start the worker again.")
+            message = f"{path.parent} is no longer the state directory of host {self.host.id}."
+            raise WorkspaceError(message, remedy="Restart the worker.")
         return self.host.id
 
     @activity.defn(name="check_agent")

@@ -44,7 +44,9 @@ class Others:
             if held_up and (circle := await circle_of(look.id, look.after, _comes_after)):
                 held_up.insert(0, f"they wait for each other: {circle}")
         except RPCError as error:
-            raise not_yet(f"The server did not tell: {error.message}", self.settings, kind="ComesAfter") from error
+            raise not_yet(
+                f"The server did not answer: {error.message}", self.settings, kind="ComesAfter"
+            ) from error
         if held_up:
             raise not_yet("; ".join(held_up), self.settings, kind="ComesAfter")
 
@@ -68,7 +70,7 @@ async def _why_not_merged(other: str) -> str | None:
     watch = await _describe(watch_id(other))
     stage = _stage(watch) if watch is not None else None
     if watch is None or stage is None:
-        return f"{other} is completed, but nobody sees whether its pull request is merged: {_A_PERSON}"
+        return f"{other} is completed, but no host can see whether its pull request is merged: {_A_PERSON}"
     if stage == Stage.DONE:
         return None
     if stage == Stage.BLOCKED:

@@ -92,9 +92,7 @@ def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) 
     there = {issue.number for issue in issues}
     if missing := [number for number in numbers if number not in there]:
         message = f"issues: {repository} has no {_numbers(missing)}."
-        raise NotFoundError(
-            message, remedy="Check the numbers; without the right to read them they look like this too."
-        )
+        raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
     if closed := [issue.number for issue in issues if issue.state == "closed"]:
         raise InvalidInputError(
             f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."

@@ -77,7 +77,7 @@ def _text(order_id: str, path: str, content: bytes, sha256: str) -> str:
             "To have it planned again, comment:",
             "",
             "```",
-            f"/septet reject {sha256} what is to be different",
+            f"/septet reject {sha256} what should be different",
             "```",
         )
     )

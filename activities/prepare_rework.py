@@ -82,7 +82,7 @@ class _Preparation:
             return frozen.prepared[self.call.attempt - 1]
         address, forge = self.host.forge(self.call.workspace.repository)
         if not isinstance(forge, FollowedForge):
-            raise ForgeError(f"Nobody can follow a pull request of {address.url}.")
+            raise ForgeError(f"Septet cannot follow pull requests of {address.url}.")
         feedback = read_feedback(forge, pull_request_number(rework.url), self.call.progress.commit_sha or "")
         if feedback.pull_request.state != "open":
             return PreparedRework(rework=rework, state=feedback.pull_request.state)

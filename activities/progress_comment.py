@@ -63,7 +63,7 @@ def _text(call: StepCall, rows: dict[str, _Row], result: StepResult) -> str:
     done = sum(row.verdict is Verdict.DONE for row in rows.values())
     agent, order_id = call.workspace.agent, call.workspace.work_order_id
     lines = [
-        f"Septet works on this with `{agent}`: work order `{order_id}`, {done} of {len(Step)} steps done.",
+        f"Septet is working on this with `{agent}`: work order `{order_id}`, {done} of {len(Step)} steps done.",
         "",
         "| step | | time | cost |",
         "| --- | --- | --- | --- |",

@@ -55,7 +55,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
         chain.keep(place, ref, host.id, _sealed_session(host, place, ref, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))
-        return (f"the checkpoint was not kept elsewhere: {str(error)[:_SHOWN]}",)
+        return (f"the checkpoint was not copied to the checkpoint remote: {str(error)[:_SHOWN]}",)
     return ()
 
 

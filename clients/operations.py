@@ -324,7 +324,7 @@ class Operations:
             vault, stored = snapshot_named(self.state, self.git_env, snapshot)
             if target.exists() and any(target.iterdir()):
                 remedy = "Look there, or move that folder away and restore it again."
-                raise RefusedTransitionError(f"{snapshot} was restored before, to {target}.", remedy=remedy)
+                raise RefusedTransitionError(f"{snapshot} was already restored to {target}.", remedy=remedy)
             target.mkdir(mode=0o700, parents=True, exist_ok=True)
             restore(vault, stored, target)
             return RestoredReply(rescue=kept_snapshot(self.state, stored), restored_to=str(target))

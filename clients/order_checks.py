@@ -119,7 +119,7 @@ def check_folder(path: Path) -> None:
         raise InvalidInputError(f"repository: {path} does not exist.", remedy=_GIVE)
     if not is_usable:
         around = enclosing_repository(path) if path.is_dir() else None
-        remedy = f"It lies in the repository {around}: give that path." if around is not None else _GIVE
+        remedy = f"It is inside the repository {around}: give that path." if around is not None else _GIVE
         raise InvalidInputError(f"repository: {path} is not a git repository.", remedy=remedy)
 
 

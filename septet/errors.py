@@ -149,7 +149,7 @@ class MachineFailedError(SeptetError):
 
     retryable = True
     most_tries = 5
-    default_remedy = "Look at the disk's space and rights, then go on with `septet retry`."
+    default_remedy = "Check the disk's space and permissions, then continue with `septet retry`."
 
 
 class DiskFullError(MachineFailedError):
@@ -166,7 +166,9 @@ class DiskReadOnlyError(MachineFailedError):
     """The disk is read-only."""
 
     most_tries = 3
-    default_remedy = "See why in the system's log, mount it writable again, then go on with `septet retry`."
+    default_remedy = (
+        "Find the reason in the system's log, mount it writable again, then continue with `septet retry`."
+    )
 
 
 class AgentError(SeptetError):

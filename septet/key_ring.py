@@ -133,9 +133,9 @@ class KeyRing:
     def _key_of(self, box: SealedBox) -> SealKey:
         key = self._keys.get(box.key_id)
         if key is None:
-            raise UnknownKeyError(f"The key {box.key_id}, with which this is sealed, is not known here.")
+            raise UnknownKeyError(f"This is sealed with key {box.key_id}, which is not known here.")
         if key.check != box.key_check:
-            raise UnknownKeyError(f"This is sealed with another key {box.key_id} than the one that is here.")
+            raise UnknownKeyError(f"This is sealed with a different key {box.key_id} from the one here.")
         return key
 
 

@@ -330,13 +330,13 @@ def _parse(content: bytes) -> tuple[str, dict[str, object]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        message = f"{SETTINGS_PATH} line {line} is no UTF-8."
+        message = f"{SETTINGS_PATH} line {line} is not valid UTF-8."
         raise RepositorySettingsError(message, remedy="Save the file as UTF-8.") from error
     try:
         return text, tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         last_line = f"at line {len(text.splitlines())}, the last one"
-        message = f"{SETTINGS_PATH} is no TOML: {str(error).replace('at end of document', last_line)}."
+        message = f"{SETTINGS_PATH} is not valid TOML: {str(error).replace('at end of document', last_line)}."
         raise RepositorySettingsError(message, remedy="Correct that line; see https://toml.io.") from error
 
 
@@ -371,5 +371,7 @@ def _argv(check: str | list[str], text: str, number: int) -> tuple[str, ...]:
         raise RepositorySettingsError(f"{where}: a check names no program.", remedy="Delete it, or name one.")
     if isinstance(check, str) and _SHELL_WORDS.intersection(argv):
         message = f"{where}: the check {check!r} is written for a shell, and checks run without one."
-        raise RepositorySettingsError(message, remedy="Make it several checks, or a script of the repository.")
+        raise RepositorySettingsError(
+            message, remedy="Split it into several checks, or put it into a script in the repository."
+        )
     return tuple(argv)

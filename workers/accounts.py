@@ -21,7 +21,7 @@ class AccountNotReachedError(ServerNotReachedError):
     """The account of a budget did not answer."""
 
     retryable = True
-    default_remedy = "It is tried again by itself."
+    default_remedy = "Septet tries again automatically."
 
 
 class FleetAccounts:

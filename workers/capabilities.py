@@ -33,7 +33,7 @@ async def host_services(client: Client) -> tuple[str, ...]:
     if not capabilities.worker_commands:
         services.append(DELIVERS_CANCELS)
     if not capabilities.worker_heartbeats:
-        _log.warning("hosts_are_probed", reason="the server does not tell of workers", consequence=_PROBES)
+        _log.warning("hosts_are_probed", reason="the server does not list workers", consequence=_PROBES)
     elif lacks_host:
         remedy = "Run `septet worker --register`, then start the workers again."
         _log.warning("hosts_are_probed", reason=f"{HOST.name} is missing", consequence=_PROBES, remedy=remedy)

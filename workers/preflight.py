@@ -81,9 +81,10 @@ def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightEr
             f"--retention-days {RETENTION.days}, with --ca-certificate-file FILE or --auth-method api_key"
         )
     return PreflightError(
-        f"The server at {host} has no namespace {namespace!r} for this client, and did not let it make one: "
+        f"The server at {host} has no namespace {namespace!r} for this client, and did not allow it "
+        "to create one: "
         f"{error.message}.",
-        remedy=f"Have someone who may run: {command}. Another one is named by TEMPORAL_NAMESPACE.",
+        remedy=f"Ask an administrator to run: {command}. Or name another namespace in TEMPORAL_NAMESPACE.",
     )
 
 
@@ -93,7 +94,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
     return PreflightError(
         f"Namespace {namespace!r} lacks the search attributes {_names_of(keys)}, "
         f"and this worker may not register them: {error.message}.",
-        remedy=f"Have someone who may run: {attributes_command(keys, namespace, host)}",
+        remedy=f"Ask an administrator to run: {attributes_command(keys, namespace, host)}",
     )
 
 
@@ -125,7 +126,8 @@ async def _until_known(client: Client) -> None:
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
         message = (
-            f"Namespace {client.namespace!r} was made, and could not be used for {_KNOWN_WITHIN_SECONDS:.0f} s."
+            f"Namespace {client.namespace!r} was created, but could not be used within "
+            f"{_KNOWN_WITHIN_SECONDS:.0f} s."
         )
         raise PreflightError(message, remedy="Run `septet worker --register` again.") from None
 
@@ -162,7 +164,7 @@ async def _registered(client: Client) -> dict[str, int]:
         return await _list_attributes(client)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            remedy = "Make it with `septet worker --register`, or name another one in TEMPORAL_NAMESPACE."
+            remedy = "Create it with `septet worker --register`, or name another one in TEMPORAL_NAMESPACE."
             raise PreflightError(f"The server has no namespace {client.namespace!r}.", remedy=remedy) from error
         if error.status in {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED}:
             raise attributes_refusal(error, ALL, client.namespace, _host_of(client)) from error

@@ -112,7 +112,7 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
                 await asyncio.sleep(0 if build in polls else _LOOK_SECONDS)
     except TimeoutError:
         others = ", ".join(sorted(polls.keys() - {UNVERSIONED})) or "none"
-        message = f"No worker of build {build} asks for work orders of queue {deployment.name!r}."
+        message = f"No worker of build {build} takes work orders from queue {deployment.name!r}."
         remedy = f"Start one with `septet worker`, or name another build. Builds with workers: {others}."
         raise NotFoundError(message, remedy=remedy) from None
 
@@ -142,7 +142,7 @@ def _refusal(build: str, waiting: Mapping[str, list[str]], *, is_known: bool) ->
     patches = ", ".join(sorted(waiting))
     message = f"Build {build} lacks the patches {patches}: {some} would wait."
     if not is_known:
-        message = f"Build {build} does not tell which patches it has: {some} may wait, which have {patches}."
+        message = f"Build {build} does not report its patches: {some} may wait, which have {patches}."
     remedy = (
         "Promote it once they are closed; with --force they wait until a build with those patches is promoted."
     )

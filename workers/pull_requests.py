@@ -169,7 +169,7 @@ class PullRequestWatcher:
         news = await self._ask(watch)
         if is_left and news.state == "unknown":
             gone, here = watch.watcher.host, self.here.host
-            why = f"host {gone}, which looked at it, is gone, and host {here} cannot: {news.why}"
+            why = f"host {gone}, which watched it, is gone, and host {here} cannot watch it: {news.why}"
             news = news.model_copy(update={"kind": HOST_GONE, "why": cut(why, _WHY_LIMIT)})
         handle = self.client.get_workflow_handle(watch.workflow_id, run_id=watch.run_id)
         try:

@@ -325,7 +325,7 @@ async def _keep_closed_work_orders(server_file: ServerFile, env: Mapping[str, st
     done = await asyncio.to_thread(processes.run, argv, env=env, timeout_seconds=STOP_WITHIN_SECONDS)
     if done.exit_code != 0:
         output = done.stderr.decode(errors="replace").strip()
-        raise ServerNotReachedError(f"The embedded server did not take its retention: {output}")
+        raise ServerNotReachedError(f"The embedded server did not accept its retention: {output}")
 
 
 def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> ServerFile:

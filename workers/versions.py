@@ -119,13 +119,13 @@ async def _until_seen(deployment: Deployment, build: str) -> None:
         message = (
             f"The server did not notice build {build} of {deployment.name!r} for {_SEEN_WITHIN_SECONDS:.0f} s."
         )
-        raise PreflightError(message, remedy="Start this worker again, or set SEPTET_VERSIONING=off.") from None
+        raise PreflightError(message, remedy="Restart this worker, or set SEPTET_VERSIONING=off.") from None
 
 
 def _refusal(error: RPCError, deployment: Deployment, build: str) -> PreflightError:
     return PreflightError(
         f"The server did not let build {build or 'unversioned'} serve {deployment.name!r}: {error.message}.",
-        remedy=f"Have someone run: {_command(deployment, build)}. Or set SEPTET_VERSIONING=off.",
+        remedy=f"Ask an administrator to run: {_command(deployment, build)}. Or set SEPTET_VERSIONING=off.",
     )
 
 

@@ -11,7 +11,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
-GO_ON: Final = "What it has done is kept: look at it, then go on with `septet retry`."
+GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 
 
 class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step

@@ -124,10 +124,10 @@ class Follower:
             return False
         terms = self._follow.terms
         if self.state.round >= terms.rounds:
-            self.end(f"{terms.rounds} rounds are used up, and this waits for a person: {self._titles()}")
+            self.end(f"all {terms.rounds} rounds are used, and this still needs a person: {self._titles()}")
             return False
         if self._worked >= timedelta(seconds=terms.work_seconds):
-            self.end(f"the time for rounds is used up, and this waits for a person: {self._titles()}")
+            self.end(f"the time for rounds is used, and this still needs a person: {self._titles()}")
             return False
         events = tuple(self._waiting.values())
         self._taken |= self._waiting.keys()
@@ -192,7 +192,7 @@ class Follower:
                 self._learn(result)
                 return
             reasons = result.reasons
-        self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer did not count")
+        self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")
 
     def _round_call(self) -> StepCall:
         if self._call is None:

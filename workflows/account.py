@@ -56,18 +56,18 @@ class Account:
                 workflow.continue_as_new(self._book.state)
         return self._book.view
 
-    @workflow.query(description="The budget: its limit, what was used, who waits.")
+    @workflow.query(description="The budget: its limit, what was used, and which work orders wait.")
     def account(self) -> AccountView:
         """Return the budget as people see it."""
         return self._book.view
 
-    @workflow.update(description="An agent is about to start: may it, and within which bounds?")
+    @workflow.update(description="Whether an agent may start now, and within which limits.")
     def reserve(self, call: ReserveCall) -> Grant:
         """Answer; who has to wait is signalled `budget_open`."""
         self._note_news()
         return self._book.reserve(call, workflow.now())
 
-    @workflow.signal(description="A turn is over, for now: what it used.")
+    @workflow.signal(description="What a turn used that has ended or paused.")
     def settle(self, call: SettleCall) -> None:
         """Count it, once."""
         self._note_news()
@@ -144,7 +144,8 @@ class Account:
         spent = describe_spending(view.spent, parse_limit(view.limit)) if view.limit else "no limit"
         waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
         workflow.set_current_details(
-            f"**{view.scope}**: {spent}. {view.running} agents run, {view.waiting_count} work orders wait.\n\n"
+            f"**{view.scope}**: {spent}. {view.running} agents are running, {view.waiting_count} work "
+            "orders are waiting.\n\n"
             f"In all: {view.total.usd:.2f} USD, {view.total.tokens:,} tokens, {view.total.turns} turns.\n\n"
             f"Waiting: {waiting or 'none'}"
         )

@@ -70,7 +70,7 @@ class Board:
         self._asked.discard(request.id)
         self._note_change()
 
-    @workflow.signal(description="A work order waits no more, or has ended.")
+    @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
         """Free what it had."""
         self._seats.leave(order_id)

@@ -21,7 +21,7 @@ class CommentCommandWorkflow:
     @workflow.run
     async def run(self, call: CommentCall) -> bool:
         """Ask who gave it, carry it out, and answer; return whether it was obeyed."""
-        standing = await CHECK_COMMENTER.start(call, **OPTIONS, summary=f"may {call.event.author} say so?")
+        standing = await CHECK_COMMENTER.start(call, **OPTIONS, summary=f"may {call.event.author} do this?")
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")
             return False

@@ -94,12 +94,12 @@ class PullRequestWorkflow:
         """Return the task."""
         return self._task
 
-    @workflow.query(description="The stages that it went through since its work order completed.")
+    @workflow.query(description="The stages it has been through since its work order completed.")
     def history(self) -> tuple[Move, ...]:
         """Return the history, oldest first."""
         return self._history
 
-    @workflow.signal(description="Look again now.")
+    @workflow.signal(description="Check the pull request now.")
     def nudge(self) -> None:
         """End the pause before the next look; one that was closed may have been opened again."""
         self._looks_again = True
@@ -127,17 +127,17 @@ class PullRequestWorkflow:
     def _may_move(self, call: MoveCall) -> None:
         """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
         if not self._task.id:
-            raise refusal("The watch has not begun yet.", "Ask again in a moment.")
+            raise refusal("The watch has not started yet.", "Try again in a moment.")
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
             raise refusal(error.message, error.remedy) from None
         if call.to is Target.EXECUTING:
             raise refusal(
-                f"{self._task.id} is completed.", f"`septet move {self._task.id} executing` takes it up again."
+                f"{self._task.id} is completed.", f"`septet move {self._task.id} executing` continues the work."
             )
 
-    @workflow.signal(description="The work order completed once more: this is what is watched now.")
+    @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
         """Take in what is to be watched."""
         self._watch, self._task = watch, watch.task
@@ -161,7 +161,7 @@ class PullRequestWorkflow:
             case state:
                 workflow.upsert_memo({TROUBLE: news if state == "unknown" else None})
 
-    @workflow.signal(description="Another host looks from now on: the one before is gone.")
+    @workflow.signal(description="Another host watches from now on: the previous one is gone.")
     def watch_from(self, watcher: WatchingHost) -> None:
         """Learn who looks, for people and for the other hosts."""
         queue = watcher.control_queue if self._watch.task_queue else ""
@@ -173,7 +173,7 @@ class PullRequestWorkflow:
         """Learn that no worker of a host was heard of."""
         self._follower.hosts.note_silence(silence)
 
-    @workflow.signal(description="A host is heard of again.")
+    @workflow.signal(description="A host answers again.")
     def host_back(self, host: str) -> None:
         """Learn that a host is there again."""
         self._follower.hosts.note_return(host)

@@ -29,10 +29,10 @@ class Quota:
                 await workflow.wait_condition(
                     lambda: self._pause != known,  # noqa: B023 -- it is asked in this round only
                     timeout=timedelta(seconds=left),
-                    timeout_summary="until the usage limit begins anew",
+                    timeout_summary="until the usage limit resets",
                 )
 
-    @workflow.signal(description="An agent has met the usage limit of this login.")
+    @workflow.signal(description="An agent has reached the usage limit of this login.")
     def pause(self, pause: QuotaPause) -> None:
         """Wait longer, where the limit begins anew later."""
         if pause.until > self._pause.until:

@@ -66,18 +66,16 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
         try:
             end = claim.guests().run(GuestCommand(argv, env, claim.place.worktree, settings.check_seconds))
         except FileNotFoundError as error:
-            message = f"The repository's check `{shown}` could not be started: {error.strerror}."
+            message = f"Check `{shown}` could not be started: {error.strerror}."
             raise EvidenceError(message) from error
         if end.record.cause == "not_started":
-            raise EvidenceError(f"The repository's check `{shown}` could not be started: {end.record.why}.")
+            raise EvidenceError(f"Check `{shown}` could not be started: {end.record.why}.")
         if end.record.cause == "wall_limit":
-            raise EvidenceError(
-                f"The repository's check `{shown}` took longer than {settings.check_seconds:.0f} s."
-            )
+            raise EvidenceError(f"Check `{shown}` took longer than {settings.check_seconds:.0f} s.")
         if end.record.cause.endswith("_limit"):
-            raise EvidenceError(f"The repository's check `{shown}` used too much: {end.record.why}.")
+            raise EvidenceError(f"Check `{shown}` used too much: {end.record.why}.")
         if end.code != 0 or end.record.cause != "exited":
             output = mask(end.output).strip()[-_OUTPUT_SHOWN:]
-            raise EvidenceError(f"The repository's check `{shown}` ended with {end.code}:\n{output}")
+            raise EvidenceError(f"Check `{shown}` failed (exit code {end.code}):\n{output}")
     if settings.checks:
         host.scan(claim.place)  # what agent and checks have left is not too large to be read

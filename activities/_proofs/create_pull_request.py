@@ -36,7 +36,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     claim.fence.check()
     opened = _find_or_open(forge, claim, sha)
     if opened.head_sha not in {"", sha}:
-        raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
+        raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
 
@@ -57,7 +57,7 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
     if ended is None or ended.state == "open":
         return forge.open_pull_request(_new(claim))
     if ended.state == "merged" and ended.head_sha in {"", sha}:
-        return replace(ended, warnings=(f"{ended.url} is merged already.",))
+        return replace(ended, warnings=(f"{ended.url} is already merged.",))
     raise ended_one(ended)
 
 
@@ -70,7 +70,7 @@ def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAn
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:  # the work is there all the same
-        return replace(earlier, warnings=(f"{earlier.url} does not tell of this work order: {error}",))
+        return replace(earlier, warnings=(f"this work order was not added to the text of {earlier.url}: {error}",))
     return earlier
 
 
@@ -106,4 +106,7 @@ def _lacking(branches: tuple[str, ...]) -> str:
     if not branches:
         return ""
     named = ", ".join(f"`{branch}`" for branch in branches)
-    return f"This also depends on {named}, whose work is not in this branch: merge that first, then test together."
+    return (
+        f"This also depends on {named}, whose work is not in this branch: merge that first, then "
+        "test both together."
+    )

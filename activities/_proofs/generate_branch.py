@@ -46,7 +46,7 @@ class _EarlierBranch:
 
     def warnings(self, name: str) -> tuple[str, ...]:
         of = f" with {self.pull_request}" if self.pull_request else ""
-        return () if name == self.name else (f"{self.name}{of} is this work order's already: it is kept",)
+        return () if name == self.name else (f"{self.name}{of} already belongs to this work order: it is kept",)
 
 
 def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str | None) -> _EarlierBranch | None:
@@ -69,8 +69,8 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str |
             raise ended_one(ours[0])
         if pull_request is not None and not is_own:
             raise GitError(
-                f"{pull_request.url} of this work order stands at {sha}, which it has not pushed.",
-                remedy="Merge or close it, and start another work order for what is left.",
+                f"{pull_request.url} of this work order is at {sha}, which the work order did not push.",
+                remedy="Merge or close it, and start another work order for the rest.",
             )
         if is_own and (found is None or pull_request is not None):
             found = _EarlierBranch(name, pull_request.url if pull_request else "")

@@ -117,7 +117,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:
-        warnings.append(f"{rework.url} does not tell of this round: {error}")
+        warnings.append(f"the comment about this round on {rework.url} was not written: {error}")
     return tuple(warnings)
 
 

@@ -16,7 +16,9 @@ def page_of(operations: Operations, order_id: str) -> str:
     server = read_server_file(operations.state)
     if server is None or server.api is None or not server.is_held:
         remedy = f"Start it with septet up, or see the work order here: septet show {order_id}"
-        raise NotFoundError("No `septet up` of this state directory runs, so there is no page.", remedy=remedy)
+        raise NotFoundError(
+            "`septet up` is not running for this state directory, so there is no page.", remedy=remedy
+        )
     return f"{server.api}/work-orders/{order_id}"
 
 
@@ -27,4 +29,4 @@ def open_address(address: str) -> None:
         NotFoundError: There is no browser.
     """
     if not webbrowser.open(address):
-        raise NotFoundError("There is no browser here.", remedy=f"Open this address in one: {address}")
+        raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {address}")

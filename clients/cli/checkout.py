@@ -45,7 +45,7 @@ def fast_forward(path: Path, base: str, head: str) -> bool:
     git = checkout_git(path)
     if git.try_run("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip() != f"refs/heads/{base}":
         return False
-    remedy = f"Merge it there yourself; the merge is seen by itself: git -C {shlex.quote(str(path))} merge {head}"
+    remedy = f"Merge it there yourself; Septet notices the merge: git -C {shlex.quote(str(path))} merge {head}"
     if changes := uncommitted_changes(path, untracked=False):
         message = (
             f"{base} is checked out in {path} with uncommitted changes ({', '.join(changes[:_NAMES_SHOWN])})."
@@ -56,5 +56,5 @@ def fast_forward(path: Path, base: str, head: str) -> bool:
         raise ForgeError(message, remedy=remedy)
     merged = git.try_run("merge", "--ff-only", "--quiet", f"refs/heads/{head}")
     if merged.exit_code != 0:
-        raise ForgeError(f"{base} could not be brought forward in {path}.", remedy=remedy)
+        raise ForgeError(f"{base} could not be fast-forwarded in {path}.", remedy=remedy)
     return True

@@ -49,7 +49,7 @@ from workers.server import temporal_program
 from workers.slots import agents_at_once
 
 OLDEST_GIT: Final = (2, 38)
-_NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that there is."
+_NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -89,8 +89,8 @@ def _system() -> Check:
     return Check(
         "system",
         "warning",
-        f"{where}: untested. Without Linux's sub-reaper an agent's processes are ended by process group alone.",
-        "Run workers on Linux where agents may leave processes behind.",
+        f"{where}: untested. Without Linux's sub-reaper only an agent's process group can be stopped.",
+        "Run workers on Linux if agents may leave processes behind.",
     )
 
 
@@ -135,7 +135,7 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
     """Say of each path that the settings name what it opens."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
-    remedy = "Take out of SEPTET_GUEST_PATHS what agents and checks can do without."
+    remedy = "Remove from SEPTET_GUEST_PATHS what agents and checks do not need."
     openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
     return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
 
@@ -146,17 +146,20 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
         return []
     way_out = sandbox.world.way_out
     if way_out.is_open:
-        message = "Agents and checks have this machine's network, and reach all that listens on it."
-        remedy = "Unset SEPTET_GUEST_NETWORK, and name the hosts that they need in SEPTET_GUEST_HOSTS."
+        message = "Agents and checks use this machine's network, and can reach everything that listens on it."
+        remedy = "Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS."
         return [Check("guest network", "warning", message, remedy)]
     why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
     if why:
         message = f"No guest can be started with a private network: {why}"
-        remedy = "Let this user enter namespaces (`setns`): a container needs leave for it (docs/containers.md)."
+        remedy = (
+            "Let this user enter namespaces (`setns`): a container needs permission for it (docs/containers.md)."
+        )
         return [Check("guest network", "warning", message, remedy)]
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (
-        f"Agents reach the hosts of their model API alone; agents and checks beside: {hosts} (SEPTET_GUEST_HOSTS)."
+        "Agents can reach only the hosts of their model API. Other hosts for agents and "
+        f"checks: {hosts} (SEPTET_GUEST_HOSTS)."
     )
     return [Check("guest network", "ok", message)]
 
@@ -164,7 +167,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
     """Say what confines agents; without it they work all the same."""
     if isinstance(sandbox, SeptetError):
-        return Check("sandbox", "warning", f"No worker starts here: {sandbox.message}", sandbox.remedy)
+        return Check("sandbox", "warning", f"No worker can start here: {sandbox.message}", sandbox.remedy)
     if sandbox.separates:
         message = f"Agents and checks run unconfined, without a sandbox: {OF_USERS}."
         return Check("sandbox", "warning", message, "Where bubblewrap can start, set SEPTET_SANDBOX=auto instead.")
@@ -173,14 +176,14 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         return Check("sandbox", "warning", message, sandbox.remedy)
     if sandbox.remains_root:
         message = (
-            f"{sandbox.version} starts, but guests remain the kernel's user 0, without its capabilities: "
+            f"{sandbox.version} starts, but guests still run as the kernel's user 0, without its capabilities: "
             f"{sandbox.remains_root}"
         )
         remedy = "Run workers as an ordinary user, or with their state directory on ext4, xfs, btrfs or tmpfs."
         return Check("sandbox", "warning", message, remedy)
     message = (
-        f"{sandbox.version} starts: agents and checks see their own workspace and no other, and each work order's "
-        "agents have a separate home with a copy of their CLI's login."
+        f"{sandbox.version} starts: agents and checks see only their own workspace, and each work order's agents "
+        "have a separate home with a copy of their CLI's login."
     )
     return Check("sandbox", "ok", message)
 
@@ -190,9 +193,11 @@ def _capacity(settings: Settings) -> Check:
     try:
         holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
     except (SeptetError, OSError) as error:
-        return Check("capacity", "warning", f"How many agents fit is not known: {error}", _NAME_A_NUMBER)
+        return Check(
+            "capacity", "warning", f"Septet cannot tell how many agents fit in memory: {error}", _NAME_A_NUMBER
+        )
     most = agents_at_once(settings)
-    message = f"A worker runs {most} agents at a time; the memory holds {holds} of {settings.agent}."
+    message = f"A worker runs {most} agents at a time; the memory is enough for {holds} of {settings.agent}."
     remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
     return Check("capacity", "warning" if remedy else "ok", message, remedy)
 
@@ -203,7 +208,7 @@ def _runner(settings: Settings) -> Check:
     try:
         runner_connection.connect_to_runner(state.runner).close()
     except AgentCrashedError as error:
-        return Check("runner", "warning", f"No agent starts here: {error.message}", error.remedy)
+        return Check("runner", "warning", f"No agent can start here: {error.message}", error.remedy)
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
 
 
@@ -237,10 +242,10 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     except SeptetError as error:
         return MissingAgent(name, "warning", error.message, error.remedy), False
     facts = [agent.program, *_version(agent)]
-    remedies = [f"Install {adapter.name} {agent.tested}, or see that it works."] * (not agent.in_range)
+    remedies = [f"Install {adapter.name} {agent.tested}, or check that this version works."] * (not agent.in_range)
     remedies = remedies if agent.tested else []
     if adapter.capabilities.needs_login:
-        facts.append(f"login seen: {agent.login}" if agent.login else "no login seen")
+        facts.append(f"login seen: {agent.login}" if agent.login else "no login found")
         ways = ", ".join(adapter.capabilities.login_variables)
         remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways}."] * (agent.login is None)
     if agent.obstacle is not None:
@@ -254,7 +259,7 @@ def _version(agent: Probe) -> list[str]:
         return []
     if agent.version is None:
         instead = f", but {agent.complaint!r}" if agent.complaint else ""
-        return [f"it tells no version{instead} (tested: {agent.tested})"]
+        return [f"it reports no version{instead} (tested: {agent.tested})"]
     return [f"version {agent.version} ({'tested' if agent.in_range else f'untested; tested: {agent.tested}'})"]
 
 

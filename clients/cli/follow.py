@@ -55,7 +55,7 @@ def logs(
         bool, typer.Option("--structured", help="Show the answers that programs read, too.")
     ] = False,
     network: Annotated[
-        bool, typer.Option("--network", help="Show what was asked of the network, and what was refused.")
+        bool, typer.Option("--network", help="Show the network requests, and which were refused.")
     ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
@@ -75,8 +75,8 @@ def logs(
         settings = load_settings()
         if network:
             if follow or raw:
-                remedy = f"Type septet logs {order_id} --network, and again for what is new."
-                raise UsageError("--network shows what was asked for by now, and nothing else.", remedy=remedy)
+                remedy = f"Run septet logs {order_id} --network, and run it again for new requests."
+                raise UsageError("--network shows the requests so far, and nothing else.", remedy=remedy)
             return await _network(settings, order_id, address)
         if as_json and not raw and not follow:
             return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)

@@ -20,7 +20,7 @@ app = Commands()
 
 @app.command("host-gone")
 def host_gone(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="The host's id, as `septet worker` says it.")],
+    host: Annotated[str, typer.Argument(metavar="HOST", help="The host's id, as `septet worker` prints it.")],
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -38,7 +38,7 @@ def host_gone(
 
         orders = await give_up(await connect(load_settings(), address=address), host)
         text = (
-            f"Host {host} is given up by {', '.join(orders)}.\n"
+            f"Host {host} is marked as gone for {', '.join(orders)}.\n"
             "With a checkpoint remote they continue on another host; without one they wait for this one: "
             f"septet show {orders[0]}"
         )

@@ -199,7 +199,7 @@ def _end(repo: str | None, number: int, how: Literal["merge", "close"], *, as_js
         from workers.connection import connect
 
         settings = load_settings()
-        forge = _forge(repo, f"Do that on its own forge: {how} it there.")
+        forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
         pull = _merge(forge, number) if how == "merge" else forge.close_pull_request(number)
         with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
             await look_now(await connect(settings), pull.url)

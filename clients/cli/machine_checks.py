@@ -92,12 +92,17 @@ def _identity(settings: Settings) -> Check:
         try:
             done = processes.run(["git", "config", "--get", key], env=settings.user_git_env, timeout_seconds=10)
         except OSError:
-            return Check("git identity", "ok", "It is read once git is there.")
+            return Check("git identity", "ok", "Septet reads it once git is installed.")
         names.append(done.stdout.decode("utf-8", "replace").strip())
     if all(names):
         return Check("git identity", "ok", f"Commits are made as {names[0]} <{names[1]}>.")
     remedy = "git config --global user.name 'Your Name' && git config --global user.email you@example.org"
-    return Check("git identity", "warning", "git knows no name and e-mail: Septet commits as itself.", remedy)
+    return Check(
+        "git identity",
+        "warning",
+        "git has no name and e-mail address configured: Septet commits under its own name.",
+        remedy,
+    )
 
 
 def _forge(settings: Settings) -> Check:
@@ -118,7 +123,7 @@ def _disk(state_dir: Path) -> Check:
         free = shutil.disk_usage(folder).free / _GIB
     except OSError as error:
         remedy = "Name another folder in SEPTET_STATE_DIR."
-        return Check("disk", "warning", f"{folder} cannot be looked at: {error.strerror}.", remedy)
+        return Check("disk", "warning", f"{folder} cannot be checked: {error.strerror}.", remedy)
     message = f"{free:.0f} GiB are free for {state_dir}."
     if free >= _LEAST_FREE_GIB:
         return Check("disk", "ok", message)

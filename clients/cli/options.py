@@ -76,7 +76,8 @@ Sandbox = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Show it live until it ends.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Your reason, for its history.", show_default=False)]
 Next = Annotated[
-    str, typer.Option(metavar="NEXT", help="Continue a list: the `next` of its last page.", show_default=False)
+    str,
+    typer.Option(metavar="NEXT", help="Continue a list: give the `next` of its last page.", show_default=False),
 ]
 Agent = Annotated[
     str | None, typer.Option(metavar="AGENT", help=f"One of {AGENTS}.", autocompletion=complete_agent)

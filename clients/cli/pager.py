@@ -17,7 +17,7 @@ from septet.system.preview import printable
 
 _PAGER: Final = "less"
 _STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
-_CUT: Final = "… it is longer than is shown."
+_CUT: Final = "… only the beginning is shown."
 
 
 def page_plan(answer: PlanReply) -> None:

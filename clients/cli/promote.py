@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 app = Commands()
 _ALL: Final = 100
 
-Build = Annotated[str | None, typer.Argument(metavar="BUILD", help="The build; this installation's if absent.")]
+Build = Annotated[str | None, typer.Argument(metavar="BUILD", help="The build. [default: this installation's]")]
 Ramp = Annotated[
     float | None,
-    typer.Option(metavar="PERCENT", help="Only so much of the work orders; 0 ends a ramp.", min=0, max=100),
+    typer.Option(
+        metavar="PERCENT", help="Only this percentage of the work orders; 0 ends a ramp.", min=0, max=100
+    ),
 ]
 Within = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a worker of it.", min=0)]
 

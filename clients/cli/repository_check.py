@@ -42,7 +42,7 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     state.prepare()
     env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(state.root / "gitconfig")}
     for name in write_configuration(state.root / "gitconfig", settings.user_git_env):
-        yield "warning", f"The worker's git does not take over your setting {name}.", ELSEWHERE
+        yield "warning", f"The worker's git does not use your setting {name}.", ELSEWHERE
     base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, env, token))
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
 
@@ -66,6 +66,6 @@ def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Fi
             continue
         near = get_close_matches(file.removesuffix(".md"), commands, n=1)
         remedy = (
-            f"Is {near[0]}.md meant?" if near else f"Commands are {', '.join(commands)}, each in a `.md` file."
+            f"Did you mean {near[0]}.md?" if near else f"Commands are {', '.join(commands)}, each in a `.md` file."
         )
-        yield "warning", f"{FOLDER}/{file} is no command of a step: nothing reads it.", remedy
+        yield "warning", f"{FOLDER}/{file} is not a step's command: nothing reads it.", remedy

@@ -169,7 +169,7 @@ async def board(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show it again when it changes.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also show what was done more than 7 days ago.")
+        bool, typer.Option("--all", help="Also show work that was done more than 7 days ago.")
     ] = False,
     after: given.Next = "",
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 500,

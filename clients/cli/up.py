@@ -23,7 +23,7 @@ from workers.connection import connect
 from workers.logs import set_up_logs
 from workers.server import Ports, ServerFile, UiAddress, embedded_server
 
-_WHY_ENDED: Final = "a person ended `septet up` with its agents"
+_WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 
 
 async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_json: bool) -> CommandReply:

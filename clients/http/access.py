@@ -75,8 +75,8 @@ class Guard:
         ):
             return None
         remedy = (
-            "Send `Authorization: Bearer TOKEN`: that of the file `api-token` in the server's SEPTET_STATE_DIR, "
-            "unless its SEPTET_API_TOKEN says another one."
+            "Send `Authorization: Bearer TOKEN`, with the token from the file `api-token` in the server's "
+            "SEPTET_STATE_DIR, or from its SEPTET_API_TOKEN if that is set."
         )
         detail, challenge = "The token is missing or wrong.", {"WWW-Authenticate": "Bearer"}
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)

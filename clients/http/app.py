@@ -33,8 +33,8 @@ from clients.page.temporal_ui import temporal_ui
 
 _DESCRIPTION: Final = """\
 Work orders turn an issue into a pull request with a coding-agent CLI. Every error is a problem (RFC 9457) with a
-`remedy`. All paths but `/health`, `/webhooks/…` and this description want the token of the state directory's file
-`api-token`."""
+`remedy`. All paths except `/health`, `/webhooks/…` and this description need the token from the file
+`api-token` in the state directory."""
 _EVERYWHERE: Final = problems(
     HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
 )

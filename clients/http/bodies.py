@@ -85,7 +85,9 @@ class NewWorkOrder(OrderChoices):
             None,
             None,
         ):
-            message = "user_request is given with github_issue_number, title or description: name the work once"
+            message = (
+                "user_request is given with github_issue_number, title or description: describe the work only once"
+            )
             raise ValueError(message)
         self.order()
         return self
@@ -168,7 +170,7 @@ async def json_alone(request: Request) -> None:
     """
     media_type = request.headers.get("content-type", "")
     if media_type.partition(";")[0].strip().lower() != _JSON and await request.body():
-        detail = f"A body is taken with `Content-Type: {_JSON}` alone."
+        detail = f"A body must have `Content-Type: {_JSON}`."
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
 
 

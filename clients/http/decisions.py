@@ -82,7 +82,7 @@ async def prompt(order_id: OrderId, operations: Connected, body: PromptJson) -> 
 def _no_second_prompt(task: Task) -> RefusedTransitionError:
     where = f"/agent-work-orders/{task.id}"
     ways = {
-        Status.PENDING: f"POST {where}/cancel, and create another one that says it.",
+        Status.PENDING: f"POST {where}/cancel, then create another one that includes it.",
         Status.WAITING: f"Where its plan waits: POST {where}/reject with it as `feedback`.",
         Status.COMPLETED: f"POST {where}/move to executing, with it as `feedback`.",
         Status.FAILED: f"POST {where}/retry with it as `feedback`.",

@@ -28,8 +28,8 @@ _MEDIA_TYPE: Final = "text/event-stream"
 _KEEPALIVE: Final = b": it goes on\n\n"
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _EVENTS: Final = """\
-Events `log` carry a log entry as JSON, and its id as theirs; comments keep the connection; one event `end` with
-the work order's id, status and stage is the last. Who comes back with `Last-Event-ID` is told what follows it."""
+Each `log` event carries one log entry as JSON, under the entry's id. Comments keep the connection open. The last
+event is `end`, with the work order's id, status and stage. To get what follows it, send `Last-Event-ID`."""
 _EVENT: Final = {
     "type": "object",
     "required": ["event", "data"],
@@ -42,7 +42,7 @@ _EVENT: Final = {
 """The data of `log` are an entry; of `end` an id, a status and a stage; of `error` why it ended too soon."""
 _END: Final = "#end"
 """What follows the last entry's id in the id of the last event."""
-_NO_MORE: Final = "The work order is closed, and everything was told: do not come back."
+_NO_MORE: Final = "The work order is closed, and everything was sent: do not reconnect."
 
 
 class EventStream(StreamingResponse):

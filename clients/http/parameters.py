@@ -21,6 +21,8 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern="^[!-~]{0,255}$",
-        description="Started once: the same key and body give the same answer again, however often they come.",
+        description=(
+            "The same key and body give the same answer again, however often you send them; the work starts once."
+        ),
     ),
 ]

@@ -50,7 +50,7 @@ _OF_A_BODY: Final = (
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
 _NAMES_SHOWN: Final = 10
-_LOOK_AT_OPENAPI: Final = "See GET /openapi.json for what there is and what it takes."
+_LOOK_AT_OPENAPI: Final = "GET /openapi.json lists the paths and what they take."
 _log = structlog.get_logger()
 
 
@@ -142,9 +142,9 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def defect(request: Request, error: Exception) -> JSONResponse:
         _log.error("request_broke", path=request.url.path, method=request.method, exc_info=error)
-        remedy = "The server's log has more. A defect of Septet does this."
+        remedy = "This is a defect in Septet. The server's log has more."
         status = HTTPStatus.INTERNAL_SERVER_ERROR
-        return problem(status, "Broken", f"The request broke: {type(error).__name__}.", remedy)
+        return problem(status, "Broken", f"The request failed: {type(error).__name__}.", remedy)
 
 
 def _message(detail: Mapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
     token = api_token(settings)
     if token is None and door.is_open_to_others:
         raise UsageError(
-            f"SEPTET_API_TOKEN=none lets every machine in that reaches {door.host}.",
+            f"SEPTET_API_TOKEN=none lets in every machine that can reach {door.host}.",
             remedy="Leave SEPTET_API_TOKEN out, or serve the API on 127.0.0.1.",
         )
     key = new_page_key() if token is not None else None

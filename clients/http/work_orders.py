@@ -47,7 +47,7 @@ class ListFilter(BaseModel):
         float | None, Field(gt=0, le=MOST_HOURS, description="Only those that were started in the last hours.")
     ] = None
     limit: int = Field(100, ge=1, le=MOST_AT_ONCE)
-    after: Annotated[str, Field(description="Where the page before ended: its Link says it.")] = ""
+    after: Annotated[str, Field(description="Where the previous page ended, from its `Link` header.")] = ""
 
 
 _LINK = {"Link": {"description": 'The next page, `rel="next"`, where there is one.', "schema": {"type": "string"}}}
@@ -136,7 +136,7 @@ async def get_logs(
     operations: Connected,
     limit: Limit = ENTRIES_AT_ONCE,
     offset: Annotated[int, Query(ge=0)] = 0,
-    after: Annotated[str, Query(description="The id of the last entry that is known.")] = "",
+    after: Annotated[str, Query(description="The id of the last entry that you have received.")] = "",
 ) -> LogPage:
     """Show what the agents said and did on this host."""
     reply = await operations.logs(order_id, after=after, offset=offset, limit=limit)

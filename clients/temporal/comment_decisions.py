@@ -51,13 +51,13 @@ async def _carry_out(decisions: OrderDecisions, order_id: str, command: CommentC
         case _:
             task = await decisions.orders.get(order_id)
             raise RefusedTransitionError(
-                f"It works on this already and is {task.status.value}.", remedy=_again(task)
+                f"The work order already works on this and is {task.status.value}.", remedy=_again(task)
             )
     return reply.task
 
 
 def _again(task: Task) -> str:
-    return "`/septet retry` takes it up again." if task.is_closed else "`/septet cancel` ends it."
+    return "Comment `/septet retry` to continue it." if task.is_closed else "Comment `/septet cancel` to end it."
 
 
 def _is_done(command: CommentCommand, task: Task) -> bool:

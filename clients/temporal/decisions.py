@@ -26,7 +26,7 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import InvalidInputError, RefusedTransitionError
 
-_END_FIRST: Final = "Cancel it first, or wait for its end."
+_END_FIRST: Final = "Cancel it first, or wait until it ends."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class OrderDecisions:
         With `findings`, let what looks like a key pass, which is named by its ids; nothing else is decided then.
         """
         if findings and plan_sha256:
-            raise InvalidInputError("findings: they are decided on without a plan.")
+            raise InvalidInputError("findings: decide on them without naming a plan.")
         if findings or (plan_sha256 is None and (await self.orders.get(order_id)).findings):
             passed = parse_decision(FindingsDecision, findings=findings, who=who, why=why)
             return await self._decide_described(order_id, "approve_findings", passed)
@@ -179,6 +179,6 @@ class OrderDecisions:
         task = await self.orders.get(order_id)
         if task.plan_sha256 is None:
             message = f"{order_id} has no plan to decide on: it is in {task.stage.value} ({task.status.value})."
-            remedy = "Only a work order with `approve_plan` waits with its plan."
+            remedy = "Only a work order with `approve_plan` waits for a decision on its plan."
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256

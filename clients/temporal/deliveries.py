@@ -22,7 +22,7 @@ from septet.contracts.wire import Wire
 from septet.forges.comment_commands import parse_command
 from septet.git.address import parse_address
 
-_NOTHING: Final = WebhookReply(accepted=False, why="It tells of nothing that Septet acts on.")
+_NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")
 _NO_INTAKE: Final = WebhookReply(
     accepted=False, why="No intake takes issues with these labels of this repository."
 )
@@ -30,7 +30,7 @@ _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches
 _TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
 """Of a command: GitHub sends deliveries again for so long, and nobody means one that is older."""
-_KNOWN: Final = WebhookReply(accepted=False, why="It came before.")
+_KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 
 @dataclass(frozen=True, slots=True)

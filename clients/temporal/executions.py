@@ -120,7 +120,7 @@ class Executions(Generic[View]):
         except RPCError as error:
             raise self.subject.refusal(error, workflow_id) from error
         if (kind := description.workflow_type) != self.workflow:
-            raise NotFoundError(f"{workflow_id} is a workflow, but no {self.subject.noun}: {kind}.")
+            raise NotFoundError(f"{workflow_id} is a workflow of type {kind}, not {self.workflow}.")
         return description
 
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:

@@ -46,7 +46,7 @@ class IntakeClient:
         """Have the issues of a label taken from now on; the first pass begins at once.
 
         Raises:
-            AlreadyRunningError: They are taken already.
+            AlreadyRunningError: They are already taken.
             InvalidInputError: The repository is not an address.
         """
         address = parse_address(intake.repository, home=Path.home())
@@ -72,7 +72,7 @@ class IntakeClient:
             await self.client.create_schedule(name, schedule, trigger_immediately=True)
         except ScheduleAlreadyRunningError as error:
             remedy = f"Remove it first, to add it with other choices: septet intake remove {name}"
-            message = f"Issues of {address.project} with the label {intake.label} are taken already."
+            message = f"Issues of {address.project} with the label {intake.label} are already taken."
             raise AlreadyRunningError(message, remedy=remedy) from error
         except RPCError as error:
             raise server_refusal(error) from error

@@ -88,7 +88,7 @@ async def give_up_watch(client: Client, order_id: str) -> None:
         except WorkflowFailureError:
             return
         except TimeoutError:
-            await watch.terminate("its work goes on")
+            await watch.terminate("its work continues")
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise server_refusal(error) from error

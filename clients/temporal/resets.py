@@ -49,7 +49,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
             "Claim", id=name, task_queue=_NOBODY, execution_timeout=_CLAIM_LASTS
         )
     except WorkflowAlreadyStartedError as error:
-        message = f"Somebody takes {order_id} up again at this moment."
+        message = f"Someone else is retrying {order_id} right now."
         raise RefusedTransitionError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
     except RPCError as error:
         raise server_refusal(error) from error
@@ -116,7 +116,7 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     if scheduler:
         return scheduler
     if from_step is not None or not first:
-        message = f"{task.id} never came to {step}."
+        message = f"{task.id} never reached {step}."
         raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
     return last or first
 

@@ -61,7 +61,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
         return None
     if _TASK_FAILED not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
         return None
-    return "Its workflow task fails; `septet show` says why."
+    return "Its workflow task fails; `septet show` shows the reason."
 
 
 def _cause(attributes: WorkflowTaskFailedEventAttributes, build: str) -> str:
@@ -69,9 +69,9 @@ def _cause(attributes: WorkflowTaskFailedEventAttributes, build: str) -> str:
     words = cut_bytes(" ".join(attributes.failure.message.split()), _CAUSE_BYTES)
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
         return (
-            f"The current build cannot go on with what {build or 'another one'} began: {words}. "
-            f"It goes on under a build that has its patches: `septet promote{f' {build}' if build else ''}`."
+            f"The current build cannot continue what {build or 'another one'} started: {words}. "
+            f"It continues under a build that has its patches: `septet promote{f' {build}' if build else ''}`."
         )
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES:
         return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
-    return f"Its workflow task fails: {words}. It goes on under a build that mends this: `septet promote`."
+    return f"Its workflow task fails: {words}. It continues under a build that fixes this: `septet promote`."

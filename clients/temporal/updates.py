@@ -23,7 +23,8 @@ _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
 """The SDK hides that a wait was cancelled, so that the time-out around it does not always say so itself."""
 _WITHIN_SECONDS: Final = 20.0
 _NO_WORKER: Final = (
-    "Start one with `septet up` or `septet worker`; it then takes the decision, if that was asked for."
+    "Start one with `septet up` or `septet worker`; it then carries out the decision "
+    "if the server has received it."
 )
 
 

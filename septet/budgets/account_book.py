@@ -210,8 +210,8 @@ class AccountBook:
         scope = self._state.scope
         whose, option = (f"the step {step}", f" --step {step}") if step else (_words_of(scope), "")
         is_spent = min(_amounts_left(limit, use).values()) <= 0
-        state = "is used up" if is_spent else "has too little left beside what running agents hold"
-        turn = " It begins anew at midnight UTC." if limit.daily else ""
+        state = "is used up" if is_spent else "has too little left besides what running agents hold"
+        turn = " It resets at midnight UTC." if limit.daily else ""
         return BudgetWait(
             scope=scope,
             limit=str(limit),

@@ -93,7 +93,7 @@ def _refuse_unknown(command: Command, names: AbstractSet[str]) -> None:
 
 def _remedy(command: Command, placeholder: Placeholder) -> str:
     if placeholder.name in FIRST_STEP:
-        since = f"${{{placeholder.name}}} is known from {FIRST_STEP[placeholder.name]} on."
+        since = f"${{{placeholder.name}}} is available from {FIRST_STEP[placeholder.name]} on."
     else:
         count = len(arguments_of(command.step, command.name))
         since = f"{command.step} has $1 to ${count}, $ARGUMENTS and named values."

@@ -90,7 +90,7 @@ def _text(content: bytes, place: str) -> str:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise CommandError(f"{place} line {line} is no UTF-8.", remedy="Save the file as UTF-8.") from error
+        raise CommandError(f"{place} line {line} is not valid UTF-8.", remedy="Save the file as UTF-8.") from error
     if not text.strip():
         raise CommandError(
             f"{place} is blank.", remedy="Write the prompt, or delete the file for the built-in one."

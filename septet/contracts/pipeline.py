@@ -122,7 +122,7 @@ class PipelineInput(PipelineChoices):
     @model_validator(mode="after")
     def _names_its_issues(self) -> "PipelineInput":
         if bool(self.issues) == (self.label is not None):
-            message = "give issues or a label: the one or the other"
+            message = "give either issues or a label"
             raise ValueError(message)
         size = sum(len(to_json(f"{each.title}{each.body or ''}")) for each in self.issue_list)
         if size > TEXT_LIMIT_BYTES:

@@ -145,4 +145,4 @@ class Task(Wire):
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
         approve = f"`septet approve {self.id} {allowing}` lets it pass, " if allowing else ""
         reject = f"`septet reject {self.id} --feedback …` has the agent take it out"
-        return f"approve_findings: what looks like a key stands in {places}; {approve}{reject}"
+        return f"approve_findings: what looks like a key is in {places}; {approve}{reject}"

@@ -69,8 +69,8 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
     else:
         names = ", ".join(f"SEPTET_{each.name.upper()}_HOSTS" for each in KINDS)
         raise InvalidInputError(
-            f"repository: the host {address.host} has no forge that is known.",
-            remedy=f"Name it in {names}, by the API that it speaks, or give a path on this machine.",
+            f"repository: {address.host} is not a known forge.",
+            remedy=f"Name it in {names}, according to its API, or give a path on this machine.",
         )
     folders = address.project.count("/") + 1
     if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name

@@ -186,7 +186,7 @@ def no_fork_of(fork: str, project: str) -> InvalidInputError:
 def ended_one(pull_request: PullRequest) -> ForgeError:
     """Return the error of a work order whose pull request has ended: it is neither opened again nor replaced."""
     return ForgeError(
-        f"{pull_request.url} of this work order is {pull_request.state}: no second one is opened.",
+        f"{pull_request.url} of this work order is {pull_request.state}, and Septet does not open a second one.",
         remedy="Reopen it there and run `septet retry`, or start another work order.",
     )
 

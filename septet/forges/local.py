@@ -372,8 +372,8 @@ class LocalForge:
         here = self._git.try_run("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
         if not bare and here == f"refs/heads/{branch}":
             raise ForgeError(
-                f"{branch} is checked out in {self.path}: it is not moved there.",
-                remedy="Merge the branch in that checkout yourself; the merge is seen by itself.",
+                f"{branch} is checked out in {self.path}: Septet does not move it there.",
+                remedy="Merge the branch in that checkout yourself; Septet notices the merge.",
             )
 
     def _open(self, contents: StoreContents, head: str) -> PullRequest | None:
@@ -403,7 +403,7 @@ class LocalForge:
             if (result := change(self._store.read())) is not None:
                 return result
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- to let others through, no secret
-        raise ForgeUnavailableError(f"Others write to {REF} of {self.path} all the time.")
+        raise ForgeUnavailableError(f"Other processes keep writing to {REF} of {self.path}.")
 
     def _issue(self, record: _IssueRecord) -> Issue:
         return Issue(

@@ -31,7 +31,7 @@ def merge_branch(git: Git, base: str, head: str, message: str) -> str:
         where = ", ".join(conflicts.split("\n")[:10])
         raise ForgeError(
             f"{head} cannot be merged into {base}: {where or 'git refused'}.",
-            remedy="Merge it in a checkout, mend the conflicts there, and push.",
+            remedy="Merge it in a checkout, resolve the conflicts there, and push.",
         )
     commit = git.text("commit-tree", tree, "-p", before, "-p", head_commit, "-m", message)
     update = git.try_run("update-ref", f"refs/heads/{base}", commit, before)

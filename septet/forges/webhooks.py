@@ -69,7 +69,7 @@ def read_payload(form: type[F], delivery: Delivery) -> F:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the body"
         message = f"The delivery cannot be read: {where}: {first['msg']}."
-        raise InvalidInputError(message, remedy="Let the webhook send JSON (`application/json`).") from error
+        raise InvalidInputError(message, remedy="Set the webhook to send JSON (`application/json`).") from error
 
 
 def bounded_text(text: str | None) -> str:

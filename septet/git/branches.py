@@ -45,9 +45,7 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
     for above_or_below in shas:
         if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):
             name_there = above_or_below.removeprefix("refs/heads/")
-            return (
-                f"the remote has a branch {name_there}, beside which there can be no {name}: choose another name"
-            )
+            return f"the remote has a branch {name_there}, so it cannot have a branch {name}: choose another name"
     return None
 
 

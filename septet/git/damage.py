@@ -65,10 +65,8 @@ def see_whole(mirror: Git, commit: str) -> None:
     try:
         mirror.run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
     except GitError as error:
-        message = (
-            f"{mirror.git_dir} is damaged, and its origin does not give {commit[:12]} any more: {error.message}"
-        )
-        remedy = "The worktree and its snapshots stay: see `septet rescue list`, and begin a new work order."
+        message = f"{mirror.git_dir} is damaged, and its origin no longer has {commit[:12]}: {error.message}"
+        remedy = "The worktree and its snapshots are kept: see `septet rescue list`, and start a new work order."
         raise GitError(message, remedy=remedy) from error
 
 

@@ -154,7 +154,7 @@ def remove_closed(folder: Path, trash: Path) -> None:
         OSError: Something cannot be removed; `clear_trash` goes on with it.
     """
     if folder.is_symlink():
-        raise SnapshotError(f"{folder} is a link.", remedy="See who put it there; it is left as it is.")
+        raise SnapshotError(f"{folder} is a link.", remedy="Find out who put it there; Septet leaves it as it is.")
     trash.mkdir(mode=0o700, exist_ok=True)
     aside = trash / secrets.token_hex(8)
     folder.rename(aside)
@@ -275,6 +275,6 @@ def _naming(place: Place, current: Snapshot) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{place.worktree} could not be changed to the end: {error}."
-        remedy = f"All that was there is in snapshot {current.name}; see what is in the way, then try again."
+        message = f"{place.worktree} could not be changed completely: {error}."
+        remedy = f"All that was there is in snapshot {current.name}; remove what is in the way, then try again."
         raise SnapshotError(message, remedy=remedy) from error

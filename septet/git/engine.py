@@ -75,7 +75,7 @@ class Git:
         )
         if completed.timed_out:
             message = f"git {args[0]} in {self.git_dir} took longer than {timeout_seconds:.0f} s."
-            raise GitError(message, remedy="See whether the disk or the remote hangs, then `septet retry`.")
+            raise GitError(message, remedy="Check whether the disk or the remote hangs, then `septet retry`.")
         if completed.exit_code not in ok and not completed.cut:
             shown = shown_words(completed.stderr)
             raise GitError(f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}")
@@ -107,7 +107,9 @@ class Git:
                 )
         except OSError as error:
             message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."
-            raise GitError(message, remedy="Install git 2.38 or newer and see that the folder exists.") from error
+            raise GitError(
+                message, remedy="Install git 2.38 or newer, and make sure that the folder exists."
+            ) from error
 
     def text(self, *args: str) -> str:
         """Run `git args…` and return its one line of output."""

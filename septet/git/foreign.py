@@ -63,7 +63,7 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise WorkspaceError(f"{path} cannot be looked at: {error.strerror}.", remedy=_REMEDY) from error
+        raise WorkspaceError(f"{path} cannot be checked: {error.strerror}.", remedy=_REMEDY) from error
     if not is_kind(mode):
         raise WorkspaceError(f"{path} is {what}.", remedy=_REMEDY)
 

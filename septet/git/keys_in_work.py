@@ -81,7 +81,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
             short = name[:_SHORT].decode(errors="replace")
             finding = KeyFinding(path="(the commit)", line=1, rule=_WORKERS, commit=short)
             message = f"Commit {short} holds a key of the worker."
-            message = f"{message} Make the branch's commits anew without it: it must not be pushed."
+            message = f"{message} Recreate the branch's commits without it: it must not be pushed."
             raise KeysFoundError(message, (finding,))
 
 

@@ -159,7 +159,7 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
     if not branches:
         raise InvalidInputError(f"{url} has no commit yet.", remedy="Push a first commit to it.")
     if any(len(sha) != _SHA1_LENGTH for sha in refs.shas.values()):
-        raise InvalidInputError(f"{url} names its objects by SHA-256, which is not supported.")
+        raise InvalidInputError(f"{url} uses SHA-256 object names, which Septet does not support.")
     if base is not None:
         name = base.removeprefix(_HEADS)
         if name not in branches:

@@ -45,7 +45,7 @@ def prepare_host(move: WorkspaceMove) -> None:
     place = move.place
     refresh_mirror(place.mirror, move.origin, place.base_branch)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
-        raise NotFoundError(f"{place.origin} has the base commit {place.base_sha} no more.")
+        raise NotFoundError(f"{place.origin} no longer has the base commit {place.base_sha}.")
     prepare(place)
 
 
@@ -143,7 +143,7 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
     if name not in chain.snapshots:
         last = list(chain.snapshots)[-1]
-        message = f"Checkpoint {name} never came to {ref.remote.url}; the last one there is {last}."
+        message = f"Checkpoint {name} never reached {ref.remote.url}; the last one there is {last}."
         raise NotFoundError(message, remedy="Start a worker on the state directory that has it.")
 
 

@@ -14,7 +14,7 @@ from septet.git.remote_failures import failure_of, printable, remote_words
 from septet.git.view import view_folder
 
 _REJECTED: Final = 1
-_SOMEBODY_ELSE: Final = "Somebody else has written to the branch: look at it there, then choose another branch."
+_SOMEBODY_ELSE: Final = "Someone else has pushed to the branch: check it there, then choose another branch."
 _REMEDIES: Final = (
     ("stale info", _SOMEBODY_ELSE),
     ("non-fast-forward", _SOMEBODY_ELSE),
@@ -49,12 +49,12 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
         GitError: It refused: the branch is somewhere else, protected, or the account may not write.
     """
     if branch in protected_branches(place):
-        raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
+        raise InvalidInputError(f"{branch} is where the work starts from, so Septet never pushes to it.")
     refuse_links(place.worktree / ".git")
     refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     replaces = expected_tip is not None and is_own_push(place, branch, expected_tip)
     if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
-        message = f"{place.destination} has commits in {branch} that {sha[:12]} does not hold."
+        message = f"{place.destination} has commits in {branch} that {sha[:12]} does not contain."
         raise GitError(message, remedy=_SOMEBODY_ELSE)
     note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"

@@ -98,7 +98,7 @@ class Remote:
         )
         if completed.timed_out:
             message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
-            raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} It is tried again.")
+            raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} Septet tries again.")
         if completed.exit_code not in ok:
             raise failure_of(args[0], self.url, completed.stderr)
         return completed

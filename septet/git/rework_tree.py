@@ -62,7 +62,7 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
         Remote(place.fork, place.env, token).run(place.mirror, *command, "--", place.fork, target)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
         message = f"{place.destination} has moved {branch} while it was fetched."
-        raise GitUnavailableError(message, remedy="It is tried again.")
+        raise GitUnavailableError(message, remedy="Septet tries again.")
     return RemoteTips(head, base.sha)
 
 

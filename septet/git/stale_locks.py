@@ -86,7 +86,7 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     if holder is not None:
         raise GitBusyError(
             f"{next(iter(locks))} is held: process {holder.pid} ({_command_line(holder)}) works there.",
-            remedy=f"It is tried again a few times. See to process {holder.pid}, then `septet retry`.",
+            remedy=f"Septet tries again a few times. Check process {holder.pid}, then run `septet retry`.",
         )
     for lock, identity in locks.items():
         if _identity(lock) == identity:  # not of a git that has begun since

@@ -140,8 +140,8 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
     if added > place.tree_limit_bytes:
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {place.tree_limit_bytes >> 20} MiB reached.",
-            remedy="Look at that commit; `git reset` in the worktree takes it back, or SEPTET_TREE_LIMIT_MIB "
-            "lets it pass; then `septet retry`.",
+            remedy="Look at that commit; `git reset` in the worktree takes it back, or raise "
+            "SEPTET_TREE_LIMIT_MIB; then `septet retry`.",
         )
 
 

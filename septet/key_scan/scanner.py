@@ -103,7 +103,7 @@ class KeyScanner:
         if completed.timed_out:
             raise EvidenceError(f"The scanner for keys took longer than {_SCAN_SECONDS:.0f} s.")
         if completed.exit_code not in {0, _FOUND}:
-            raise EvidenceError(f"The scanner for keys ended with {completed.exit_code}.")
+            raise EvidenceError(f"The scanner for keys failed with exit code {completed.exit_code}.")
         return completed.stdout
 
 

@@ -43,7 +43,7 @@ def check_execution(
     if silent:
         warnings.append(f"Changed, and not in files_modified: {_join(silent)}.")
     if solution is None:
-        warnings.append("The solution does not lie on this host: the answer was not held against its tasks.")
+        warnings.append("The solution is not on this host: the answer was not checked against its tasks.")
     skipped = [task.id for task in answer.tasks if task.status == "skipped"]
     if skipped:
         warnings.append(f"Skipped tasks: {_join(skipped)}.")

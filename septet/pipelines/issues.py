@@ -75,11 +75,11 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
     try:
         entries = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{place} is no JSON: {error}.", remedy=_FORM) from error
+        raise InvalidInputError(f"{place} is not valid JSON: {error}.", remedy=_FORM) from error
     if not isinstance(entries, list) or not entries:
-        raise InvalidInputError(f"{place} holds no list of issues.", remedy=_FORM)
+        raise InvalidInputError(f"{place} does not contain a list of issues.", remedy=_FORM)
     if len(entries) > MOST_ISSUES:
-        message = f"{place} holds {len(entries)} issues, {MOST_ISSUES} are allowed: make two pipelines of it."
+        message = f"{place} holds {len(entries)} issues, {MOST_ISSUES} are allowed: split it into two pipelines."
         raise InvalidInputError(message)
     return tuple(_issue(entry, f"{place}, entry {number}") for number, entry in enumerate(entries, start=1))
 
@@ -118,7 +118,7 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
     """Refuse what has no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
-        message = f"issues: {_join(twice)}: an id is there more than once."
+        message = f"issues: these ids occur more than once: {_join(twice)}."
         raise InvalidInputError(message, remedy="Name each issue once.")
     for issue in issues:
         if unknown := [other for other in issue.depends_on if other not in places]:
@@ -126,8 +126,11 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
             raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
     links = sum(len(issue.depends_on) for issue in issues)
     if links > MOST_DEPENDENCIES:
-        message = f"issues: they depend on others {links} times, {MOST_DEPENDENCIES} times is the most."
-        raise InvalidInputError(message, remedy="Leave out what follows from others, or make two pipelines of it.")
+        message = f"issues: they have {links} dependencies, and at most {MOST_DEPENDENCIES} are allowed."
+        raise InvalidInputError(
+            message,
+            remedy="Leave out dependencies that follow from others, or split the issues into two pipelines.",
+        )
     if circle := circle_in({issue.id: issue.depends_on for issue in issues}):
         message = f"issues: they wait for each other: {' → '.join(circle)}."
         raise InvalidInputError(message, remedy="Take one of these out of depends_on, or out of the issue's text.")

@@ -18,7 +18,7 @@ _CONTEXTS: Final = {
 }
 
 _SESSIONS: Final = {
-    "shared": "went on from the issues before",
+    "shared": "continued from the issues before",
     "fresh": "knew nothing of the issues before",
     "summarised": "began with a summary of the issues before",
 }
@@ -51,7 +51,7 @@ def as_markdown(report: PipelineReport) -> str:
         f"- Issues: {len(view.issues)} ({counts})",
         f"- Planning: {_seconds(report.planning_seconds)}; execution: {_seconds(report.execution_seconds)}",
         f"- Used: {_usage(report.usage)}",
-        f"- Context: {'each issue had new sessions' if view.fresh else 'sessions went on from issue to issue'}",
+        f"- Context: {'each issue had new sessions' if view.fresh else 'sessions continued from issue to issue'}",
     ]
     if view.error is not None:
         lines.append(f"- Failed: {_cell(f'{view.error.message} {view.error.remedy}', _REASON_LIMIT)}")
@@ -104,7 +104,7 @@ def _plan_lines(issue: IssueState) -> Iterator[str]:
     if issue.depends_on:
         yield f"- Depends on: {', '.join(issue.depends_on)}"
     if issue.builds_on:
-        yield f"- Its branch stands on that of: {issue.builds_on}"
+        yield f"- Its branch builds on that of: {issue.builds_on}"
     if issue.lacks:
         yield f"- Its branch does not hold the work of: {', '.join(issue.lacks)}: merge that first"
 

@@ -93,6 +93,6 @@ def _room(root: Path) -> str:
     try:
         facts = os.statvfs(root)
     except OSError:
-        return "it cannot be asked how full"
+        return "its free space is unknown"
     inodes = f"{facts.f_favail} inodes" if facts.f_files else "any number of inodes"
     return f"{facts.f_bavail * facts.f_frsize} bytes and {inodes} are free"

@@ -34,15 +34,17 @@ class Metric:
         return f"{self.name}_total" if self.kind is MetricKind.COUNTER else self.name
 
 
-STEPS: Final = Metric("septet_steps", "Tries of steps that have their verdict", ("step", "agent", "outcome"))
+STEPS: Final = Metric("septet_steps", "Attempts at steps that have a verdict", ("step", "agent", "outcome"))
 ANSWERS: Final = Metric("septet_answers", "Answers that were read", ("step", "agent", "parsed_by"))
 FINALIZER_RUNS: Final = Metric(
-    "septet_finalizer_runs", "Times that a session was asked for its answer alone", ("step", "agent", "outcome")
+    "septet_finalizer_runs", "Times that a session was asked for only its answer", ("step", "agent", "outcome")
 )
 RECOVERIES: Final = Metric(
-    "septet_recoveries", "Tries of steps that needed recovery, by what it took", ("step", "agent", "recovered_by")
+    "septet_recoveries",
+    "Attempts at steps that needed recovery, by the kind of recovery",
+    ("step", "agent", "recovered_by"),
 )
-RESCUES: Final = Metric("septet_rescues", "Rescues: snapshots of work that did not count", ("step",))
+RESCUES: Final = Metric("septet_rescues", "Rescues: snapshots of work that was not accepted", ("step",))
 AGENT_STARTS: Final = Metric("septet_agent_starts", "Starts of agent processes", ("step", "agent"))
 AGENT_SECONDS: Final = Metric(
     "septet_agent_seconds",
@@ -83,14 +85,14 @@ FORGE_SECONDS: Final = Metric(
 )
 FORGE_PAUSES: Final = Metric(
     "septet_forge_pause_seconds",
-    "How long a forge wanted to be left alone",
+    "How long a forge asked Septet to wait",
     ("host",),
     MetricKind.HISTOGRAM,
     _SECONDS,
 )
 PROXY_REFUSALS: Final = Metric(
     "septet_proxy_refusals",
-    "Hosts that a run of an agent was refused by the proxy of its sandbox",
+    "Hosts that the sandbox's proxy refused to an agent run",
     ("step", "agent"),
 )
 

@@ -137,7 +137,7 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
         assert later.send(site.api).status_code == 401
 
         assert [answer.status_code for answer in answers] == [202, 200, 200]
-        assert answers[1].json()["why"] == "It came before."
+        assert answers[1].json()["why"] == "This delivery was already received."
         until(lambda: answers[0].json()["workflows"][0] in site.over())
         assert len(site.orders(number)) == 1
         task = site.septet("show", site.orders(number)[0], "--json").json["task"]
@@ -177,7 +177,7 @@ def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
         order = site.orders(number)[0]
         until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
         site.obeyed(site.webhook.commented(number, f"/septet approve {'0' * 64}"))
-        assert "waits with another plan" in site.answers(number)[-1]
+        assert "is waiting with a different plan" in site.answers(number)[-1]
         site.obeyed(site.webhook.commented(number, "/septet approve"))
         assert "Name the plan" in site.answers(number)[-1]
         site.obeyed(site.webhook.commented(number, f"/septet approve {sha[1]}", "eve"))

@@ -63,7 +63,7 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("pipeline_decide", {"id": "pl-nobody", "decision": "skip"}, "InvalidInput", "issue_id"),
     ("pipeline_decide", {"id": "pl-nobody", "decision": "stop", "issue_id": "1"}, "InvalidInput", "issue_id"),
     ("create_pipeline", {"repository": ".", "issues": [1, 1]}, "InvalidInput", "more than once"),
-    ("create_pipeline", {"repository": ".", "issues": []}, "InvalidInput", "give issues or a label"),
+    ("create_pipeline", {"repository": ".", "issues": []}, "InvalidInput", "give either issues or a label"),
 ]
 """Calls, and the type and a part of the message of their errors."""
 

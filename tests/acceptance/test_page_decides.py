@@ -94,7 +94,7 @@ def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
         folder = Path((row.get_by_role("alert").text_content() or "").removeprefix("Restored to "))
         assert (folder / "README.md").read_text(encoding="utf-8") == "# app\n"
         row.get_by_role("button").click()
-        expect(row.get_by_role("alert")).to_contain_text("was restored before, to ")
+        expect(row.get_by_role("alert")).to_contain_text("was already restored to ")
 
 
 def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: Septet, origin: Origin) -> None:

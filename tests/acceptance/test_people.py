@@ -184,9 +184,9 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
     refused = update("move", to="done")
     assert refused.code != 0
     assert "From here it can move to: triaged, blocked, cancelled." in refused.err
-    assert "does not wait for a decision" in update("approve_plan", plan_sha256="0" * 64).err
-    assert "does not wait for a decision" in update("reject_plan", plan_sha256="0" * 64, feedback="no").err
-    assert "Only what is blocked" in update("retry").err
+    assert "is not waiting for a decision" in update("approve_plan", plan_sha256="0" * 64).err
+    assert "is not waiting for a decision" in update("reject_plan", plan_sha256="0" * 64, feedback="no").err
+    assert "Only a blocked or closed work order" in update("retry").err
     assert update("move", to="upstairs").code != 0
     for wrong, words in (
         (

@@ -166,7 +166,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     call = json.dumps({"who": "ann", "why": "a release"})
     update = ("workflow", "update", "execute", "-w", "pl-temporal", "--name")
     assert served.temporal(*update, "pause", "--input", call).code == 0
-    assert "is paused already" in served.temporal(*update, "pause", "--input", call).err
+    assert "is already paused" in served.temporal(*update, "pause", "--input", call).err
     asked = served.temporal("workflow", "query", "-w", "pl-temporal", "--type", "pipeline")
     assert '"status":"paused"' in asked.out.replace(" ", "")
     assert served.temporal(*update, "resume").code == 0
@@ -194,7 +194,7 @@ def test_a_pipeline_is_of_the_repository_of_this_folder(served: Septet, tmp_path
         (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is not an issue of this pipeline"),
         (("--repo", "{repo}", "show", "pl-done"), 2, "options that start a pipeline stand before `show`"),
         (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
-        (("show", "wo-done"), 3, "wo-done is a workflow, but no pipeline"),
+        (("show", "wo-done"), 3, "wo-done is a workflow of type WorkOrder, not Pipeline"),
     ],
 )
 def test_a_mistake_is_told_before_anything_starts(

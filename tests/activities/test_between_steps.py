@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 
-TOLD = "the worktree was changed between steps; it is as the step before left it"
+TOLD = "the worktree was changed between steps; it was restored to what the previous step left"
 
 
 async def test_what_changes_between_steps_is_kept_put_back_and_told(lab: StepLab) -> None:
@@ -68,7 +68,7 @@ async def test_a_plan_that_is_not_the_approved_one_is_not_carried_out(lab: StepL
     other = hashlib.sha256(b"the plan that a person approved").hexdigest()
     lab.progress = lab.progress.model_copy(update={"plan_sha256": other})
 
-    with pytest.raises(ApplicationError, match="not the plan that was found"):
+    with pytest.raises(ApplicationError, match="has changed since the plan was found"):
         await lab.run(Step.IMPLEMENT_PLAN)
 
     assert lab.runs == []

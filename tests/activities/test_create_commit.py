@@ -128,7 +128,7 @@ async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
     """A check that fails stops the commit, and what it printed goes back to the agent."""
     refused = await _committed(lab, """["true", "grep --count return src/app.py missing.py"]""")
     assert refused.verdict is Verdict.UNPROVEN
-    assert "`grep --count return src/app.py missing.py` ended with 2" in refused.reasons[0]
+    assert "`grep --count return src/app.py missing.py` failed (exit code 2)" in refused.reasons[0]
     assert "src/app.py:1" in refused.reasons[0]
     assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
 
@@ -162,7 +162,7 @@ async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
     lab.write("src/app.py", FIXED)
     lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
     refused = await lab.run(Step.CREATE_COMMIT)
-    assert "`false` ended with 1" in refused.reasons[0]
+    assert "`false` failed (exit code 1)" in refused.reasons[0]
 
 
 async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> None:

@@ -82,7 +82,7 @@ async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
     lab.run_id = "run-2"
     second = await lab.running(call)
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
-    assert any("merged already" in warning for warning in second.warnings)
+    assert any("already merged" in warning for warning in second.warnings)
     assert len(_pull_requests(lab)) == 1
 
 

@@ -99,7 +99,7 @@ async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) 
 async def test_what_a_person_pushed_there_is_not_replaced(lab: StepLab) -> None:
     """The pull request's branch that stands at somebody else's commit is left alone."""
     await _with_earlier(lab, own=False)
-    with pytest.raises(ApplicationError, match="which it has not pushed"):
+    with pytest.raises(ApplicationError, match="which the work order did not push"):
         await lab.run(Step.GENERATE_BRANCH)
 
 

@@ -188,7 +188,7 @@ async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of:
     await first.open_to(Step.IMPLEMENT_PLAN)
     result = await first.run(Step.IMPLEMENT_PLAN)
     assert result.verdict is Verdict.DONE
-    assert "not kept elsewhere" in result.warnings[-1]
+    assert "not copied to the checkpoint remote" in result.warnings[-1]
 
 
 @pytest.mark.law
@@ -283,5 +283,5 @@ async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) 
 
     assert await first._activity("probe", probe_again, None) == first.parts.host.id
     shutil.rmtree(first.parts.host.state.root)
-    with pytest.raises(ApplicationError, match="is not the state directory"):
+    with pytest.raises(ApplicationError, match="is no longer the state directory"):
         await first._activity("probe", probe_again, None)

@@ -356,7 +356,7 @@ async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
     """The host that has it is not here, and nothing was kept of it: the error says so before anything changes."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
         await one.enter("pl-a", PLANNER)
-        with pytest.raises(ApplicationError, match="never came to .*checkpoints"):
+        with pytest.raises(ApplicationError, match="never reached .*checkpoints"):
             await two.enter("pl-a", EXECUTOR, (f"{PLANNER.id}/0009-checkpoint", PLAN))
 
 

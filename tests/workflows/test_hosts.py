@@ -95,7 +95,7 @@ async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(c
     assert (moved.workspace.host, moved.checkpoint) == ("dead", "fresh")
     first, *rest = task.steps
     assert first.recovered_by == "rerun"
-    assert "taken again on host host" in first.warnings[-1]
+    assert "run again on host host" in first.warnings[-1]
     assert {row.recovered_by for row in rest} == {None}
 
 

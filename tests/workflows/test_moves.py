@@ -147,7 +147,9 @@ async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: 
         told = await refusal(move(handle, "review"))
         assert told.endswith("cannot move to review. From here it can move to: triaged, blocked, cancelled.")
         await refusal(handle.execute_update("move", {"to": "nowhere"}))
-        assert "Only what is blocked" in await refusal(handle.execute_update(WorkOrder.retry, RetryCall()))
+        assert "Only a blocked or closed work order" in await refusal(
+            handle.execute_update(WorkOrder.retry, RetryCall())
+        )
         events = [event async for event in handle.fetch_history_events()]
         assert not [
             event for event in events if event.HasField("workflow_execution_update_accepted_event_attributes")

@@ -348,7 +348,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
     ("given", "said"),
     [
         ({}, "repository is missing"),
-        ({"repository": "/app"}, "give issues or a label"),
+        ({"repository": "/app"}, "give either issues or a label"),
         (
             {"repository": "/app", "issues": [1], "executors": 2, "one_branch": True},
             "one_branch needs one executor",

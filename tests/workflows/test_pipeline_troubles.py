@@ -151,7 +151,7 @@ async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: 
         order = client.get_workflow_handle(f"{handle.id}-b")
         with pytest.raises(WorkflowUpdateFailedError) as refusal:
             await order.execute_update("move", {"to": "executing"})
-        assert "begins when its pipeline says so" in str(refusal.value.cause)
+        assert "starts when its pipeline says so" in str(refusal.value.cause)
         working.set()
         assert statuses(await handle.result()) == ["completed", "completed"]
 
@@ -247,7 +247,7 @@ async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) ->
         assert statuses(view) == ["failed", "completed"]
         assert view.issues[0].error == TaskError(
             type="AlreadyRunning",
-            message=f"There was a work order {first.id}-b-1 before this pipeline: the id is taken.",
+            message=f"The id is taken: work order {first.id}-b-1 existed before this pipeline.",
             remedy="Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`.",
         )
         other = await client.get_workflow_handle(f"{first.id}-b-1").query(WorkOrder.work_order)

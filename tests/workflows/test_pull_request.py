@@ -140,7 +140,7 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
     async with watched(client, doubles) as watch:
         await wait_until(lambda: len(doubles.looks) >= 2)
         before = len(await events(watch))
-        for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "takes it up again")):
+        for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "continues the work")):
             with pytest.raises(WorkflowUpdateFailedError) as refused:
                 await watch.execute_update(PullRequestWorkflow.move, MoveCall(to=Target(to)))
             assert allowed in str(refused.value.cause)

@@ -214,7 +214,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             assert "later began: [TMPRL1100]" in stuck.stuck
             assert "`septet promote later`" in stuck.stuck
             listed = await wait_until(lambda: row_of(orders, order.id), lambda task: task.stuck)
-            assert listed.stuck == "Its workflow task fails; `septet show` says why."
+            assert listed.stuck == "Its workflow task fails; `septet show` shows the reason."
             await promote(client, settings, forth)
             await wait_until(lambda: orders.get(order.id), lambda task: not task.stuck)
             async with Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()):
@@ -235,7 +235,7 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
             worker_of(client, mute, WorkOrder, doubles),
             worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
         ):
-            with pytest.raises(RefusedTransitionError, match="mute does not tell which patches it has"):
+            with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
                 await promote(client, settings, PromotionCall(build="mute"))
             with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
                 await promote(client, settings, PromotionCall(build="0.1.0-x"))

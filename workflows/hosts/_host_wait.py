@@ -154,7 +154,9 @@ class HostWait:
             if is_cancelled_exception(failed):
                 raise
             why, _ = explain_failure(failed)
-            self._block(f"{silence}, and no other could go on: {why.message}", f"{why.remedy} {_WAIT}".strip())
+            self._block(
+                f"{silence}, and no other host could continue: {why.message}", f"{why.remedy} {_WAIT}".strip()
+            )
             return False
         host = self.hosts.here.host
         if host == left.host:

@@ -154,7 +154,7 @@ class HostWatch:
                     raise
                 return await self._cancel(running)
             warnings.append(
-                f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice"
+                f"run again on host {self.here.host}: what an agent did on the lost host is paid for twice"
             )
             await wait.leave(running, host)
 

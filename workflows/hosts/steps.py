@@ -71,7 +71,7 @@ def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -
         call,
         task_queue=call.call.workspace.task_queue,
         activity_id=ids.of("finalize_json"),
-        summary=f"{call.call.name}: the answer alone, as JSON (try {call.attempt})",
+        summary=f"{call.call.name}: only the answer, as JSON (attempt {call.attempt})",
         priority=priority,
         **step_options(call.call.limits),
     )

@@ -32,7 +32,7 @@ class PipelineHandlers:
         """By issue: the task that has its work order."""
         self._has_news = True
 
-    @workflow.query(description="The pipeline, with what is known of each issue.")
+    @workflow.query(description="The pipeline, with the state of each issue.")
     def pipeline(self) -> PipelineView:
         """Return the pipeline."""
         self._check_begun()
@@ -52,9 +52,12 @@ class PipelineHandlers:
         del call
         self._check_open()
         if self._state.is_paused:
-            raise refusal(f"{self._state.id} is paused already.", "`septet pipeline resume` lets it go on.")
+            raise refusal(
+                f"{self._state.id} is already paused.",
+                f"Resume it with `septet pipeline resume {self._state.id}`.",
+            )
 
-    @workflow.update(description="Go on after a pause.")
+    @workflow.update(description="Continue after a pause.")
     @reads_input("resume", PipelineCall)
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Go on."""
@@ -84,7 +87,7 @@ class PipelineHandlers:
         del call
         self._check_open()
         if self._state.is_stopping:
-            raise refusal(f"{self._state.id} is stopping already.", "Cancel it to end the work in progress.")
+            raise refusal(f"{self._state.id} is already stopping.", "Cancel it to end the work in progress.")
 
     @workflow.update(description="Skip an issue that is not in progress.")
     @reads_input("skip", IssueCall)
@@ -101,9 +104,9 @@ class PipelineHandlers:
         issue = self._find_issue(call.issue_id)
         if issue.status not in _SKIPPED:
             why = f"Issue {issue.issue_id} is {issue.status.value}."
-            raise refusal(why, f"Work in progress can be cancelled: `septet cancel {issue.order_id}`.")
+            raise refusal(why, f"Cancel work in progress with `septet cancel {issue.order_id}`.")
 
-    @workflow.update(description="Have an issue planned again that is planned and not carried out yet.")
+    @workflow.update(description="Plan an issue again whose plan is not being implemented yet.")
     @reads_input("replan", IssueCall)
     async def replan(self, call: IssueCall) -> PipelineView:
         """Plan it again as soon as the planner is free; `why` is what the planner is told."""
@@ -119,7 +122,7 @@ class PipelineHandlers:
     def _may_replan(self, call: IssueCall) -> None:
         issue = self._find_issue(call.issue_id)
         if issue.status is not IssueStatus.PLANNED:
-            why = f"Issue {issue.issue_id} is {issue.status.value}: only what is planned can be planned again."
+            why = f"Issue {issue.issue_id} is {issue.status.value}: only a planned issue can be planned again."
             raise refusal(why)
 
     @workflow.signal(description="A work order waits for the planner.")
@@ -129,7 +132,7 @@ class PipelineHandlers:
         self._absent_orders.discard(request.id)
         self._has_news = True
 
-    @workflow.signal(description="A work order waits no more, or has ended.")
+    @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
         """Free what it had; one that went back to the board's waiting stages has its turn again later."""
         self._waiting_orders.discard(order_id)
@@ -141,7 +144,7 @@ class PipelineHandlers:
                 self._state.change_issue(issue, status=IssueStatus.WAITING)
         self._has_news = True
 
-    @workflow.signal(description="A work order has left a lane; what it says of the plan comes with it.")
+    @workflow.signal(description="A work order has left a lane, with what it knows about its plan.")
     def left(self, report: LaneLeft) -> None:
         """Free the lane, and take in the plan."""
         if self._holders.get(report.lane.id) == (report.order_id, report.visit):
@@ -166,7 +169,7 @@ class PipelineHandlers:
 
     def _check_begun(self) -> None:
         if not self._state.id:
-            raise refusal("The pipeline has not begun yet.", "Ask again in a moment.")
+            raise refusal("The pipeline has not started yet.", "Try again in a moment.")
 
     def _check_open(self) -> None:
         self._check_begun()

@@ -155,7 +155,7 @@ def _explain_ending(fault: BaseException, order_id: str) -> tuple[IssueStatus, T
         task = Task.model_validate(cause.details[0], strict=False)
         return IssueStatus.FAILED, task, task.error
     if isinstance(fault, WorkflowAlreadyStartedError):
-        message = f"There was a work order {fault.workflow_id} before this pipeline: the id is taken."
+        message = f"The id is taken: work order {fault.workflow_id} existed before this pipeline."
         return IssueStatus.FAILED, None, TaskError(type="AlreadyRunning", message=message, remedy=_OTHER_ID)
     message = f"The work order ended: {cause or fault}"
     error = TaskError(type=type(cause or fault).__name__, message=message, remedy=GO_ON)

@@ -55,10 +55,10 @@ class Decisions:
         """Refuse a move that is not allowed from here; the refusal lists what is."""
         self._check_begun()
         if self._is_over or self._end_call is not None:
-            raise refusal(f"{self._state.task.id} is about to close.", "Look again when it is closed.")
+            raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
         if self.is_in_pipeline and call.to is Target.EXECUTING and self._state.task.status is Status.PENDING:
             raise refusal(
-                f"{self._state.task.id} begins when its pipeline says so.", "It is triaged: it has its turn."
+                f"{self._state.task.id} starts when its pipeline says so.", "It is triaged and waits for its turn."
             )
         try:
             check_move(self._state.task, call.to)
@@ -92,7 +92,7 @@ class Decisions:
         if self._is_over or not (self._is_held_up or self._state.waits_for_host):
             why = f"{task.id} is {task.stage.value} ({task.status.value})."
             raise refusal(
-                why, "Only what is blocked or closed can be retried: cancel it first, or wait for its end."
+                why, "Only a blocked or closed work order can be retried: cancel it first, or wait until it ends."
             )
         if call.from_step is not None:
             raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
@@ -178,7 +178,7 @@ class Decisions:
     def _check_begun(self) -> None:
         """Refuse what comes before the work order has read its own input: nobody knows yet where it is."""
         if not self._state.task.id:
-            raise refusal("The work order has not begun yet.", "Ask again in a moment.")
+            raise refusal("The work order has not started yet.", "Try again in a moment.")
 
     @property
     def _is_over(self) -> bool:

@@ -7,8 +7,10 @@ from septet.contracts.task import Task, TaskStep
 from septet.system.text import table_cell
 
 _FAILURE_LIMIT: Final = 2000
+_USUAL: Final = (None, "structured")
+"""How an answer is usually read: it needs no note."""
 _PLAN_WAITS: Final = """\
-**Waits for a decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
+**Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
@@ -17,7 +19,7 @@ def format_details(task: Task, running_step: Step | None) -> str:
     lines = [
         f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
         "",
-        "| | step | result | seconds | tokens | tries | read by |",
+        "| | step | result | seconds | tokens | attempts | note |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [_format_row(row) for row in task.steps]
@@ -28,9 +30,9 @@ def format_details(task: Task, running_step: Step | None) -> str:
     if task.waits_for_a_decision:
         lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
     if task.budget is not None:
-        lines += ["", f"**Waits for its budget**: {task.question}"]
+        lines += ["", f"**Waiting for its budget**: {task.question}"]
     if task.findings:
-        lines += ["", f"**Waits for a decision**, {task.findings_question}"]
+        lines += ["", f"**Waiting for your decision**, {task.findings_question}"]
     if task.plan_answer:
         lines += ["", f"Plan: {task.plan_path}. {task.plan_answer[:1].upper()}{task.plan_answer[1:]}."]
     if task.pr_url:
@@ -47,8 +49,10 @@ def _format_row(row: TaskStep) -> str:
     mark = "✓" if row.success else "✗"
     result = row.output if row.success else row.error_message
     tokens = row.usage.input_tokens + row.usage.output_tokens
-    read_by = " · ".join(part for part in (row.parsed_by, row.recovered_by) if part)
+    parsed_by = "" if row.parsed_by in _USUAL else f"answer read by {row.parsed_by}"
+    recovered_by = f"recovered by {row.recovered_by}" if row.recovered_by else ""
+    note = ", ".join(part for part in (parsed_by, recovered_by) if part)
     return (
         f"| {mark} | {row.step} | {table_cell(result or '')} | {row.duration_seconds:.1f} | {tokens:,} "
-        f"| {row.attempts} | {read_by} |"
+        f"| {row.attempts} | {note} |"
     )

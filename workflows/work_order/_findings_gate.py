@@ -56,12 +56,12 @@ class FindingsGate:
         """Refuse a decision where nothing waits, on what is not found, and a rejection that does not say why."""
         task = self._state.task
         if not self._is_waiting:
-            raise refusal(f"{task.id} does not wait for a decision on findings: it is {task.status.value}.")
+            raise refusal(f"{task.id} is not waiting for a decision on findings: it is {task.status.value}.")
         known = {finding.id for finding in task.findings if finding.id}
         if unknown := sorted(set(decision.findings) - known):
-            raise refusal(f"{task.id} does not wait with the finding {unknown[0]}.", task.findings_question)
+            raise refusal(f"{task.id} has no open finding {unknown[0]}.", task.findings_question)
         if rejects and not decision.feedback.strip():
-            raise refusal("A rejection needs feedback.", "Say in `feedback` what the agent is to do otherwise.")
+            raise refusal("A rejection needs feedback.", "Say in `feedback` what the agent should do differently.")
         if not rejects and not decision.findings:
             raise refusal(f"{task.id}: no finding is named.", task.findings_question)
 

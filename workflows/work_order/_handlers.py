@@ -54,7 +54,7 @@ class WorkOrderHandlers:
         """Return the step that is under way."""
         return self._state.running_step or ""
 
-    @workflow.query(description="The stages that it went through: when, from, to, why.")
+    @workflow.query(description="The stages it has been through: when, from, to, why.")
     def history(self) -> tuple[Move, ...]:
         """Return the history, oldest first."""
         return self._state.history
@@ -70,7 +70,7 @@ class WorkOrderHandlers:
     def _may_move(self, call: MoveCall) -> None:
         self._decisions.check(call)
 
-    @workflow.update(description="Approve the plan that it waits with, named by the SHA-256 of its file.")
+    @workflow.update(description="Approve the plan that waits for approval, named by the SHA-256 of its file.")
     @reads_input("approve_plan", PlanDecision)
     def approve_plan(self, decision: PlanDecision) -> Task:
         """Go on with the plan, and return it as it is then."""
@@ -81,7 +81,9 @@ class WorkOrderHandlers:
     def _may_approve(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=False)
 
-    @workflow.update(description="Reject the plan that it waits with: it plans again, with the feedback.")
+    @workflow.update(
+        description="Reject the plan that waits for approval: the agent plans again with your feedback."
+    )
     @reads_input("reject_plan", PlanDecision)
     def reject_plan(self, decision: PlanDecision) -> Task:
         """Plan once more, and return it as it is then."""
@@ -92,7 +94,7 @@ class WorkOrderHandlers:
     def _may_reject(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=True)
 
-    @workflow.update(description="Let what looks like a key pass, named by the findings' ids.")
+    @workflow.update(description="Allow findings that are not keys, named by their ids.")
     def approve_findings(self, decision: FindingsDecision) -> Task:
         """Go on with what was found, and return the work order as it is then."""
         return self._findings_gate.decide(decision, rejects=False)
@@ -101,7 +103,7 @@ class WorkOrderHandlers:
     def _may_let_pass(self, decision: FindingsDecision) -> None:
         self._findings_gate.check(decision, rejects=False)
 
-    @workflow.update(description="Have the agent take out what looks like a key, with the feedback.")
+    @workflow.update(description="Have the agent remove what looks like a key, with your feedback.")
     def reject_findings(self, decision: FindingsDecision) -> Task:
         """Take the step again, and return the work order as it is then."""
         return self._findings_gate.decide(decision, rejects=True)
@@ -110,7 +112,7 @@ class WorkOrderHandlers:
     def _may_have_taken_out(self, decision: FindingsDecision) -> None:
         self._findings_gate.check(decision, rejects=True)
 
-    @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
+    @workflow.update(description="Continue a work order that is blocked on the board, or waits for a lost host.")
     @reads_input("retry", RetryCall)
     def retry(self, call: RetryCall = _ANYBODY) -> Task:
         """Let it go on, and return it as it is then."""
@@ -121,7 +123,7 @@ class WorkOrderHandlers:
     def _may_retry(self, call: RetryCall = _ANYBODY) -> None:
         self._decisions.check_retry(call)
 
-    @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
+    @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
         """Give up a host before its agents must have ended."""
@@ -145,42 +147,42 @@ class WorkOrderHandlers:
         del scope
         self._budget_gate.open()
 
-    @workflow.signal(description="The pipeline says that a lane is its own now.")
+    @workflow.signal(description="The pipeline has given it a lane.")
     async def take_lane(self, grant: LaneGrant) -> None:
         """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
         if grant.role is Role.EXECUTOR or await self._seat.give():
             self._visit.take_grant(grant)
 
-    @workflow.signal(description="The pipeline says that another plan is wanted.")
+    @workflow.signal(description="The pipeline asks for another plan.")
     def plan_again(self, call: IssueCall) -> None:
         """Plan once more, as soon as the planner is free."""
         self._visit.plan_again(call)
 
-    @workflow.signal(
-        description="Look again now, where it waits for something that is looked at ever more rarely."
-    )
+    @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
         """Ask the host of the workspace again, or look at those that it comes after."""
         self._hosts.nudge()
         self._seat.look_again()
         self._budget_gate.open()
 
-    @workflow.signal(description="No worker of a host has been heard of for a while; the other hosts say so.")
+    @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
         """Ask the host, where the workspace is there; after a while without an answer go on elsewhere."""
         self._hosts.note_silence(silence)
 
-    @workflow.signal(description="A worker of a host that was silent is heard of again.")
+    @workflow.signal(description="A worker of a silent host answers again.")
     def host_back(self, host: str) -> None:
         """Go on there, where it was waited for."""
         self._hosts.note_return(host)
 
-    @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
+    @workflow.signal(description="A reset has restarted it; sent right after the reset.")
     def resumed(self, previous: PreviousRun) -> None:
         """Learn who wanted that, and what the agent is to be told."""
         self._decisions.resume(previous)
 
-    @workflow.signal(description="A reset has taken it up again, to be cancelled; sent right after the reset.")
+    @workflow.signal(
+        description="A reset has restarted it so that it can be cancelled; sent right after the reset."
+    )
     async def give_up(self, previous: PreviousRun) -> None:
         """Learn who wanted that, and end."""
         await self._decisions.give_up(previous)

@@ -43,14 +43,16 @@ class PlanGate:
         """Refuse a decision where no plan waits, on another plan, and a rejection that does not say why."""
         task = self._state.task
         if not self._is_waiting:
-            raise refusal(f"{task.id} does not wait for a decision on a plan: it is {task.status.value}.")
+            raise refusal(f"{task.id} is not waiting for a decision on a plan: it is {task.status.value}.")
         if decision.plan_sha256 != task.plan_sha256:
             raise refusal(
-                f"{task.id} waits with another plan than {decision.plan_sha256}.",
+                f"{task.id} is waiting with a different plan, not {decision.plan_sha256}.",
                 f"Read {task.plan_path}, and decide on the plan with SHA-256 {task.plan_sha256}.",
             )
         if rejects and not decision.feedback.strip():
-            raise refusal("A rejection needs feedback.", "Say in `feedback` what the planner is to do otherwise.")
+            raise refusal(
+                "A rejection needs feedback.", "Say in `feedback` what the planner should do differently."
+            )
 
     def decide(self, decision: PlanDecision, *, rejects: bool) -> Task:
         """Take a decision that was checked; return the work order as it is now."""

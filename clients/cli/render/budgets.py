@@ -49,7 +49,7 @@ def describe_use(use: Spending) -> str:
     """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 minutes, 7 agent runs`."""
     minutes = use.seconds / 60
     text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {minutes:.1f} minutes, {use.turns} agent runs"
-    return f"{text} ({use.unpriced} tell no cost)" if use.unpriced else text
+    return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
 
 
 def _share_of_limit(view: AccountView) -> str:

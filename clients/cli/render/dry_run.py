@@ -20,7 +20,7 @@ def show_dry_run(reply: DryRunReply) -> None:
         ("repository", f"{reply.repository}, from {reply.base_branch} ({reply.base_sha[:12]})"),
         ("issue", issue),
         ("plan", _plan(reply)),
-        ("sandbox", reply.sandbox or "not known: no worker tells"),
+        ("sandbox", reply.sandbox or "unknown: no worker answers"),
         ("checks", f"{checks} ({reply.check_seconds:.0f} s each)" if checks else "none"),
     )
     for name, value in facts:

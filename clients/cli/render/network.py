@@ -28,15 +28,13 @@ def show_network(order_id: str, answer: NetworkReply) -> None:
     """Print all that was asked for."""
     out = console()
     if not answer.requests:
-        out.print(
-            Text(f"Nothing was asked of the network in a sandbox of {order_id} on this host."), soft_wrap=True
-        )
+        out.print(Text(f"No sandbox of {order_id} on this host made a network request."), soft_wrap=True)
     for number, (run, requests) in enumerate(groupby(answer.requests, lambda each: each.run)):
         out.print(Text(f"{chr(10) if number else ''}{run}", style="bold"), soft_wrap=True)
         for each in requests:
             out.print(Text(printable(f"  {_line(each)}"), style="" if each.allowed else "yellow"), soft_wrap=True)
     if answer.is_cut:
-        out.print(Text("A run asked for more than its log holds."), soft_wrap=True)
+        out.print(Text("A run made more requests than its log holds."), soft_wrap=True)
 
 
 def _line(request: NetworkRequest) -> str:

@@ -131,7 +131,7 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     if task.waits_for_a_decision:
         lines.append(Text(f"plan          {task.plan_path}  SHA-256 {task.plan_sha256}"))
     lines += [
-        Text(printable(f"finding       {finding.id or 'not to be let pass'}  {finding.where}"))
+        Text(printable(f"finding       {finding.id or 'cannot be approved'}  {finding.where}"))
         for finding in task.findings
     ]
     if task.pr_url:

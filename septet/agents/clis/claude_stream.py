@@ -87,7 +87,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 
 def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     errors = read_field(result.errors, ITEMS) or []
-    words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
+    words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent reported a failure without a reason."
     if result.subtype in _BY_SUBTYPE:
         ended, kind, remedy = _BY_SUBTYPE[result.subtype]
         return Ending(ended, kind, words, remedy)

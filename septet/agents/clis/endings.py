@@ -115,30 +115,30 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
 def _at_limit(end: ExitRecord) -> Ending | None:
     if end.cause in RESOURCES:
         kind, setting = RESOURCES[end.cause]
-        remedy = f"See in the run's stream what used so much; {setting} sets the limit. Then `septet retry`."
+        remedy = f"The run's stream shows what used so much; {setting} sets the limit. Then `septet retry`."
         return Ending("limit", kind, f"The agent used too much: {end.why}.", remedy)
     if end.cause == "wall_limit":
         remedy = (
             "Give the step more time (`timeouts.wall_seconds`, or a pipeline's `--plan-seconds` and "
             "`--execution-seconds`) or smaller work, then `septet retry`."
         )
-        return Ending("limit", "wall", "The agent reached its limit of time.", remedy)
+        return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "idle_limit":
-        remedy = "See in the run's stream what it waited for; `timeouts.idle_seconds` sets the limit."
+        remedy = "The run's stream shows what it waited for; `timeouts.idle_seconds` sets the limit."
         return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
         remedy = "Allow more turns (`timeouts.turns`) or give it smaller work, then `septet retry`."
-        return Ending("limit", "turns", "The agent reached its limit of turns.", remedy)
+        return Ending("limit", "turns", "The agent reached its turn limit.", remedy)
     return None
 
 
 def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "ended":
-        return _interruption(end.why, f"The agent was ended: {end.why}.")
+        return _interruption(end.why, f"The agent was stopped: {end.why}.")
     if end.cause == "orphan_limit":
-        return _interruption("orphan_limit", "The agent was ended: no worker had followed it for too long.")
+        return _interruption("orphan_limit", "The agent was stopped: no worker followed it for too long.")
     if end.cause == "terminated":
-        return _interruption("terminated", "The agent's supervisor was told to end, and ended the agent.")
+        return _interruption("terminated", "The agent's supervisor was told to stop, and stopped the agent.")
     if end.cause == "lost":
         return _of_lost_run(end)
     if end.cause == "not_started":
@@ -154,7 +154,7 @@ def _interruption(kind: str, message: str) -> Ending:
 
 def _of_lost_run(end: ExitRecord) -> Ending:
     if end.why == RESTARTED:
-        return _interruption(RESTARTED, "The machine or the container that the agent ran in ended.")
+        return _interruption(RESTARTED, "The machine or container that the agent ran in has stopped.")
     return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
 
 
@@ -164,7 +164,7 @@ def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
     if end.exit_code == 0:
         return Ending("no_result", "no_result_event", f"The agent ended without a result. {stderr}".strip())
     if stderr and not spoke:
-        remedy = "Correct what it says, then `septet retry`."
+        remedy = "Fix what it reports, then `septet retry`."
         return Ending("crashed", "refused", f"The agent's program refused to start: {stderr}", remedy)
     return Ending("crashed", "exit_code", f"The agent ended with exit code {end.exit_code}. {stderr}".strip())
 

@@ -71,7 +71,7 @@ _OWN_ERRORS: Final[Mapping[str, Ending]] = {
     "FatalCancellationError": Ending("crashed", "interrupted"),
     **dict.fromkeys(
         ("FatalConfigError", "FatalInputError", "FatalSandboxError"),
-        Ending("crashed", "refused", remedy="Correct what it says, then `septet retry`."),
+        Ending("crashed", "refused", remedy="Fix what it reports, then `septet retry`."),
     ),
 }
 """By the type of an error: what the CLI itself refuses, whatever the API has answered."""
@@ -229,7 +229,7 @@ class GeminiStream(LineStream[_Event]):
     def _take_error(self, event: _Event) -> None:
         words = str(event.message)
         if _LOOP in words:
-            remedy = "Give it smaller work, or say in the issue how it is to be done, then `septet retry`."
+            remedy = "Give it smaller work, or say in the issue how to do it, then `septet retry`."
             self.facts.failure = Ending("limit", "loop", words, remedy)
         if event.severity == "warning":
             self.facts.warn(words)
@@ -247,7 +247,7 @@ class GeminiStream(LineStream[_Event]):
         elif _EMPTY in self._said_wrong:
             facts.failure = Ending("no_result", "empty", self._said_wrong)
         else:
-            facts.failure = api_error(None, self._said_wrong or "The agent says that it failed, and not why.")
+            facts.failure = api_error(None, self._said_wrong or "The agent reported a failure without a reason.")
 
     def _take_whole(self, event: _Event) -> None:
         """Take an output that is one JSON object."""
@@ -273,7 +273,7 @@ class GeminiStream(LineStream[_Event]):
             ending = api_error(401, words)
             self.facts.failure = replace(ending, remedy=_CHOOSE_LOGIN) if _LOGIN_NOT_CHOSEN in words else ending
         elif code == _TURN_LIMIT:
-            message = words or "The agent reached its limit of turns."
+            message = words or "The agent reached its turn limit."
             self.facts.failure = Ending("limit", "turns", message, _TURNS_REMEDY)
         elif code == _INTERRUPTED:
             self.facts.interrupted = f"exit code {code}"

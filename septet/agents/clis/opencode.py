@@ -123,7 +123,7 @@ class OpenCode(Adapter):
         """Return it; what the CLI may do stands in its configuration.
 
         Raises:
-            AgentError: The configuration in the worker's environment is no JSON object.
+            AgentError: The configuration in the worker's environment is not a JSON object.
         """
         env = super().environment(turn, host)
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
@@ -195,7 +195,7 @@ def _configuration(text: str, tools: Tools) -> str:
     except ValueError:
         configuration = None
     if not isinstance(configuration, dict):
-        raise AgentError(f"{_CONFIG} is no JSON object.", remedy=f"Correct {_CONFIG} or unset it.")
+        raise AgentError(f"{_CONFIG} is not a JSON object.", remedy=f"Correct {_CONFIG} or unset it.")
     configuration |= {"autoupdate": False, "share": "disabled"}
     if _PERMISSION[tools]:
         configuration["permission"] = _PERMISSION[tools]

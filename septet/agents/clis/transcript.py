@@ -11,7 +11,7 @@ from septet.agents.clis.stream import EventReader
 Kind = Literal["text", "tool_call", "tool_result", "result", "error"]
 """The model's words; what it asked of a tool; what came back; the run's final text; what went wrong."""
 
-NOT_SAID: Final = "The agent says that it failed, and not why."
+NOT_SAID: Final = "The agent reported a failure without a reason."
 
 
 @dataclass(frozen=True, slots=True)

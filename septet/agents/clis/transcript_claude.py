@@ -22,7 +22,7 @@ class ClaudeTranscript(EventTranscript):
             yield _result(event)
         elif event.get("subtype") == "api_retry":
             status, error = event.get("error_status"), to_text(event.get("error"))
-            yield TranscriptEntry("error", f"The model API: {error} {to_text(status)}; it is asked again.")
+            yield TranscriptEntry("error", f"The model API: {error} {to_text(status)}; the CLI asks it again.")
         elif event.get("subtype") == "permission_denied":
             yield TranscriptEntry(
                 "error", to_text(event.get("message")) or f"Denied: {to_text(event.get('tool_name'))}"

@@ -44,18 +44,19 @@ class NamedPath:
     def opening(self, home: Path) -> str:
         """Say what it opens to guests, for the person who has named it."""
         if not self.path.exists():
-            return f"{self.path} is not there: it opens nothing."
+            return f"{self.path} does not exist: it opens nothing."
         if stat.S_ISSOCK(self.path.stat().st_mode):
             return (
-                f"{self.path} is a socket: guests may do all that its server does for this user; "
-                "docker's and podman's give them the whole machine."
+                f"{self.path} is a socket: through it, guests can do everything that its server does "
+                "for this user; "
+                "with docker or podman that is the whole machine."
             )
         keys = [name for name in _KEYS if (home / name).is_relative_to(self.path) and (home / name).exists()]
         keys += [name for name in _KEYS if self.path.is_relative_to(home / name)]
         holds = f", and ~/{keys[0]} with it, where keys usually lie" if keys else ""
         if self.writable:
             return (
-                f"guests can change {self.path}{holds}: whatever runs from there later runs what they have left."
+                f"guests can change {self.path}{holds}: anything that runs from there later runs what they left."
             )
         return f"guests can read {self.path}{holds}."
 

@@ -149,7 +149,7 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
     who = f"the agent of {living.folder}" if living is not None else holder or "a process that nobody names"
     return WorkspaceBusyError(
         f"The writer's lock of {order_id} is held by {who}.",
-        remedy="It is free when that one has ended: wait for it, or end it.",
+        remedy="Wait until that one ends, or stop it.",
         retry_after_seconds=5.0,
     )
 

@@ -110,7 +110,7 @@ def load_scenario(name: str) -> Scenario:
     except (OSError, ValueError) as error:
         raise Refusal(f"Error: scenario {name} cannot be read: {error}") from error
     if not isinstance(content, dict):
-        raise Refusal(f"Error: scenario {name} is no JSON object.")
+        raise Refusal(f"Error: scenario {name} is not a JSON object.")
     return Scenario(name, content)
 
 

@@ -103,7 +103,7 @@ def host_name(text: str) -> str:
     """
     name = text.strip().lower().removeprefix("[").removesuffix("]").removesuffix(".")
     if not name or len(name) > LONGEST_NAME or not name.isascii() or any(not "!" <= sign <= "~" for sign in name):
-        raise NetworkRefusal("its name is none")
+        raise NetworkRefusal("its name is not valid")
     return name
 
 
@@ -117,7 +117,7 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
     if not colon or text.endswith("]"):
         name, port = text, str(usual_port)
     if not port.isdecimal() or not 0 < int(port) < PORT_LIMIT:
-        raise NetworkRefusal("its port is none")
+        raise NetworkRefusal("its port is not valid")
     return host_name(name), int(port)
 
 

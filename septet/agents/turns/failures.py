@@ -40,12 +40,12 @@ def failure_of(
         wait = (outcome.retry_after_seconds or 1.0) * 2 ** min(starts.count("waited"), 10)
         longest = max(_LONGEST_WAIT_SECONDS, outcome.retry_after_seconds or 0.0)
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
-        error = kind(message, remedy="It is tried again by itself.", retry_after_seconds=min(wait, longest))
+        error = kind(message, remedy="Septet tries again automatically.", retry_after_seconds=min(wait, longest))
         if isinstance(error, AgentApiUnavailableError):
             error.is_usage_limit = outcome.kind == _USAGE_LIMIT
         return error
     if crashed_again:
-        history = f"The agent was started {len(starts)} times, and ended without a result each time. {message}"
+        history = f"The agent was started {len(starts)} times, and ended each time without a result. {message}"
         return AgentGaveUpError(history, remedy=remedy)
     if outcome.ended == "api_error":
         return AgentApiError(message, remedy=remedy)

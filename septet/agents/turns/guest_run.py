@@ -103,7 +103,7 @@ class GuestRunner:
             if self.runs.runner is not None:
                 await_sweep(self.runs.runner.parent)
             sweep_leftovers(mark, folder, user)
-            raise AgentCrashedError(f"The supervisor of {folder} was killed.", remedy="It is tried again.")
+            raise AgentCrashedError(f"The supervisor of {folder} was killed.", remedy="Septet tries again.")
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, who: tuple[str, int], run_lock: int) -> socket.socket:

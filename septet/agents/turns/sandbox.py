@@ -25,11 +25,11 @@ _START_SECONDS: Final = 10.0
 _INSTALL: Final = "Install bubblewrap 0.8 or later (`apt-get install bubblewrap`)."
 _ALLOW: Final = (
     "Let this user make user namespaces (sysctl `user.max_user_namespaces`, "
-    "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container needs leave "
-    "for it too (docs/containers.md)."
+    "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container also needs "
+    "permission for it (docs/containers.md)."
 )
 _AS_ROOT: Final = (
-    "Run the worker as root, with a state directory in a folder that every user may pass, such as "
+    "Run the worker as root, with a state directory in a folder that every user may enter, such as "
     "SEPTET_STATE_DIR=/var/lib/septet; or set SEPTET_SANDBOX=auto."
 )
 _OFFER: Final = " Or set SEPTET_SANDBOX=uid, which makes each run a separate user (docs/sandbox.md)."

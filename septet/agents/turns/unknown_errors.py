@@ -7,7 +7,7 @@ from septet.agents.clis.outcome import Outcome
 from septet.contracts.facts import Usage
 
 MOST_TRIES: Final = 3
-_REMEDY: Final = "See what it means, and in the run's files what the agent did; then `septet retry`."
+_REMEDY: Final = "Find out what it means, look in the run's files for what the agent did, then run `septet retry`."
 
 
 def is_unknown_error(outcome: Outcome) -> bool:
@@ -23,13 +23,13 @@ def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
         tries: How many ended so for the same turn, this one among them.
         usage: What all agents used that were started for it.
     """
-    told = f"try {tries} of {MOST_TRIES}; so far {_cost(usage)}"
-    message = f"{outcome.message.rstrip()} (an API error that is not known, {told})."
+    told = f"attempt {tries} of {MOST_TRIES}; cost so far: {_cost(usage)}"
+    message = f"{outcome.message.rstrip()} (an unknown API error, {told})."
     if tries < MOST_TRIES:
         return replace(outcome, message=message)
     return replace(outcome, message=message, remedy=_REMEDY, retryable=False)
 
 
 def _cost(usage: Usage) -> str:
-    cost = "no cost was told" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
     return f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost

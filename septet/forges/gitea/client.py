@@ -32,8 +32,7 @@ _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`
 REMEDIES: Final = {
     401: "Set SEPTET_GITEA_TOKEN to a token that is valid on this host.",
     403: _RIGHTS,
-    404: "Check name and number; without the right to read it, a private repository looks like this too. "
-    + _RIGHTS,
+    404: "Check the name and number; a private repository that the token may not read looks the same. " + _RIGHTS,
 }
 
 T = TypeVar("T")

@@ -22,7 +22,10 @@ _CLOCKS_DIFFER_SECONDS: Final = 60
 _JWT_SECONDS: Final = 540
 """GitHub takes ten minutes at the most."""
 _REMEDIES: Final[Mapping[int, str]] = {
-    401: "See that SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE belong together, and the clock is right.",
+    401: (
+        "Make sure that SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE belong together, and "
+        "that the clock is right."
+    ),
     404: "Install the App on the repository's account, and give it this repository.",
 }
 
@@ -106,7 +109,7 @@ def _jwt(app: GitHubApp) -> str:
         message = f"The key of GitHub App {app.id} at {app.key_file} cannot be read: {type(error).__name__}."
         raise ForgeError(message, remedy=remedy) from error
     if not isinstance(key, RSAPrivateKey):
-        raise ForgeError(f"The key of GitHub App {app.id} at {app.key_file} is no RSA key.", remedy=remedy)
+        raise ForgeError(f"The key of GitHub App {app.id} at {app.key_file} is not an RSA key.", remedy=remedy)
     now = int(time.time())
     claims = {"iat": now - _CLOCKS_DIFFER_SECONDS, "exp": now + _JWT_SECONDS, "iss": app.id}
     text = f"{_part_of({'alg': 'RS256', 'typ': 'JWT'})}.{_part_of(claims)}"

@@ -28,14 +28,13 @@ _RIGHTS: Final = "Give the token the rights `Issues: read` and `Pull requests: w
 _REMEDIES: Final = {
     401: "Set SEPTET_GITHUB_TOKEN to a token that is valid on this host.",
     403: _RIGHTS,
-    404: "Check name and number; without the right to read it, a private repository looks like this too. "
-    + _RIGHTS,
+    404: "Check the name and number; a private repository that the token may not read looks the same. " + _RIGHTS,
     410: "The issue was deleted, or the repository has no issues.",
 }
 _NOT_THERE: Final = frozenset({404, 410})
 _UNPROCESSABLE: Final = 422
 _UNPROCESSABLE_REMEDIES: Final = (
-    ("no commits between", "The branch holds nothing that its base has not: nothing is left to merge."),
+    ("no commits between", "The branch has nothing that its base does not have: there is nothing to merge."),
     ("draft pull requests are not supported", "Ask for a pull request that is not a draft."),
     ("pullrequest head", "Push the branch first."),
     ("pullrequest base", "Name a base that the repository has."),

@@ -17,7 +17,7 @@ _RIGHTS: Final = "Give the token the scope `api` and its account the role Develo
 REMEDIES: Final = {
     401: "Set SEPTET_GITLAB_TOKEN to a token that is valid on this host.",
     403: _RIGHTS,
-    404: f"Check name and number; without the right to read it, a private project looks like this too. {_RIGHTS}",
+    404: f"Check the name and number; a private project that the token may not read looks the same. {_RIGHTS}",
 }
 
 T = TypeVar("T")

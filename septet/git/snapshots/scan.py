@@ -73,7 +73,7 @@ def scan(place: Place, *, ignored_limit_bytes: int, known_trees: KnownTrees | No
                 survey = known_trees.look_at(place.worktree, root, heavy, ignored_limit_bytes)
     except (OSError, GitError) as error:
         raise SnapshotError(
-            f"{place.worktree} cannot be looked at: {error}.",
+            f"{place.worktree} cannot be checked: {error}.",
             remedy=f"Nothing was removed. Make sure that it and {place.vault} exist, then try again.",
         ) from error
     refuse_too_large(place, survey, past)

@@ -414,7 +414,7 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
     with pytest.raises(AgentLimitError) as caught:
         await lab.carry_out(request)
     assert lab.journal == ["start new", "start resume"]
-    assert "turns" in caught.value.message
+    assert "turn limit" in caught.value.message
     last = last_result(request)
     assert last is not None
     assert last.outcome.session_id is not None
@@ -612,7 +612,7 @@ async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost
         with pytest.raises(AgentApiUnavailableError) as caught:
             await lab.carry_out()
         assert "The teapot is short and stout." in caught.value.message
-        assert f"try {number} of 3" in caught.value.message
+        assert f"attempt {number} of 3" in caught.value.message
         assert cost in caught.value.message
         waits.append(caught.value.retry_after_seconds)
     assert waits == [30.0, 60.0]
@@ -633,7 +633,7 @@ async def test_an_api_that_is_busy_is_waited_for_between_errors_that_nobody_know
         else:
             api_error(529 if starts != 3 else 0, "busy" if starts != 3 else "Who knows.")
     """)
-    for words in ("busy", "busy", "try 1 of 3"):
+    for words in ("busy", "busy", "attempt 1 of 3"):
         with pytest.raises(AgentApiUnavailableError, match=words):
             await lab.carry_out()
     assert (await lab.carry_out()).outcome.text == "done"
@@ -647,5 +647,5 @@ async def test_an_agent_without_a_session_is_tried_three_times_too(lab: Lab) -> 
     for _ in range(2):
         with pytest.raises(AgentApiUnavailableError, match="odd"):
             await lab.carry_out()
-    with pytest.raises(AgentApiError, match="try 3 of 3; so far no cost was told"):
+    with pytest.raises(AgentApiError, match="attempt 3 of 3; cost so far: unknown"):
         await lab.carry_out()

@@ -181,7 +181,7 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
     run = await served.said("assistant")
     process.terminate()
     assert await asyncio.to_thread(process.wait, ENDS_SECONDS) == 0
-    with pytest.raises(AgentCrashedError, match="told to end"):
+    with pytest.raises(AgentCrashedError, match="told to stop"):
         await attempt
     record = run.exit()
     assert record is not None

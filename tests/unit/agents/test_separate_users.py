@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that every user may pass, as a state directory needs it; those of pytest are root's alone."""
+    """A folder that every user may enter, as a state directory needs it; those of pytest are root's alone."""
     folder = Path(tempfile.mkdtemp(prefix="septet-users-"))
     folder.chmod(0o755)
     yield folder
@@ -154,7 +154,7 @@ def test_a_state_directory_that_others_cannot_pass_is_refused(public: Path) -> N
     world = World(public / "home", covered=(closed / "state",))
     with pytest.raises(SandboxError, match="SEPTET_SANDBOX=uid: no run can be a separate user") as raised:
         find_sandbox("uid", {"PATH": os.defpath}, world)
-    assert "every user may pass" in raised.value.remedy
+    assert "every user may enter" in raised.value.remedy
 
 
 @pytest.fixture

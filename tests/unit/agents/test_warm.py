@@ -304,7 +304,7 @@ async def test_a_warm_process_is_ended_in_a_turn_too(lab: Lab) -> None:
     _, attempt, run = await in_second_turn(lab)
     await asyncio.to_thread(end_warm, lab.runtime.runs, "wo-1", "closed")
     assert is_dead(agent_of(run))
-    with pytest.raises(AgentCrashedError, match="The agent was ended: closed"):
+    with pytest.raises(AgentCrashedError, match="The agent was stopped: closed"):
         await attempt
     assert warm_orders(lab.runtime.runs) == []
 

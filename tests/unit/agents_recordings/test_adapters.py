@@ -258,7 +258,7 @@ def test_opencode_configuration_that_is_no_object_is_refused(
     given: str, programs: dict[str, str], home: Path
 ) -> None:
     """The error names the variable, and not what it holds."""
-    with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is no JSON object"):
+    with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is not a JSON object"):
         start("opencode", host(programs, home, OPENCODE_CONFIG_CONTENT=given))
 
 

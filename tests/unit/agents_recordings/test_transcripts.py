@@ -97,7 +97,7 @@ def test_claude_words_of_the_user_are_not_the_models() -> None:
         TranscriptEntry("text", "Done."),
         TranscriptEntry("tool_result", "a", "Bash"),
         TranscriptEntry("error", "Denied: Write"),
-        TranscriptEntry("error", "The model API: overloaded 529; it is asked again."),
+        TranscriptEntry("error", "The model API: overloaded 529; the CLI asks it again."),
         TranscriptEntry("error", "too many"),
     ]
 
@@ -126,7 +126,7 @@ def test_codex_items_of_kinds_to_come_are_told_too() -> None:
         TranscriptEntry("tool_call", "make", "command_execution"),
         TranscriptEntry("tool_result", "no\nexit code 2", "command_execution"),
         TranscriptEntry("error", "odd"),
-        TranscriptEntry("error", "The agent says that it failed, and not why."),
+        TranscriptEntry("error", "The agent reported a failure without a reason."),
     ]
 
 

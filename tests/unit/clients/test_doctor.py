@@ -100,7 +100,7 @@ def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> Non
     broken.chmod(0o755)
     check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=str(broken))[1])["agent codex"]
     assert check["status"] == "warning"
-    assert "it tells no version, but 'Error: a part is not installed.'" in check["message"]
+    assert "it reports no version, but 'Error: a part is not installed.'" in check["message"]
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -208,7 +208,7 @@ def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: P
         tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(closed / "state")
     )
     check = _named(answer)["sandbox"]
-    assert check["message"].startswith("No worker starts here: SEPTET_SANDBOX=uid")
+    assert check["message"].startswith("No worker can start here: SEPTET_SANDBOX=uid")
     assert "/var/lib/septet" in check["remedy"]
 
 

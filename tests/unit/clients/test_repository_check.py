@@ -54,7 +54,7 @@ def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Orig
     assert [message.partition(" ")[0] for message, _ in warned] == [
         ".septet/commands/implement_plans.md", ".septet/commands/notes.txt",
     ]  # fmt: skip
-    assert warned[0][1] == "Is implement_plan.md meant?"
+    assert warned[0][1] == "Did you mean implement_plan.md?"
     assert "classify_issue" in warned[1][1]
 
 

@@ -96,7 +96,7 @@ def test_a_check_names_every_wrong_placeholder_before_any_value_is_known() -> No
 
 def test_a_check_tells_from_which_step_on_a_value_is_known() -> None:
     """The branch is not known while it is being named."""
-    with pytest.raises(CommandError, match=r"\$\{BRANCH_NAME\} is known from implement_plan on"):
+    with pytest.raises(CommandError, match=r"\$\{BRANCH_NAME\} is available from implement_plan on"):
         check(command("${BRANCH_NAME}"))
     check(command("${BRANCH_NAME}", Step.IMPLEMENT_PLAN))
 

@@ -81,7 +81,7 @@ def test_a_repositorys_own_command_comes_first() -> None:
 
 def test_a_file_that_is_no_utf8_is_refused_with_its_line() -> None:
     """The error names the file and the line of the first wrong byte."""
-    with pytest.raises(CommandError, match=r"^\.septet/commands/classify_issue\.md line 3 is no UTF-8"):
+    with pytest.raises(CommandError, match=r"^\.septet/commands/classify_issue\.md line 3 is not valid UTF-8"):
         load(Step.CLASSIFY_ISSUE, None, lambda _path: b"one\ntwo\nthree \xff\n")
 
 

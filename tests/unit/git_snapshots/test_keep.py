@@ -176,7 +176,7 @@ def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: Checkpoi
     missing = checkpoint(place)
     move = move_of(place, other, ref, missing.name)
     prepare_host(move)
-    with pytest.raises(NotFoundError, match=f"{missing.name} never came to"):
+    with pytest.raises(NotFoundError, match=f"{missing.name} never reached"):
         move_here(move, WHY)
     expect_hold(place, ref, "A")
 

@@ -90,7 +90,7 @@ def test_somebody_elses_branch_is_never_overwritten(
     for expected in (None, theirs, place.base_sha, "1" * 40):
         with pytest.raises(GitError, match=BRANCH) as refused:
             push(place, BRANCH, sha, expected_tip=expected)
-        assert "Somebody else" in refused.value.remedy
+        assert "Someone else" in refused.value.remedy
 
     assert theirs == origin.sha(BRANCH)
 
@@ -121,7 +121,7 @@ def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, 
 @pytest.mark.parametrize("branch", ["main"])
 def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Callable[[], str], branch: str) -> None:
     """A push to where the work starts from is refused before git is asked."""
-    with pytest.raises(InvalidInputError, match="never pushed to"):
+    with pytest.raises(InvalidInputError, match="never pushes to"):
         push(place, branch, commit())
 
     assert place.base_sha == origin.sha("main")

@@ -125,5 +125,5 @@ def test_more_dependencies_than_can_be_carried_are_refused() -> None:
     issues = [
         PipelineIssue(id=name, depends_on=tuple(names[max(0, at - 100) : at])) for at, name in enumerate(names)
     ]
-    with pytest.raises(InvalidInputError, match="15050 times, 5000 times is the most"):
+    with pytest.raises(InvalidInputError, match="15050 dependencies, and at most 5000 are allowed"):
         order_issues(issues)

@@ -46,7 +46,7 @@ def test_without_the_solution_the_files_still_count() -> None:
     """On a host that does not have the solution, the tasks are not judged, and a warning says so."""
     found = check_execution(execution(tasks=[]), None, {"a"}, {"a"})
     assert found.findings == ()
-    assert "does not lie on this host" in found.warnings[0]
+    assert "is not on this host" in found.warnings[0]
 
 
 def test_long_lists_are_shortened() -> None:

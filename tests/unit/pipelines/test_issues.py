@@ -49,7 +49,7 @@ def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
         ((issue("a", "b"), issue("b", "c"), issue("c", "a")), "wait for each other: a → b → c → a."),
         ((issue("a", "a"),), "wait for each other: a → a."),
         ((issue("a", "x"),), "a depends on x, which is not an issue of this pipeline"),
-        ((issue("a"), issue("b"), issue("a")), "a: an id is there more than once"),
+        ((issue("a"), issue("b"), issue("a")), "these ids occur more than once: a."),
     ],
 )
 def test_what_has_no_order_is_refused(issues: tuple[PipelineIssue, ...], words: str) -> None:
@@ -91,10 +91,10 @@ def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("[", "f is no JSON"),
-        ("{}", "f holds no list of issues"),
-        ("[]", "f holds no list of issues"),
-        ("[" * 100_000, "f is no JSON"),
+        ("[", "f is not valid JSON"),
+        ("{}", "f does not contain a list of issues"),
+        ("[]", "f does not contain a list of issues"),
+        ("[" * 100_000, "f is not valid JSON"),
         ('[1, "x"]', "f, entry 2: it is neither an object nor a number"),
         ("[true]", "f, entry 1: it is neither"),
         ('[{"title": "t"}]', "f, entry 1: id"),

@@ -139,10 +139,10 @@ def test_an_agent_that_there_is_not_is_named_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a = 1\nb =\n", "is no TOML: Invalid value (at line 2"),
-        (b"a = 1\na = 2", "is no TOML: Cannot overwrite a value (at line 2, the last one)."),
-        (b"a = " + b"[" * 30_000, "is no TOML"),
-        (b"a = 1\nb = '\xff'\n", "line 2 is no UTF-8"),
+        (b"a = 1\nb =\n", "is not valid TOML: Invalid value (at line 2"),
+        (b"a = 1\na = 2", "is not valid TOML: Cannot overwrite a value (at line 2, the last one)."),
+        (b"a = " + b"[" * 30_000, "is not valid TOML"),
+        (b"a = 1\nb = '\xff'\n", "line 2 is not valid UTF-8"),
         (b"#" * (SIZE_LIMIT_BYTES + 1), f"holds {SIZE_LIMIT_BYTES + 1} bytes, {SIZE_LIMIT_BYTES} are allowed"),
     ],
 )

@@ -49,7 +49,7 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
         ({"steps": {"implement_plan": "crash"}}, "a script is a JSON object"),
         ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of prose_around, fenced"),
         ({"steps": {"*": {"finalizer": {"malfomed": "prose"}}}}, "finalizer: malfomed is unknown"),
-        ([], "is no JSON object"),
+        ([], "is not a JSON object"),
     ],
 )
 def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: object, words: str) -> None:
