@@ -33,16 +33,29 @@ class Delivery:
         return hashlib.sha256(self.body).hexdigest()[:_ID_CHARACTERS]
 
 
+Reader = Callable[[Delivery], ForgeEvent | None]
+"""Reads one kind of event; `None` where that is nothing to act on."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookKind:
     """How one kind of forge sends its events."""
 
     is_signed: Callable[[Delivery, str], bool]
     """Says whether a delivery was made by somebody who knows the secret, in constant time."""
-    read_event: Callable[[Delivery], ForgeEvent | None]
-    """Returns what it tells; `None` where that is nothing to act on.
+    event_header: str
+    """Which header names the kind of an event, in lower case."""
+    readers: Mapping[str, Reader]
+    """By the kind of event."""
 
-    It raises an `InvalidInputError` for what it cannot read."""
+    def read_event(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return what a delivery tells; `None` where that is nothing to act on.
+
+        Raises:
+            InvalidInputError: It cannot be read.
+        """
+        reader = self.readers.get(delivery.header(self.event_header))
+        return reader(delivery) if reader is not None else None
 
 
 class ForeignEvent(BaseModel):

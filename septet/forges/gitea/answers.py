@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
-_CHECKS: Final[dict[str, CheckState]] = {
+CHECKS: Final[dict[str, CheckState]] = {
     "success": "success",
     "skipped": "success",
     "warning": "success",
@@ -186,7 +186,7 @@ class GiteaStatusAnswer(_Foreign):
         """Return what it says."""
         return CommitCheck(
             self.context,
-            _CHECKS.get(self.status, "pending"),
+            CHECKS.get(self.status, "pending"),
             self.target_url or "",
             summary=self.description or "",
         )

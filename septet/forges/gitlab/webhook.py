@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from septet.contracts.forge_events import (
@@ -14,13 +14,14 @@ from septet.contracts.forge_events import (
     IssueChanged,
     PullRequestChanged,
 )
+from septet.forges.webhook_events import MOST_LABELS, PullRequestAction
 from septet.forges.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
 
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
 """A signed delivery that is older was sent by somebody who has caught it."""
-_PULL_REQUEST_ACTIONS: Final[Mapping[str, Literal["opened", "pushed", "closed", "merged", "reopened"]]] = {
+_PULL_REQUEST_ACTIONS: Final[Mapping[str, PullRequestAction | Literal["merged"]]] = {
     "open": "opened",
     "close": "closed",
     "merge": "merged",
@@ -31,7 +32,6 @@ _PIPELINES: Final[Mapping[str, Literal["success", "failure"]]] = {
     "failed": "failure",
     "canceled": "failure",
 }
-_MOST_LABELS: Final = 100
 
 
 class _User(ForeignEvent):
@@ -92,7 +92,7 @@ def _issue(delivery: Delivery) -> ForgeEvent | None:
         repository=event.project.web_url,
         number=facts.iid,
         state="open" if facts.state == "opened" else "closed",
-        labels=tuple(label.title for label in event.labels[:_MOST_LABELS]),
+        labels=tuple(label.title for label in event.labels[:MOST_LABELS]),
     )
 
 
@@ -151,14 +151,6 @@ def _iso(time_of_gitlab: str) -> str:
     return time_of_gitlab.replace(" UTC", "+00:00").replace(" ", "T", 1)
 
 
-_READERS: Final[Mapping[str, Callable[[Delivery], ForgeEvent | None]]] = {
-    "Issue Hook": _issue,
-    "Note Hook": _note,
-    "Merge Request Hook": _merge_request,
-    "Pipeline Hook": _pipeline,
-}
-
-
 def _is_signed(delivery: Delivery, secret: str) -> bool:
     if secret.startswith(_SIGNING):
         return _is_standard(delivery, secret)
@@ -179,9 +171,13 @@ def _is_standard(delivery: Delivery, secret: str) -> bool:
     return any(hmac.compare_digest(expected.encode(), each.encode()) for each in signatures)
 
 
-def _read_event(delivery: Delivery) -> ForgeEvent | None:
-    reader = _READERS.get(delivery.header("x-gitlab-event"))
-    return reader(delivery) if reader is not None else None
-
-
-GITLAB_WEBHOOK: Final = WebhookKind(_is_signed, _read_event)
+GITLAB_WEBHOOK: Final = WebhookKind(
+    is_signed=_is_signed,
+    event_header="x-gitlab-event",
+    readers={
+        "Issue Hook": _issue,
+        "Note Hook": _note,
+        "Merge Request Hook": _merge_request,
+        "Pipeline Hook": _pipeline,
+    },
+)
