@@ -19,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
         PullRequestEnd,
         PullRequestLook,
         PullRequestNews,
+        PullRequestNudge,
         PullRequestWatch,
         WatchingHost,
     )
@@ -45,6 +46,8 @@ _BY_HOST: Final = "host-looks-at-pull-request"
 """Before it, each look at a pull request was an attempt of an activity: an Action."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
+_DELIVERIES: Final = 50
+"""So many of a forge's deliveries are known when they come again."""
 _TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
 _GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {id} done` ends it."
@@ -60,6 +63,8 @@ class PullRequestWorkflow:
         self._task = Task(id="")
         self._history: tuple[Move, ...] = ()
         self._looks_again = False
+        self._deliveries: tuple[str, ...] = ()
+        """What a forge has told of lately."""
         self._is_looked_after = False
         """Whether a host looks, and tells what is new."""
         self._row = Row()
@@ -100,8 +105,12 @@ class PullRequestWorkflow:
         return self._history
 
     @workflow.signal(description="Check the pull request now.")
-    def nudge(self) -> None:
+    def nudge(self, nudge: PullRequestNudge | None = None) -> None:
         """End the pause before the next look; one that was closed may have been opened again."""
+        if nudge is not None and nudge.delivery:
+            if nudge.delivery in self._deliveries:
+                return
+            self._deliveries = (*self._deliveries[1 - _DELIVERIES :], nudge.delivery)
         self._looks_again = True
         if self._task.stage is Stage.BLOCKED:
             self._move(Stage.REVIEW, "looked at again")

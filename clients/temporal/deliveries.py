@@ -11,15 +11,22 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from clients.temporal.intakes import IntakeClient
-from clients.temporal.pull_request_watch import tell_watches
+from clients.temporal.pull_request_watch import nudge_followers, tell_watches
 from clients.temporal.refusals import server_refusal
 from septet.contracts.comments import CommentCall
-from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestChanged
+from septet.contracts.forge_events import (
+    ChecksChanged,
+    CommentWritten,
+    ForgeEvent,
+    IssueChanged,
+    PullRequestChanged,
+    ReviewWritten,
+)
 from septet.contracts.intake import IntakeInput, IntakePass
 from septet.contracts.intake_replies import WebhookReply
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
-from septet.forges.comment_commands import parse_command
+from septet.forges.comment_commands import is_own_text, parse_command
 from septet.git.address import parse_address
 
 _NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")
@@ -27,6 +34,7 @@ _NO_INTAKE: Final = WebhookReply(
     accepted=False, why="No intake takes issues with these labels of this repository."
 )
 _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches this pull request.")
+_NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this pull request.")
 _TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
 """Of a command: GitHub sends deliveries again for so long, and nobody means one that is older."""
@@ -60,9 +68,13 @@ class Deliveries:
                 case IssueChanged():
                     return await self._take_issue(event, digest)
                 case CommentWritten():
-                    return await self._obey(event)
+                    return await self._obey(event, digest)
                 case PullRequestChanged():
-                    return await self._tell_watch(event)
+                    return await self._tell_watch(event, digest)
+                case ReviewWritten():
+                    return await self._nudge(event, digest)
+                case ChecksChanged() if event.state != "pending":
+                    return await self._nudge(event, digest)
                 case _:
                     return _NOTHING
         except RPCError as error:
@@ -76,11 +88,15 @@ class Deliveries:
         request = IntakePass(intake=wanted[0], issue=event.number)
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
-    async def _obey(self, event: CommentWritten) -> WebhookReply:
-        """Have a command in a comment obeyed: by the comment's id, so that no second delivery does it again."""
+    async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
+        """Have a command in a comment obeyed: by the comment's id, so that no second delivery does it again.
+
+        What else people write on a pull request is for an agent that follows it.
+        """
         command = parse_command(event.body)
-        if command is None or (event.forge == "gitlab" and event.is_on_pull_request):
-            return _NOTHING
+        if command is None:
+            is_news = event.is_on_pull_request and not is_own_text(event.body)
+            return await self._nudge(event, digest) if is_news else _NOTHING
         if _age(event.created_at) > _MOST_AGE:
             return _TOO_OLD
         intakes = await self._intakes(event)
@@ -90,8 +106,17 @@ class Deliveries:
         call = CommentCall(event=event, command=command, intake=intakes[0])
         return await self._start("CommentCommand", call, f"comment/{event.forge}/{key}/{event.comment_id}")
 
-    async def _tell_watch(self, event: PullRequestChanged) -> WebhookReply:
+    async def _nudge(
+        self, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str
+    ) -> WebhookReply:
+        """Have a pull request that an agent follows looked at now."""
+        told = await nudge_followers(self.client, event, digest)
+        return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_FOLLOWS
+
+    async def _tell_watch(self, event: PullRequestChanged, digest: str) -> WebhookReply:
         """Tell who watches a pull request what became of it, or have it looked at where that can be undone."""
+        if event.action == "pushed":
+            return await self._nudge(event, digest)
         if event.action not in {"closed", "merged", "reopened"}:
             return _NOTHING
         news = PullRequestNews(url=event.url, state="merged") if event.action == "merged" else None

@@ -77,6 +77,13 @@ class PullRequestLook(Wire):
     """Whether an agent answers what happens on it: then that is told too."""
 
 
+class PullRequestNudge(Wire):
+    """Something has happened on a pull request, as a forge has told."""
+
+    delivery: Annotated[str, Field(max_length=64)] = ""
+    """What the forge's delivery is known by: one that comes again asks for nothing more."""
+
+
 class PullRequestEnd(Wire):
     """What became of a pull request."""
 

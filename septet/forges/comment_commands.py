@@ -8,7 +8,7 @@ from septet.contracts.names import Step
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_OWN_MARK: Final = "<!-- septet:"
+_OWN_MARK: Final = "<!-- septet"
 _WORDS_LIMIT: Final = 8000
 USAGE: Final = (
     "These are the commands: `/septet run`, `/septet retry [STEP]`, `/septet cancel [WHY]`, "
@@ -20,7 +20,7 @@ def parse_command(body: str) -> CommentCommand | None:
     """Return what a comment asks for; `None` where it asks for nothing, or Septet has written it itself."""
     first, _, below = body.strip().partition("\n")
     match = _FIRST.fullmatch(first.strip())
-    if match is None or _OWN_MARK in body:
+    if match is None or is_own_text(body):
         return None
     verb, words = (match["verb"] or "").lower(), f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]
     head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
@@ -32,6 +32,11 @@ def parse_command(body: str) -> CommentCommand | None:
             return CommentCommand(verb="retry" if step else "unknown", step=step, words=tail.strip())
         case _:
             return CommentCommand(verb=_verb(verb), words=words)
+
+
+def is_own_text(body: str) -> bool:
+    """Say whether a text carries a mark of Septet's own: as an answer does, and one that quotes it."""
+    return _OWN_MARK in body
 
 
 def _verb(word: str) -> Verb:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from fakes.activities import Doubles, ended
+from fakes.activities import Doubles, done, ended
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
@@ -17,8 +17,10 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.deliveries import Deliveries
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import RetryCall
+from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
 from septet.contracts.names import Stage, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import FOLLOWS, PullRequestNews, watch_id, watched_order
@@ -256,3 +258,39 @@ async def test_nobody_follows_unasked(client: Client) -> None:
     async with followed(client, doubles, asks=False) as watch:
         await tell(watch, "checks:1")
         await until(watch, "waiting", 1)
+
+
+async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
+    """Reviews, checks of its commit and pushes wake the watch, each delivery once; what an agent does not follow sleeps."""
+    doubles = doubles_with(FollowTerms())
+    deliveries = Deliveries(client, doubles.task_queue)
+    origin = {"forge": "github", "repository": f"https://forge.example/{uuid.uuid4().hex}"}
+    url = f"{origin['repository']}/pull/1"
+    doubles.steps[Step.CREATE_PULL_REQUEST] = [lambda call: done(call, url)]
+    review = ReviewWritten(**origin, number=1, url=url, author="ada", state="changes_requested")
+    passed = ChecksChanged(**origin, commit="badc0de", state="success")
+    async with followed(client, doubles) as watch:
+        commit = (await watch.query(PullRequestWorkflow.work_order)).commit_sha or ""
+        failed = ChecksChanged(**origin, commit=commit, state="failure")
+        pushed = PullRequestChanged(**origin, number=1, url=url, action="pushed")
+        named = passed.model_copy(update={"commit": "0" * 40, "pull_requests": (1,)})
+        for number, event in enumerate((review, failed, pushed, named), start=1):
+            told = [await deliveries.take(event, f"delivery {number}") for _ in range(2)]
+            assert [reply.workflows for reply in told] == [(watch.id,)] * 2, event
+            await wait_until(lambda number=number: len(doubles.looks) == number)
+        for event in (
+            passed.model_copy(update={"commit": "0" * 40}),
+            failed.model_copy(update={"state": "pending"}),
+            review.model_copy(update={"url": f"{url}0"}),
+        ):
+            assert not (await deliveries.take(event, "another")).accepted, event
+        doubles.pull_requests[url] = "merged"
+        await deliveries.take(review, "delivery 5")
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage is Stage.DONE
+    assert len(doubles.looks) == 5
+    doubles = doubles_with(FollowTerms())
+    async with followed(client, doubles, asks=False) as watch:
+        there = (await watch.query(PullRequestWorkflow.work_order)).pr_url or ""
+        reply = await Deliveries(client, doubles.task_queue).take(review.model_copy(update={"url": there}), "1")
+        assert (reply.accepted, reply.why) == (False, "No agent follows this pull request.")
+    assert doubles.looks == []

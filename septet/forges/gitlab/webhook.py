@@ -13,7 +13,9 @@ from septet.contracts.forge_events import (
     ForgeEvent,
     IssueChanged,
     PullRequestChanged,
+    ReviewWritten,
 )
+from septet.forges.forge import ReviewState
 from septet.forges.webhook_events import MOST_LABELS, PullRequestAction
 from septet.forges.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
 
@@ -117,6 +119,16 @@ def _note(delivery: Delivery) -> ForgeEvent | None:
 def _merge_request(delivery: Delivery) -> ForgeEvent | None:
     event = read_payload(_Event, delivery)
     facts = event.object_attributes
+    if (state := _reviewed(event)) is not None:
+        return ReviewWritten(
+            forge=_GITLAB,
+            repository=event.project.web_url,
+            number=facts.iid,
+            url=facts.url,
+            author=event.user.username,
+            state=state,
+            commit=facts.last_commit.id,
+        )
     is_pushed = facts.action == "update" and bool(facts.oldrev)
     return PullRequestChanged(
         forge=_GITLAB,
@@ -128,6 +140,14 @@ def _merge_request(delivery: Delivery) -> ForgeEvent | None:
         head_sha=facts.last_commit.id,
         actor=event.user.username,
     )
+
+
+def _reviewed(event: _Event) -> ReviewState | None:
+    """Return what somebody thinks of it now, where the event tells of that."""
+    if event.object_attributes.action in {"approved", "approval"}:
+        return "approved"
+    is_changed = event.object_attributes.action == "update" and "reviewers" in event.changes
+    return "commented" if is_changed else None  # whether changes are requested, the API tells
 
 
 def _pipeline(delivery: Delivery) -> ForgeEvent | None:
