@@ -15,6 +15,7 @@ from rich.text import Text
 from clients.cli.program import septet_here
 from clients.cli.render.work_order import console, show_task, task_view
 from clients.cli.reply import CommandReply
+from clients.cli.stop_signals import StopSignals
 from clients.cli.task_reply import WorkOrderFailedError
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.adapter import Machine, Turn
@@ -56,6 +57,7 @@ async def run_demo(
     scenario: str | None, agent: str, sandbox: SandboxChoice | None, *, as_json: bool
 ) -> CommandReply:
     """Take one work order through all seven steps and show them as they happen."""
+    StopSignals.end_start()
     settings = _settings(scenario, agent, sandbox)
     set_up_logs(settings)
     adapter_for(agent).invocation(

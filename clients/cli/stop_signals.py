@@ -4,11 +4,14 @@ import asyncio
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from types import FrameType
+from typing import Final, Self
 
 import typer
 
 from clients.cli.reply import CommandReply
+
+_BOTH: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,20 @@ class StopSignals:
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
         loop.add_signal_handler(signal.SIGINT, signals._interrupt)
         return signals
+
+    @staticmethod
+    def end_start() -> None:
+        """Until `listen`, have SIGTERM end what has begun as Ctrl-C does; a second signal cuts nothing short."""
+        interrupt = signal.getsignal(signal.SIGINT)
+
+        def interrupt_once(number: int, frame: FrameType | None) -> None:
+            for each in _BOTH:
+                signal.signal(each, signal.SIG_IGN)
+            if callable(interrupt):
+                interrupt(number, frame)
+
+        for each in _BOTH:
+            signal.signal(each, interrupt_once)
 
     def _interrupt(self) -> None:
         (self.second if self.first.is_set() else self.first).set()

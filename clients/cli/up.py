@@ -31,6 +31,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     from workers.strays import end_living
     from workers.worker import running_worker
 
+    StopSignals.end_start()
     settings = load_settings(sandbox)
     is_quiet = not as_json and "log_level" not in settings.model_fields_set
     set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)

@@ -40,6 +40,22 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
     assert septet.runs(order) == ONCE
 
 
+@pytest.mark.parametrize("command", ["up", "demo"])
+def test_a_signal_before_it_is_ready_leaves_no_server(septet: Septet, command: str) -> None:
+    """SIGTERM in the first moments, when its server has just begun, ends that too, and a second one changes nothing."""
+    options = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
+    ports = [part for pair in options for part in pair] if command == "up" else []
+    with septet.started(command, *ports, "--json") as process:
+        server_file = until(lambda: next(iter(septet.state.rglob("server.json")), None))
+        server = json.loads(server_file.read_text(encoding="utf-8"))["server_pid"]
+        process.terminate()
+        process.terminate()
+        assert process.wait(WITHIN_SECONDS) == 130
+    assert not psutil.pid_exists(server)
+    assert not server_file.exists()
+    assert septet.processes() == []
+
+
 def test_one_state_directory_has_one_up(septet: Septet) -> None:
     """A second `up` is refused and names the first."""
     with septet.up() as first:

@@ -201,6 +201,13 @@ async def test_only_those_that_are_over_are_found_closed(client: Client) -> None
         running, over = await floor.create("again"), await floor.create("over")
         await over.terminate()
         known = KnownOrders(ids=(running.id, over.id, "wo-nobody", 'wo-"quoted"'))
+
+        async def is_caught_up() -> bool:
+            ended = f'WorkflowId IN ("{again.id}", "{over.id}") AND ExecutionStatus="Terminated"'
+            began = f'WorkflowId="{running.id}" AND ExecutionStatus="Running"'
+            return [(await client.count_workflows(query)).count for query in (ended, began)] == [2, 1]
+
+        await wait_until(is_caught_up)  # what the server lists comes a moment after what it does
         closed = await ActivityEnvironment(client=client).run(BoardActivities().find_closed, known)
         assert closed == [over.id, "wo-nobody", 'wo-"quoted"']
 
