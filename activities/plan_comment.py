@@ -8,7 +8,7 @@ import structlog
 from activities.host import Host
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.errors import SeptetError
+from septet.errors import EvidenceError, SeptetError
 from septet.git.evidence import plan_file
 from septet.git.place import Place
 from septet.system.masking import mask
@@ -41,18 +41,30 @@ def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> t
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     try:
-        path, sha256 = plan_file(place, result.result_text or ""), result.plan_sha256 or ""
-        with (place.worktree / path).open("rb") as file:
-            content = file.read(_READ_BYTES)
-            digest = hashlib.sha256(content + file.read()).hexdigest()
-        if digest != sha256:
-            return ("the plan was not posted: its file has changed",)
+        path, content = read_plan(place, result)
+        sha256 = result.plan_sha256 or ""
         _, forge = host.forge(call.workspace.repository)
         forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(order_id, path, content, sha256))
     except (SeptetError, OSError) as error:
         _log.warning("plan_not_posted", why=preview(str(error)))
         return (f"the plan was not posted: {error}"[:200],)
     return ()
+
+
+def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
+    """Return the path of the plan that a step has found, and the beginning of its file.
+
+    Raises:
+        EvidenceError: The file has changed since.
+        OSError: It cannot be read.
+    """
+    path = plan_file(place, result.result_text or "")
+    with (place.worktree / path).open("rb") as file:
+        content = file.read(_READ_BYTES)
+        digest = hashlib.sha256(content + file.read()).hexdigest()
+    if digest != result.plan_sha256:
+        raise EvidenceError("its file has changed")
+    return path, content
 
 
 def _text(order_id: str, path: str, content: bytes, sha256: str) -> str:

@@ -20,6 +20,7 @@ from activities.host import Host
 from activities.plan_comment import post_plan, waits_with_plan
 from activities.progress_comment import note_progress
 from activities.stage_label import set_stage_label
+from activities.tracker_progress import tell_tracker
 from septet.agents.turns.carry_out import last_result
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
@@ -137,4 +138,6 @@ def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
         tellers.append(set_stage_label)
     if call.step is Step.FIND_PLAN_FILE and waits_with_plan(call, result, is_asked_for=settings.progress_comment):
         tellers.append(post_plan)
+    if call.workspace.tracker is not None and call.rework is None:
+        tellers.append(tell_tracker)
     return tellers

@@ -32,6 +32,7 @@ from septet.git.workspace import open_workspace
 from septet.git.worktree_status import save_worktree_status
 from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
 from septet.settings import Settings
+from septet.trackers.choose import tracker_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class WorkspaceActivities:
         fork = request.push_to or fork_for(address, host.settings)
         if fork:
             forge.expect_fork(fork)
-        issue = _issue(request, forge)
+        issue = _issue(request, forge, host.settings)
         if request.restores:
             copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
         place = open_workspace(
@@ -134,6 +135,7 @@ class WorkspaceActivities:
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
             issue_url=str(issue["url"]) if issue["url"] else None,
+            tracker=request.tracker,
             checkpoint=checkpoint,
             opened_by=record_of(place).first_run_id,
             fork=_fork_of(place),
@@ -182,8 +184,10 @@ def _opens_again(request: OpenWorkspace) -> bool:
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}
 
 
-def _issue(request: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; the number of one that was given as text is the empty string."""
+def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
+    """Return the issue as agents see it; the number of one that no forge has is the empty string."""
+    if request.tracker is not None:
+        return tracker_for(request.tracker.tracker, settings).read_issue(request.tracker.id).as_agents_see_it()
     if request.issue is not None:
         read: dict[str, JsonValue] = json.loads(forge.issue(request.issue).as_json())
         return read

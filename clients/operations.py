@@ -31,6 +31,7 @@ from clients.temporal.deliveries import Deliveries
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.pull_request_watch import look_now
+from clients.temporal.tracker_deliveries import TrackerDeliveries
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from clients.watch import Watch
 from septet.contracts.intake import IntakeInput
@@ -109,6 +110,11 @@ class Operations:
     def deliveries(self) -> Deliveries:
         """What forges tell."""
         return Deliveries(self.orders.client, self.orders.task_queue)
+
+    @property
+    def tracker_deliveries(self) -> TrackerDeliveries:
+        """What trackers tell."""
+        return TrackerDeliveries(self.orders.client, self.orders.task_queue)
 
     async def add_intake(self, intake: IntakeInput) -> IntakeReply:
         """Have the issues of a label taken, once what can be seen to be wrong with it has been looked for.

@@ -144,6 +144,16 @@ class ForgeUnavailableError(ForgeError):
     retryable = True
 
 
+class TrackerError(SeptetError):
+    """The tracker refused."""
+
+
+class TrackerUnavailableError(TrackerError):
+    """The tracker did not answer."""
+
+    retryable = True
+
+
 class MachineFailedError(SeptetError):
     """The machine refused."""
 

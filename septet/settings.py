@@ -116,6 +116,17 @@ class Settings(BaseSettings):
     """GitLab's signing token (`whsec_…`), or the secret token that it sends; none are taken when absent."""
     gitea_webhook_secret: SecretStr | None = None
     """What Gitea or Forgejo signs its webhooks with; none are taken when absent."""
+    linear_token: SecretStr | None = None
+    """The worker's key to Linear: a personal API key (`lin_api_…`) or an app's token; agents never see it."""
+    linear_api_url: str | None = None
+    """The address of Linear's API, where it is not Linear's own."""
+    linear_webhook_secret: SecretStr | None = None
+    """What Linear signs its webhooks with; none are taken when absent."""
+    linear_repositories: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    """Where the code of an issue lives, by the key of its team or by its project, separated by commas:
+    `ENG=https://github.com/o/r`. A project goes before its team."""
+    linear_approve_plan: bool = False
+    """Wait for a person after planning, in work orders that begin in Linear."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
@@ -282,6 +293,17 @@ class Settings(BaseSettings):
                 raise ValueError(message)
         return {repository.strip().lower(): fork.strip() for repository, _, fork in pairs}
 
+    @field_validator("linear_repositories", mode="before")
+    @classmethod
+    def _split_repositories(cls, repositories: object) -> object:
+        if not isinstance(repositories, str):
+            return repositories
+        pairs = [part.strip().partition("=") for part in repositories.split(",") if part.strip()]
+        if not all(name.strip() and repository.strip() for name, _, repository in pairs):
+            message = "it is not TEAM=REPOSITORY, with commas between them"
+            raise ValueError(message)
+        return {name.strip().lower(): repository.strip() for name, _, repository in pairs}
+
     @field_validator("log_level", "log_format", "max_agents", mode="before")
     @classmethod
     def _in_any_case(cls, word: object) -> object:
@@ -343,6 +365,7 @@ class Settings(BaseSettings):
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,
             "gitea": self.gitea_webhook_secret,
+            "linear": self.linear_webhook_secret,
         }
         return {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
 

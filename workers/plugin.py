@@ -89,6 +89,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     from workflows.pipeline import Pipeline
     from workflows.pull_request import PullRequestWorkflow
     from workflows.quota import Quota
+    from workflows.tracker_session import TrackerPrompt, TrackerSession
     from workflows.work_order import WorkOrder
 
     return workflows or [
@@ -100,6 +101,8 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
         Pipeline,
         Intake,
         CommentCommandWorkflow,
+        TrackerSession,
+        TrackerPrompt,
         Account,
         Quota,
     ]

@@ -34,6 +34,7 @@ from activities.send_notification import SendNotification
 from activities.step_runner import StepRunner
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
+from activities.trackers import TrackerActivities
 from activities.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
@@ -130,6 +131,7 @@ def openings_at_once(settings: Settings) -> int:
 
 
 def _shared(host: Host, decide: Decide) -> Mapping[str, Activity]:
+    trackers = TrackerActivities(host, decide)
     hosts, board, lanes, pipelines, intake, comments = (
         HostActivities(host),
         BoardActivities(),
@@ -155,6 +157,9 @@ def _shared(host: Host, decide: Decide) -> Mapping[str, Activity]:
         comments.check_commenter,
         comments.obey_comment,
         comments.answer_comment,
+        trackers.tell_session,
+        trackers.take_tracked_issue,
+        trackers.obey_prompt,
     )
 
 

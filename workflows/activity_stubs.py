@@ -20,6 +20,7 @@ from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult, SweepCall
+from septet.contracts.tracker import SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
 from septet.janitor.terms import Swept
 from workflows.policies import ActivityOptions
@@ -93,6 +94,10 @@ CLAIM_ISSUE: Final = ActivityStub("claim_issue", ClaimIssue, IssueClaim)
 CHECK_COMMENTER: Final = ActivityStub("check_commenter", CommentCall, CommenterStanding)
 OBEY_COMMENT: Final = ActivityStub("obey_comment", CommentCall, CommandAnswer)
 ANSWER_COMMENT: Final = ActivityStub("answer_comment", CommandAnswer, NOTHING)
+
+TELL_SESSION: Final = ActivityStub("tell_session", SessionMessage, NOTHING)
+TAKE_TRACKED_ISSUE: Final = ActivityStub("take_tracked_issue", TakeTrackedIssue, TrackedClaim)
+OBEY_PROMPT: Final = ActivityStub("obey_prompt", SessionPrompted, SessionMessage)
 
 FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
 FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)

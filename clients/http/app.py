@@ -17,6 +17,7 @@ from clients.http import (
     log_stream,
     pipelines,
     reference,
+    tracker_webhooks,
     webhooks,
     work_orders,
 )
@@ -42,7 +43,7 @@ _NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
     _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router,
-    pipelines.router, intakes.router, webhooks.router, reference.router,
+    pipelines.router, intakes.router, tracker_webhooks.router, webhooks.router, reference.router,
 )  # fmt: skip
 
 

@@ -118,7 +118,8 @@ class WorkOrders(Executions[Task]):
         order = order.model_copy(update={"repository": without_credentials(order.repository)})
         await self._refuse_circle(order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
-        summary = f"{order.repository} {order.title or f'#{order.issue}'}"
+        issue = order.tracker.key if order.tracker is not None else f"#{order.issue}"
+        summary = f"{order.repository} {order.title or issue}"
         await self.start_workflow(order_id, order, summary, {MEMO: row}, start_attributes(row))
         return row
 

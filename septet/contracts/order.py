@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from septet.contracts.amounts import BudgetText
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
+from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
@@ -98,6 +99,8 @@ class WorkOrderInput(OrderChoices):
     """The issue's title, when the issue is given as text."""
     description: str | None = None
     """The issue's body, when the issue is given as text."""
+    tracker: TrackedIssue | None = None
+    """The issue, when a tracker such as Linear has it and not the repository's forge."""
     plan_comment: bool = False
     """Post the plan to the issue where it waits for a person."""
     pipeline: Id | None = None
@@ -107,7 +110,10 @@ class WorkOrderInput(OrderChoices):
 
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":
-        if self.issue is None and not (self.title or "").strip():
+        if self.tracker is not None and (self.issue, self.title, self.description) != (None, None, None):
+            message = "tracker is given with issue, title or description: name the issue once"
+            raise ValueError(message)
+        if self.tracker is None and self.issue is None and not (self.title or "").strip():
             message = "issue or title is missing: name an issue of the forge, or give a title and a description"
             raise ValueError(message)
         if self.issue is not None and (self.title is not None or self.description is not None):

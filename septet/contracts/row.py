@@ -83,13 +83,18 @@ def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: s
         effort=order.effort,
         score=order.priority + order.impact - order.effort,
         assigned_agent=order.agent,
-        external_id=str(order.issue or ""),
+        external_id=_external_id(order),
         issue_number=str(order.issue or ""),
         repository_url=order.repository,
         after=order.after,
         created_at=now,
         updated_at=now,
     )
+
+
+def _external_id(order: WorkOrderInput) -> str:
+    """Return what the issue is called where it lives; empty for one that was given as text."""
+    return (order.tracker.key or order.tracker.id) if order.tracker is not None else str(order.issue or "")
 
 
 def _cut_error(error: TaskError) -> TaskError:

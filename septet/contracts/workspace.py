@@ -5,6 +5,7 @@ from typing import Final
 
 from septet.contracts.names import Sessions
 from septet.contracts.rework import FollowTerms
+from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
@@ -37,6 +38,8 @@ class OpenWorkspace(Wire):
     """The fork that work is pushed to, such as `me/r`; as the worker's settings say when absent."""
     restores: str = ""
     """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
+    tracker: TrackedIssue | None = None
+    """The issue of a tracker, where that has it and not the forge."""
 
 
 class Workspace(Wire):
@@ -93,6 +96,8 @@ class Workspace(Wire):
     """How far agents follow the repository's pull requests; `None` where the host cannot have one do so."""
     lacks: tuple[str, ...] = ()
     """Branches that the work order depends on, and that its own one does not hold."""
+    tracker: TrackedIssue | None = None
+    """The issue of a tracker that it is about; steps tell there how they ended."""
 
     @property
     def place_id(self) -> str:

@@ -184,6 +184,7 @@ class WorkOrderBase(WorkOrderHandlers):
             agent=order.agent,
             sessions=order.sessions,
             first_run_id=workflow.info().first_execution_run_id,
+            tracker=order.tracker,
         )
 
     def _take_in_workspace(self, workspace: Workspace) -> None:

@@ -91,7 +91,7 @@ class WorkOrderState:
             project=self.task.project or workspace.project,
             title=workspace.issue_title or self.task.title,
             assigned_agent=workspace.agent,
-            source=workspace.forge if workspace.issue_number else "text",
+            source=_source(workspace),
             repository_url=workspace.repository,
         )
 
@@ -219,6 +219,13 @@ class WorkOrderState:
 
 def _update_progress(progress: Progress, **values: object) -> Progress:
     return Progress.model_validate({**progress.model_dump(), **values}, strict=False)
+
+
+def _source(workspace: Workspace) -> str:
+    """Return where the issue comes from."""
+    if workspace.tracker is not None:
+        return workspace.tracker.tracker
+    return workspace.forge if workspace.issue_number else "text"
 
 
 def _step_row(result: StepResult, attempts: int) -> TaskStep:

@@ -38,6 +38,8 @@ WALL_CLOCKS = {
     "septet/forges/local.py": "when a comment was made, for people",
     "septet/forges/pauses.py": "a forge names the moment at which its limit ends",
     "septet/forges/gitlab/webhook.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
+    "septet/trackers/linear/api.py": "Linear names the moment at which its limit ends",
+    "septet/trackers/linear/webhook.py": "how old a signed delivery is: an old one is refused, and Linear sends it again",
     "clients/temporal/deliveries.py": "how old a delivery is: one of days ago is not obeyed any more",
     "activities/comment_commands.py": "how old a comment is: one of days ago is not obeyed any more",
     "workers/health.py": "when the server was last asked, for a health check in another process",

@@ -37,6 +37,8 @@ from septet.git.address import parse_address
 from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir
+from septet.trackers.choose import repository_of, tracker_for
+from septet.trackers.tracker import TrackerIssue
 from workers.board import capacity_of
 from workers.build_id import build_id
 from workers.observers import observers
@@ -49,6 +51,7 @@ ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ad
 GITHUB: Final = parse_address("https://github.com/o/r", home=Path("/home/ada"))
 GITLAB: Final = parse_address("https://gitlab.com/o/r", home=Path("/home/ada"))
 CODEBERG: Final = parse_address("https://codeberg.org/o/r", home=Path("/home/ada"))
+ENG_12: Final = TrackerIssue("id", "ENG-12", "Totals are wrong", "", "https://linear.app/o/issue/ENG-12", "ENG")
 _PROGRAM: Final = """
 import logging
 import structlog
@@ -122,6 +125,13 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "github_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
     "gitlab_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
     "gitea_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
+    "linear_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
+    "linear_token": (SecretStr("t"), lambda settings: tracker_for("linear", settings)),
+    "linear_api_url": (
+        "https://api",
+        lambda settings: tracker_for("linear", settings.model_copy(update={"linear_token": SecretStr("t")})),
+    ),
+    "linear_repositories": ({"eng": "/o/r"}, lambda settings: repository_of(ENG_12, settings)),
     "gitlab_token": ("t", lambda settings: host(settings).token(GITLAB)),
     "gitlab_hosts": (("gitlab.com", "ghe.example"), lambda settings: forge_for(ENTERPRISE, settings).name),
     "gitlab_api_url": ("https://api", lambda settings: forge_for(GITLAB, settings)),
@@ -177,6 +187,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
 """By setting: another value than the default, and what it changes, without a server or an agent."""
 
 TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
+    "linear_approve_plan": ("acceptance/test_linear.py", "site"),
     "agent": (
         "activities/test_classify_issue.py",
         "test_agent_and_model_of_the_settings_serve_where_none_are_named",

@@ -1,0 +1,1 @@
+"""Trackers: where issues live whose code is on a forge."""

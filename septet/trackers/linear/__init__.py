@@ -1,0 +1,1 @@
+"""Linear: issues, and the sessions in which people talk with agents."""

@@ -1,0 +1,106 @@
+"""Linear as a tracker."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from septet.contracts.tracker import SessionMessage
+from septet.errors import NotFoundError, SeptetError, TrackerError
+from septet.system.masking import mask
+from septet.system.text import without_controls
+from septet.trackers.linear import operations
+from septet.trackers.linear.answers import ActivityAnswer, DoneAnswer, MarksAnswer, StartAnswer, TrackedIssueAnswer
+from septet.trackers.linear.api import LinearApi
+from septet.trackers.tracker import IssueMark, TrackerIssue, mark_url
+
+
+@dataclass(frozen=True, slots=True)
+class LinearTracker:
+    """Linear, asked with one key."""
+
+    api: LinearApi
+
+    def read_issue(self, issue_id: str) -> TrackerIssue:
+        """Return an issue with its newest comments."""
+        what = f"issue {issue_id}"
+        return self.api.ask(what, operations.ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
+
+    def find_mark(self, issue_id: str) -> IssueMark | None:
+        """Return the oldest mark: attachments are unique by issue and address, and tell who made them."""
+        what = f"attachments of issue {issue_id}"
+        return self.api.ask(what, operations.MARKS, {"id": issue_id}, MarksAnswer).oldest()
+
+    def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
+        """Attach the issue's own address with the work order's id."""
+        self._attach(
+            issueId=issue.id,
+            url=mark_url(issue, mark.order_id),
+            title=f"Septet work order {mark.order_id}",
+            metadata={"claimant": mark.claimant},
+        )
+
+    def say(self, message: SessionMessage) -> None:
+        """Add an activity to the session, under an id that follows from its key, so that it is there once."""
+        activity_id = str(_uuid4_of(message.issue.session, message.key))
+        fields: dict[str, Any] = {
+            "id": activity_id,
+            "agentSessionId": message.issue.session,
+            "content": _content(message),
+        }
+        if message.plan_sha256:
+            fields |= {"signal": "select", "signalMetadata": {"options": _choices(message.plan_sha256)}}
+        what = f"activity of session {message.issue.session}"
+        try:
+            self.api.ask(what, operations.SAY, {"input": fields}, DoneAnswer)
+        except TrackerError as error:
+            if error.retryable or not self._is_said(activity_id):
+                raise
+
+    def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
+        """Attach a link to the issue, and show it in the session."""
+        self._attach(issueId=issue_id, url=url, title=title)
+        if session:
+            links = {"addedExternalUrls": [{"label": title, "url": url}]}
+            what = f"links of session {session}"
+            self.api.ask(what, operations.LINK, {"id": session, "input": links}, DoneAnswer)
+
+    def mark_started(self, issue_id: str) -> None:
+        """Move the issue to the first state of its team that means work has begun."""
+        what = f"state of issue {issue_id}"
+        answer = self.api.ask(what, operations.START, {"id": issue_id}, StartAnswer)
+        if state := answer.next_state():
+            variables = {"id": answer.issue.id, "input": {"stateId": state}}
+            self.api.ask(what, operations.MOVE, variables, DoneAnswer)
+
+    def _attach(self, **fields: object) -> None:
+        what = f"attachment of issue {fields['issueId']}"
+        self.api.ask(what, operations.ATTACH, {"input": fields}, DoneAnswer)
+
+    def _is_said(self, activity_id: str) -> bool:
+        try:
+            self.api.ask(f"activity {activity_id}", operations.ACTIVITY, {"id": activity_id}, ActivityAnswer)
+        except NotFoundError:
+            return False
+        except SeptetError as error:
+            if error.retryable:
+                raise
+            return False
+        return True
+
+
+def _content(message: SessionMessage) -> dict[str, str]:
+    text = without_controls(mask(message.text))
+    if message.kind == "action":
+        content = {"type": "action", "action": message.action, "parameter": mask(message.parameter)}
+        return content | ({"result": text} if text else {})
+    return {"type": message.kind, "body": text}
+
+
+def _choices(plan_sha256: str) -> list[dict[str, str]]:
+    return [{"label": "Approve this plan", "value": f"approve {plan_sha256}"}]
+
+
+def _uuid4_of(session: str, key: str) -> UUID:
+    """Return an id in the form that Linear takes, the same for the same message."""
+    return UUID(bytes=hashlib.sha256(f"{session} {key}".encode()).digest()[:16], version=4)

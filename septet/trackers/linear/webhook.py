@@ -1,0 +1,96 @@
+"""Webhooks of Linear: what happens in the sessions of its agents."""
+
+import time
+from typing import Any, Final
+
+from pydantic import Field
+from pydantic_core import from_json
+
+from septet.contracts.tracker import PROMPT_LIMIT, SessionPrompted, SessionStarted, TrackedIssue
+from septet.forges.webhooks import Delivery, ForeignEvent, is_hmac_sha256, read_payload
+
+_MOST_AGE_SECONDS: Final = 60.0
+_MILLISECONDS: Final = 1000.0
+
+
+def is_signed(delivery: Delivery, secret: str) -> bool:
+    """Say whether Linear signed a delivery within the last minute, as its signed body says."""
+    if not is_hmac_sha256(delivery.body, secret, delivery.header("linear-signature")):
+        return False
+    try:
+        body: Any = from_json(delivery.body)
+        sent_at = body.get("webhookTimestamp") if isinstance(body, dict) else None
+    except ValueError:
+        return False
+    if isinstance(sent_at, bool) or not isinstance(sent_at, int | float):
+        return False
+    return abs(time.time() - sent_at / _MILLISECONDS) <= _MOST_AGE_SECONDS
+
+
+def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
+    """Return what a delivery tells; `None` where that is nothing to act on.
+
+    Raises:
+        InvalidInputError: It cannot be read.
+    """
+    if read_payload(_AnyEvent, delivery).type != "AgentSessionEvent":
+        return None
+    event = read_payload(_SessionEvent, delivery)
+    session = event.agentSession
+    if session.issue is None:
+        return None
+    issue = TrackedIssue(tracker="linear", id=session.issue.id, key=session.issue.identifier, session=session.id)
+    if event.action == "created":
+        return SessionStarted(issue=issue)
+    activity = event.agentActivity
+    if event.action != "prompted" or activity is None or not activity.is_of_a_person(event.appUserId):
+        return None
+    return SessionPrompted(
+        issue=issue,
+        prompt_id=activity.id,
+        author=activity.user.name[:200],
+        body=activity.content.body[:PROMPT_LIMIT],
+        is_stop=activity.signal == "stop",
+    )
+
+
+class _AnyEvent(ForeignEvent):
+    type: str
+
+
+class _Issue(ForeignEvent):
+    id: str = Field(max_length=64)
+    identifier: str = Field(max_length=40)
+
+
+class _Session(ForeignEvent):
+    id: str = Field(max_length=64)
+    issue: _Issue | None = None
+
+
+class _Content(ForeignEvent):
+    type: str = ""
+    body: str = ""
+
+
+class _Author(ForeignEvent):
+    id: str
+    name: str = ""
+
+
+class _Activity(ForeignEvent):
+    id: str = Field(max_length=64)
+    content: _Content
+    signal: str | None = None
+    user: _Author
+
+    def is_of_a_person(self, app_user: str) -> bool:
+        """Say whether a person wrote it, and not the agent's own account."""
+        return self.content.type == "prompt" and self.user.id != app_user
+
+
+class _SessionEvent(ForeignEvent):
+    action: str
+    appUserId: str  # noqa: N815 -- Linear's names
+    agentSession: _Session  # noqa: N815
+    agentActivity: _Activity | None = None  # noqa: N815

@@ -1,0 +1,22 @@
+"""What people answer in a session of a tracker: a word of ours first, and then their own."""
+
+import re
+from typing import Final
+
+from septet.contracts.comments import CommentCommand
+from septet.forges.comment_commands import parse_command
+
+_WORD: Final = re.compile(r"\s*(?:/septet\s+)?(approve|reject|cancel|retry)\b[:,.]?", re.IGNORECASE)
+USAGE: Final = (
+    "Reply with one of these: `approve PLAN_SHA256`, `reject` and what is to be different, `retry`, or `cancel`. "
+    "Septet passes nothing else on to the agent."
+)
+
+
+def parse_reply(body: str) -> CommentCommand:
+    """Return what a reply asks for, as the comment with the same words would; `unknown` where it is talk."""
+    match = _WORD.match(body)
+    if match is None:
+        return CommentCommand(verb="unknown")
+    command = parse_command(f"/septet {match[1].lower()} {body[match.end() :].strip()}")
+    return command or CommentCommand(verb="unknown")

@@ -1,0 +1,115 @@
+"""What the engine asks of a tracker, whichever it is. What people wrote there is untrusted text, and bounded."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+
+from septet.contracts.tracker import SessionMessage
+from septet.forges.forge import Comment
+
+_ISSUE_LIMIT_BYTES: Final = 256 * 1024
+"""The most that an issue's body and comments may hold together."""
+_TITLE_LIMIT: Final = 256
+_MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerIssue:
+    """An issue of a tracker as it was when it was read."""
+
+    id: str
+    key: str
+    """What people call it, such as `ENG-12`."""
+    title: str
+    body: str
+    url: str
+    group: str = ""
+    """The key of the team that it belongs to."""
+    projects: tuple[str, ...] = ()
+    """The names by which the settings may know its project."""
+    labels: tuple[str, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """From the oldest to the newest."""
+
+    def as_agents_see_it(self) -> dict[str, JsonValue]:
+        """Return the issue in the form in which agents get a forge's; it has no number there."""
+        comments: list[JsonValue] = [
+            {"author": each.author, "body": each.body, "created_at": each.created_at, "standing": each.standing}
+            for each in self.comments
+        ]
+        return {
+            "number": "",
+            "title": self.title,
+            "body": self.body,
+            "url": self.url,
+            "state": "open",
+            "labels": list(self.labels),
+            "comments": comments,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class IssueMark:
+    """The durable mark on an issue that a work order is about it."""
+
+    order_id: str
+    claimant: str
+    """Who made it; empty where the tracker does not tell."""
+
+
+class Tracker(Protocol):
+    """Where issues live. All raise `TrackerUnavailableError`, `TrackerError` and `NotFoundError`."""
+
+    def read_issue(self, issue_id: str) -> TrackerIssue:
+        """Return an issue with its comments, by its id or its key."""
+
+    def find_mark(self, issue_id: str) -> IssueMark | None:
+        """Return the oldest mark on an issue that this installation has made; `None` where it has made none."""
+
+    def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
+        """Have an issue carry a mark; it stays when Temporal has forgotten the work order."""
+
+    def say(self, message: SessionMessage) -> None:
+        """Have a session carry a message, once."""
+
+    def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
+        """Have an issue, and its session where there is one, show a link, once."""
+
+    def mark_started(self, issue_id: str) -> None:
+        """Move an issue that nobody has begun to its team's first stage of work; others stay where they are."""
+
+
+def mark_url(issue: TrackerIssue, order_id: str) -> str:
+    """Return the address that marks an issue: its own, with the id of the work order."""
+    return f"{issue.url.partition('#')[0]}#septet-{order_id}"
+
+
+def marked_order(url: str) -> str:
+    """Return the work order that an address marks; empty where it is no mark."""
+    match = _MARK.search(url)
+    return match["order"] if match is not None and url.endswith(match[0]) else ""
+
+
+def bound_text(text: str, comments: Sequence[Comment], url: str) -> tuple[str, tuple[Comment, ...]]:
+    """Return a body and the newest comments within the limit, with a note where something was cut."""
+    content = text.encode(errors="replace")
+    if len(content) > _ISSUE_LIMIT_BYTES:
+        text = f"{content[:_ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"
+    room_bytes = _ISSUE_LIMIT_BYTES - min(len(content), _ISSUE_LIMIT_BYTES)
+    kept: list[Comment] = []
+    for comment in reversed(comments):
+        room_bytes -= len(comment.body.encode(errors="replace"))
+        if room_bytes < 0:
+            break
+        kept.insert(0, comment)
+    older = len(comments) - len(kept)
+    note = (Comment("septet", f"[{older} older comments are left out; all are at {url}]"),) if older else ()
+    return text, (*note, *kept)
+
+
+def one_line_title(title: str) -> str:
+    """Return a title on one line, within the limit."""
+    return " ".join(title.split())[:_TITLE_LIMIT]

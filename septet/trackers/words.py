@@ -1,0 +1,35 @@
+"""What Septet says in a session, by whoever it is said: the same message has the same key."""
+
+from typing import Final
+
+from septet.contracts.task import Task
+from septet.contracts.tracker import SessionMessage, TrackedIssue
+from septet.system.text import cut
+
+_WHY_LIMIT: Final = 4000
+GREETING: Final = "Septet has received this, and reads the issue."
+
+
+def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
+    """Return what is said of a work order that was cancelled."""
+    text = f"Work order `{order_id}` is cancelled. Its work is kept: reply `retry` to continue with it."
+    return SessionMessage(issue=issue, key=f"{order_id}/cancelled", kind="response", text=text)
+
+
+def failed_message(issue: TrackedIssue, order_id: str, why: str) -> SessionMessage:
+    """Return what is said of a work order that failed."""
+    remedy = "Everything is kept. Reply `retry` to continue with it."
+    text = cut(f"Work order `{order_id}` failed: {why}", _WHY_LIMIT)
+    return SessionMessage(issue=issue, key=f"{order_id}/failed", kind="error", text=f"{text}\n\n{remedy}")
+
+
+def completed_message(issue: TrackedIssue, task: Task) -> SessionMessage:
+    """Return what is said of a work order that is completed."""
+    return pull_request_message(issue, task.id, task.pr_url or "")
+
+
+def pull_request_message(issue: TrackedIssue, order_id: str, url: str) -> SessionMessage:
+    """Return what is said of a work order that has opened its pull request."""
+    what = f"The pull request is open: {url}" if url else "It is completed."
+    text = f"Work order `{order_id}`: {what}"
+    return SessionMessage(issue=issue, key=f"{order_id}/completed/{url}"[:300], kind="response", text=text)

@@ -1,0 +1,166 @@
+"""Issues of Linear become work orders: a first word at once, one work order each, and an end that is told."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fakes.repositories import make_origin
+from fakes.septet_command import Septet
+from fakes.trackers.linear import APP, SECRET, LinearFake, Sent, serving_linear
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+FIRST_WORD_SECONDS = 10.0
+"""After that Linear takes an agent for dead."""
+
+
+@dataclass
+class Site:
+    """A machine with `septet up`, and Linear, which sends it webhooks."""
+
+    septet: Septet
+    linear: LinearFake
+    api: str
+    repository: str
+
+    def delegate(self, issue: dict[str, Any]) -> str:
+        """Have an issue delegated, and return its session."""
+        answer = self.linear.delegate(issue).send(self.api)
+        assert answer.status_code == 202, answer.text
+        return str(list(self.linear.sessions)[-1])
+
+    def asked(self, session: str) -> list[str]:
+        """Return the SHA-256 of each plan that a session asks about."""
+        choices = [
+            each["signalMetadata"]["options"][0]["value"]
+            for each in list(self.linear.activities)
+            if each["agentSession"]["id"] == session and each.get("signalMetadata")
+        ]
+        return [choice.removeprefix("approve ") for choice in choices]
+
+    def plan(self, session: str) -> str:
+        """Wait until a session asks about a plan and its work order waits, and return the SHA-256."""
+        order = self.order(session)
+        until(lambda: self.asked(session))
+        until(lambda: self.septet("show", order, "--json").json["task"]["status"] == "waiting")
+        return self.asked(session)[-1]
+
+    def order(self, session: str) -> str:
+        """Return the id of the work order of a session's issue."""
+        return f"wo-linear-{self.linear.sessions[session]['issue']['identifier'].lower()}"
+
+    def over(self, workflow_id: str) -> bool:
+        """Say whether a workflow is over."""
+        told = self.septet.temporal("workflow", "describe", "--workflow-id", workflow_id, "-o", "json")
+        return "COMPLETED" in told.out.upper()
+
+    def approve(self, session: str) -> None:
+        """Approve the plan that a session asks about."""
+        assert self.linear.prompt(session, f"approve {self.plan(session)}").send(self.api).status_code == 202
+
+    def ended(self, session: str) -> list[tuple[str, str]]:
+        """Wait until a session has ended, and return what was said in it."""
+        until(lambda: self.linear.sessions[session]["status"] in {"complete", "error"})
+        return self.linear.said(session)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    root = tmp_path_factory.mktemp("linear")
+    origin = make_origin(root, "app.git")
+    origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
+    with serving_linear(LinearFake()) as linear:
+        extra = {
+            "SEPTET_LINEAR_API_URL": linear.url,
+            "SEPTET_LINEAR_TOKEN": linear.token,
+            "SEPTET_LINEAR_WEBHOOK_SECRET": SECRET,
+            "SEPTET_LINEAR_APPROVE_PLAN": "true",
+            "SEPTET_LINEAR_REPOSITORIES": f"ENG={origin.bare}",
+        }
+        septet = Septet(root / "machine", extra)
+        with septet.up() as running:
+            yield Site(septet, linear, running.api, str(origin.bare))
+
+
+def test_a_delegated_issue_becomes_a_pull_request(site: Site) -> None:
+    """Linear hears a thought within ten seconds, then each step, and at the end the pull request, attached."""
+    issue = site.linear.add_issue("Totals are wrong", "They are off by one.")
+    began_at = time.monotonic()
+    session = site.delegate(issue)
+    site.approve(session)
+    said = site.ended(session)
+    first = next(each for each in site.linear.activities if each["agentSession"]["id"] == session)
+    assert first["saidAt"] - began_at < FIRST_WORD_SECONDS
+    assert said[0][0] == "thought"
+    assert [word for kind, word in said if kind == "action"] == [
+        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
+    ]  # fmt: skip
+    task = site.septet.closed("wo-linear-eng-1")
+    assert said[-1] == ("response", f"Work order `wo-linear-eng-1`: The pull request is open: {task['pr_url']}")
+    assert (task["source"], task["external_id"], task["title"]) == ("linear", "ENG-1", "Totals are wrong")
+    urls = [each["url"] for each in site.linear.attached(issue)]
+    assert urls == [f"{issue['url']}#septet-wo-linear-eng-1", task["pr_url"]]
+    assert issue["state"]["type"] == "started"
+    assert set(site.linear.refused) <= {"Entity already exists"}, "the end is told by its step and by its session"
+
+
+def test_a_plan_is_decided_on_in_its_session(site: Site) -> None:
+    """A plan is asked about with its SHA-256; a reply rejects it with words, approves it alone, and is obeyed once."""
+    session = site.delegate(site.linear.add_issue("Say goodbye"))
+    first = site.plan(session)
+    assert site.linear.sessions[session]["status"] == "awaitingInput"
+    order = site.order(session)
+    assert first == site.septet("show", order, "--json").json["task"]["plan_sha256"]
+    words = "reject name the file goodbye.txt"
+    rejected = site.linear.prompt(session, words)
+    assert [rejected.send(site.api).status_code for _ in range(3)] == [202, 200, 200]
+    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "running")
+    until(lambda: len(site.asked(session)) == 2)
+    site.linear.prompt(session, f"approve {'0' * 64}").send(site.api)
+    until(lambda: any("another plan" in text for _, text in site.linear.said(session)))
+    site.linear.prompt(session, "looks good to me").send(site.api)
+    until(lambda: any("approve PLAN_SHA256" in text for _, text in site.linear.said(session)))
+    assert site.septet("show", order, "--json").json["task"]["status"] == "waiting"
+    site.approve(session)
+    assert site.ended(session)[-1][0] == "response"
+    history = site.septet("show", order, "--json").json["history"]
+    assert {move["who"] for move in history if "goodbye.txt" in move["why"]} == {"Ada on linear"}
+
+
+def test_stop_cancels(site: Site) -> None:
+    """Somebody who stops the agent has the work order cancelled, and is told so once."""
+    session = site.delegate(site.linear.add_issue("Never mind"))
+    site.plan(session)
+    assert site.linear.prompt(session, "", signal="stop").send(site.api).status_code == 202
+    order = site.order(session)
+    assert site.septet.closed(order)["status"] == "cancelled"
+    said = site.ended(session)
+    until(lambda: site.over(f"session/linear/{session}"))
+    assert [kind for kind, _ in said].count("response") == 1
+    assert said[-1][1].startswith(f"Work order `{order}` is cancelled.")
+
+
+def test_what_is_not_linear_s_word_of_this_minute_is_refused(site: Site) -> None:
+    """A delivery with a wrong signature, none, another body, or of two minutes ago is refused; nothing is started."""
+    issue = site.linear.add_issue("Nobody says so")
+    good = site.linear.delegate(issue)
+    session = list(site.linear.sessions)[-1]
+    old = json.loads(good.body) | {"webhookTimestamp": int((time.time() - 120) * 1000)}
+    refused = [
+        good.send(site.api, **{"Linear-Signature": "0" * 64}),
+        Sent({k: v for k, v in good.headers.items() if k != "Linear-Signature"}, good.body).send(site.api),
+        Sent(good.headers, good.body.replace(b"Nobody", b"Anybody")).send(site.api),
+        LinearFake(secret="another").sign(json.loads(good.body)).send(site.api),
+        site.linear.sign(old).send(site.api),
+        site.linear.sign({"type": "AgentSessionEvent"}).send(site.api),
+    ]
+    assert [answer.status_code for answer in refused] == [401] * 6
+    about_issues = site.linear.sign({"type": "Issue", "action": "create", "webhookTimestamp": time.time() * 1000})
+    answer = about_issues.send(site.api)
+    assert (answer.status_code, answer.json()["accepted"]) == (200, False)
+    own = site.linear.prompt(session, "approve", user=APP).send(site.api)
+    assert (own.status_code, own.json()["accepted"]) == (200, False), "its own words"
+    assert site.linear.said(session) == [("prompt", "approve")], "nothing but that"

@@ -1,0 +1,365 @@
+"""Linear on loopback: issues, attachments and the sessions of its agents, over a part of its own schema."""
+
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+from fakes.git_http import body_of
+from fakes.septet_command import WITHIN_SECONDS
+from fakes.trackers.schema import deviations, resolve, schema
+from graphql import GraphQLError, graphql_sync
+
+SECRET = "a secret of Linear's"  # noqa: S105 -- of a fake on loopback
+TOKEN = "lin_api_of_the_fake"  # noqa: S105
+ADA = {"id": str(uuid4()), "name": "Ada", "displayName": "ada", "email": "ada@example.com", "url": "https://l/ada"}
+APP = {
+    "id": str(uuid4()),
+    "name": "Septet",
+    "displayName": "septet",
+    "app": True,
+    "email": "",
+    "url": "https://l/s",
+}
+_STATES = {"thought": "active", "action": "active", "elicitation": "awaitingInput"}
+_ENDS = {"response": "complete", "error": "error"}
+_FIELDS = {
+    "action": {"type", "action", "parameter", "result"},
+    **{kind: {"type", "body"} for kind in ("thought", "elicitation", "response", "error")},
+}
+_OPTIONAL = {"result"}
+
+
+@dataclass
+class Fault:
+    """What a request is answered in place of the truth, once."""
+
+    about: str
+    """A part of the document that it is for."""
+    status: int = 503
+    after: bool = False
+    """Only once it was carried out."""
+    headers: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+    drops: bool = False
+    """Hang up without an answer."""
+
+
+@dataclass
+class Sent:
+    """A delivery that can be sent, again and again."""
+
+    headers: dict[str, str]
+    body: bytes
+
+    def send(self, api: str, **headers: str) -> httpx.Response:
+        """Send it, with other headers where some are named."""
+        return httpx.post(
+            f"{api}/webhooks/linear",
+            content=self.body,
+            headers={**self.headers, **headers},
+            trust_env=False,
+            timeout=WITHIN_SECONDS,
+        )
+
+
+@dataclass
+class LinearFake:
+    """One workspace with one team, `ENG`."""
+
+    token: str = TOKEN
+    secret: str = SECRET
+    url: str = ""
+    team: dict[str, Any] = field(default_factory=dict)
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    activities: list[dict[str, Any]] = field(default_factory=list)
+    attachments: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    """The documents that came in."""
+    refused: list[str] = field(default_factory=list)
+    """What was answered with an error that no fault made."""
+    faults: list[Fault] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        """Give the team its states of work."""
+        kinds = ("backlog", "unstarted", "started", "started", "completed", "canceled")
+        states = [_node(type=kind, name=kind, position=float(9 - at)) for at, kind in enumerate(kinds)]
+        self.team = _node(key="ENG", name="Engineering", displayName="Engineering")
+        self.team["states"] = lambda **given: _connection(
+            [each for each in states if _fits(each["type"], (given.get("filter") or {}).get("type"))]
+        )
+        self._states = {each["id"]: each for each in states}
+
+    def add_issue(self, title: str, description: str = "", **more: Any) -> dict[str, Any]:
+        """Add an issue of the team, and return it."""
+        number = len(self.issues) + 1
+        comments: list[dict[str, Any]] = more.pop("comments", [])
+        labels = [_node(name=name) for name in more.pop("labels", ())]
+        issue = _node(
+            identifier=f"ENG-{number}", number=float(number), title=title, description=description,
+            url=f"https://linear.app/septet/issue/ENG-{number}/slug", team=self.team,
+            state=next(each for each in self._states.values() if each["type"] == "backlog"), **more,
+        )  # fmt: skip
+        issue["labels"] = lambda **_: _connection(labels)
+        issue["comments"] = lambda **_: _connection([_node(issue=issue, **each) for each in reversed(comments)])
+        issue["attachments"] = lambda **_: _connection(self.attached(issue))
+        self.issues.append(issue)
+        return issue
+
+    def attached(self, issue: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the attachments of an issue."""
+        return [each for each in self.attachments if each["issue"] is issue]
+
+    def said(self, session: str) -> list[tuple[str, str]]:
+        """Return what the agent has said in a session: the kinds, and the words."""
+        mine = [each for each in self.activities if each["agentSession"]["id"] == session]
+        own = [each["content"] for each in mine if each["user"] is APP]
+        return [(each["type"], each.get("body") or each.get("action", "")) for each in own]
+
+    def delegate(self, issue: dict[str, Any]) -> Sent:
+        """Let Ada delegate an issue to the agent, and return the delivery that tells of it."""
+        session = _node(
+            issue=issue, appUser=APP, creator=ADA, status="pending", type="commentThread", slugId="s", context={}
+        )
+        session["activities"] = lambda **_: _connection(
+            [each for each in self.activities if each["agentSession"] is session]
+        )
+        with self.lock:
+            self.sessions[session["id"]] = session
+        return self._event("created", session)
+
+    def prompt(self, session: str, body: str, *, signal: str | None = None, user: Any = None) -> Sent:
+        """Let somebody write to a session, and return the delivery that tells of it."""
+        activity = _node(
+            agentSession=self.sessions[session], content={"type": "prompt", "body": body}, signal=signal,
+            user=user or ADA,
+        )  # fmt: skip
+        with self.lock:
+            self.activities.append(activity)
+        return self._event("prompted", self.sessions[session], activity)
+
+    def sign(self, payload: dict[str, Any]) -> Sent:
+        """Return a signed delivery."""
+        body = json.dumps(payload).encode()
+        signature = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()
+        headers = {
+            "Content-Type": "application/json; charset=utf-8",
+            "User-Agent": "Linear-Webhook",
+            "Linear-Event": payload["type"],
+            "Linear-Delivery": str(uuid4()),
+            "Linear-Signature": signature,
+        }
+        return Sent(headers, body)
+
+    def _event(self, action: str, session: dict[str, Any], activity: dict[str, Any] | None = None) -> Sent:
+        issue = session["issue"]
+        told = {
+            "id": session["id"], "appUserId": APP["id"], "createdAt": now(), "updatedAt": now(), "type": "commentThread",
+            "organizationId": "org", "status": session["status"], "creator": _child(ADA), "creatorId": ADA["id"],
+            "issueId": issue["id"],
+            "issue": {
+                **{name: issue[name] for name in ("id", "identifier", "title", "description", "url")},
+                "teamId": self.team["id"],
+                "team": {name: self.team[name] for name in ("id", "key", "name")},
+            },
+        }  # fmt: skip
+        payload: dict[str, Any] = {
+            "type": "AgentSessionEvent", "action": action, "createdAt": now(), "organizationId": "org",
+            "oauthClientId": "client", "appUserId": APP["id"], "agentSession": told, "webhookId": str(uuid4()),
+            "webhookTimestamp": int(time.time() * 1000),
+        }  # fmt: skip
+        if activity is not None:
+            payload["agentActivity"] = {
+                "id": activity["id"], "agentSessionId": session["id"], "content": activity["content"],
+                "createdAt": now(), "updatedAt": now(), "signal": activity["signal"],
+                "userId": activity["user"]["id"], "user": _child(activity["user"]),
+            }  # fmt: skip
+        else:
+            payload["promptContext"] = f'<issue identifier="{issue["identifier"]}"></issue>'
+        assert deviations("AgentSessionEventWebhookPayload", payload) == []
+        return self.sign(payload)
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a document, and return what GraphQL answers."""
+        root = {
+            "viewer": APP,
+            "issue": self._issue,
+            "team": lambda **_: self.team,
+            "agentSession": lambda id: _found("AgentSession", self.sessions.get(id)),  # noqa: A006
+            "agentActivity": lambda id: _found("AgentActivity", self._activity(id)),  # noqa: A006
+            "attachmentsForURL": lambda url, **_: _connection([a for a in self.attachments if a["url"] == url]),
+            "attachment": lambda id: _found("Attachment", _by_id(self.attachments, id)),  # noqa: A006
+            "attachmentCreate": self._attach,
+            "agentActivityCreate": self._say,
+            "agentSessionUpdate": self._link,
+            "issueUpdate": self._move,
+            "workflowState": lambda id: _found("WorkflowState", self._states.get(id)),  # noqa: A006
+            "user": lambda id: ADA if id == ADA["id"] else APP,  # noqa: A006
+        }
+        result = graphql_sync(
+            schema(), asked["query"], root, variable_values=asked.get("variables"), field_resolver=resolve
+        )
+        answer = dict(result.formatted)
+        for error in answer.get("errors", ()):
+            self.refused.append(error["message"])
+            error.setdefault("extensions", {}).setdefault("code", "GRAPHQL_VALIDATION_FAILED")
+        return answer
+
+    def _issue(self, id: str) -> dict[str, Any]:  # noqa: A002 -- Linear's name
+        return _found(
+            "Issue", next((each for each in self.issues if id in {each["id"], each["identifier"]}), None)
+        )
+
+    def _activity(self, activity_id: str) -> dict[str, Any] | None:
+        return _by_id(self.activities, activity_id)
+
+    def _attach(self, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        issue = self._issue(input["issueId"])
+        known = next((each for each in self.attached(issue) if each["url"] == input["url"]), None)
+        fields = {name: value for name, value in input.items() if name in {"title", "url", "metadata", "subtitle"}}
+        if known is None:
+            known = _node(issue=issue, creator=APP, metadata={}, createdAt=now())
+            self.attachments.append(known)
+        known |= fields
+        return {"success": True, "attachment": known}
+
+    def _say(self, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        content, session = input["content"], _found("AgentSession", self.sessions.get(input["agentSessionId"]))
+        kind = content.get("type")
+        if kind not in _FIELDS or set(content) - _FIELDS[kind] or _FIELDS[kind] - set(content) - _OPTIONAL:
+            raise _refusal("Argument Validation Error: content")
+        if not all(isinstance(value, str) and value for value in content.values()):
+            raise _refusal("Argument Validation Error: content is empty")
+        if input.get("signal") == "select" and not (input.get("signalMetadata") or {}).get("options"):
+            raise _refusal("Argument Validation Error: signalMetadata.options")
+        activity_id = input.get("id") or str(uuid4())
+        if UUID(activity_id).version != 4:
+            raise _refusal("Argument Validation Error: id must be a UUID")
+        if self._activity(activity_id) is not None:
+            raise _refusal("Entity already exists")
+        activity = _node(
+            id=activity_id, agentSession=session, content=content, user=APP, signal=input.get("signal")
+        )
+        activity |= {"signalMetadata": input.get("signalMetadata"), "saidAt": time.monotonic()}
+        self.activities.append(activity)
+        session["status"] = (_STATES | _ENDS)[kind]
+        return {"success": True, "agentActivity": activity}
+
+    def _link(self, id: str, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        session = _found("AgentSession", self.sessions.get(id))
+        links = session.setdefault("externalLinks", [])
+        links += [each for each in input.get("addedExternalUrls") or () if each not in links]
+        return {"success": True, "agentSession": session}
+
+    def _move(self, id: str, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        issue = self._issue(id)
+        issue["state"] = _found("WorkflowState", self._states.get(input["stateId"]))
+        return {"success": True, "issue": issue}
+
+
+def now() -> str:
+    """Return the time as Linear writes it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _node(**fields: Any) -> dict[str, Any]:
+    return {"id": str(uuid4()), "createdAt": now(), "updatedAt": now(), **fields}
+
+
+def _connection(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"nodes": nodes, "pageInfo": {"hasNextPage": False, "hasPreviousPage": False}}
+
+
+def _child(user: dict[str, Any]) -> dict[str, Any]:
+    return {name: user[name] for name in ("id", "name", "email", "url")}
+
+
+def _fits(value: str, comparison: dict[str, Any] | None) -> bool:
+    if comparison is None:
+        return True
+    assert set(comparison) <= {"eq"}, comparison
+    return bool(comparison["eq"] == value)
+
+
+def _by_id(nodes: list[dict[str, Any]], node_id: str) -> dict[str, Any] | None:
+    return next((each for each in nodes if each["id"] == node_id), None)
+
+
+def _refusal(message: str) -> GraphQLError:
+    return GraphQLError(
+        message,
+        extensions={"type": "invalid input", "code": "INPUT_ERROR", "statusCode": 400, "userError": True},
+    )
+
+
+def _found(kind: str, node: dict[str, Any] | None) -> dict[str, Any]:
+    if node is None:
+        raise _refusal(f"Entity not found: {kind}")
+    return node
+
+
+@contextmanager
+def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
+    """Let it answer on 127.0.0.1 for as long as the block lasts; its API is at `url`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(body_of(self))
+            if self.headers.get("Authorization") != fake.token:
+                self._send(401, {}, {"errors": [_told("AUTHENTICATION_ERROR", "Authentication required")]})
+                return
+            with fake.lock:
+                fake.asked.append(asked["query"])
+                fault = next((each for each in fake.faults if each.about in asked["query"]), None)
+                if fault is not None:
+                    fake.faults.remove(fault)
+                answer = fake.answer(asked) if fault is None or fault.after else None
+            if fault is None:
+                self._send(400 if answer is not None and answer.get("data") is None else 200, {}, answer)
+            elif fault.drops:
+                self.close_connection = True
+            else:
+                errors = [_told(fault.code, "Rate limit exceeded")] if fault.code else []
+                self._send(fault.status, fault.headers, {"errors": errors} if errors else None)
+
+        def _send(self, status: int, headers: dict[str, str], answer: Any) -> None:
+            content = b"upstream connect error" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            known = {"Content-Type": "application/json; charset=utf-8", "Content-Length": str(len(content))}
+            for name, value in {**known, **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}/graphql"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _told(code: str, message: str) -> dict[str, Any]:
+    kind = {"RATELIMITED": "ratelimited", "AUTHENTICATION_ERROR": "authentication error"}.get(code, "other")
+    return {"message": message, "extensions": {"code": code, "type": kind, "userPresentableMessage": message}}
