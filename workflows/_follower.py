@@ -124,10 +124,10 @@ class Follower:
             return False
         terms = self._follow.terms
         if self.state.round >= terms.rounds:
-            self.end(f"all {terms.rounds} rounds are used, and this still needs a person: {self._titles()}")
+            self.end(f"the round limit ({terms.rounds}) is reached, and this still needs you: {self._titles()}")
             return False
         if self._worked >= timedelta(seconds=terms.work_seconds):
-            self.end(f"the time for rounds is used, and this still needs a person: {self._titles()}")
+            self.end(f"the time limit for rounds is reached, and this still needs you: {self._titles()}")
             return False
         events = tuple(self._waiting.values())
         self._taken |= self._waiting.keys()

@@ -174,7 +174,7 @@ async def test_an_activity_that_is_reset_begins_anew_from_its_checkpoint(lab: St
     running, environment = await _hanging(lab)
     call = lab.call(Step.IMPLEMENT_PLAN)
     environment.cancel(ActivityCancellationDetails(reset=True))
-    with pytest.raises(ApplicationError, match="anew") as reset:
+    with pytest.raises(ApplicationError, match="starts again") as reset:
         await running
     assert (reset.value.type, reset.value.non_retryable) == ("Reset", False)
     assert carriers(mark_of(lab.runs[0])) == []

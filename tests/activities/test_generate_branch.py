@@ -74,7 +74,7 @@ async def test_the_branch_of_an_earlier_pull_request_is_kept(lab: StepLab) -> No
     await _with_earlier(lab)
     done = await lab.run(Step.GENERATE_BRANCH)
     assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
-    assert "/pull/1 is this work order's already" in done.warnings[0]
+    assert "/pull/1 already belongs to this work order" in done.warnings[0]
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
 
 

@@ -154,7 +154,7 @@ async def test_rounds_are_bounded(client: Client) -> None:
         task = await until(watch, "ended", 1)
         described = await watch.describe()
     assert task.rework is not None
-    assert "1 rounds are used up" in task.rework.why
+    assert "the round limit (1) is reached" in task.rework.why
     assert "title of checks:2" in task.rework.why
     assert task.stage is Stage.REVIEW
     assert len(calls_of(doubles, "rework")) == 1

@@ -211,7 +211,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             orders = WorkOrders(client, settings.task_queue)
             stuck = await wait_until(lambda: nudged(orders, order), lambda task: task.stuck)
             assert stuck.status is Status.RUNNING
-            assert "later began: [TMPRL1100]" in stuck.stuck
+            assert "later started: [TMPRL1100]" in stuck.stuck
             assert "`septet promote later`" in stuck.stuck
             listed = await wait_until(lambda: row_of(orders, order.id), lambda task: task.stuck)
             assert listed.stuck == "Its workflow task fails; `septet show` shows the reason."
@@ -248,7 +248,7 @@ async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: C
     async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
         with pytest.raises(NotFoundError) as refused:
             await promote(client, settings, PromotionCall(build="later", within_seconds=1))
-        assert "No worker of build later asks for work orders" in refused.value.message
+        assert "No worker of build later takes work orders" in refused.value.message
         assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
         promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
         async with serving(client, named(settings, "later"), WorkOrder, doubles):
