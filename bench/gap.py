@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -25,8 +25,14 @@ SIZES = ((100, 3.8, 60.0), (10_000, 6.0, 100.0))
 """Files of the repository; how many times that of the bare workflow, in the same run, the gap's median may be; and
 the CPU that a step may take, in milliseconds."""
 BATCHES = 3
-MOST_NETWORK_MS = 5.0
-"""What a guest's own network may add to the gap."""
+MOST_SANDBOX_MS = 5.0
+"""What the whole sandbox, and of it a guest's own network, may add to the gap."""
+_SANDBOX = {"SEPTET_SANDBOX": "bwrap"}
+_WITHOUT: Mapping[str, Mapping[str, str]] = {
+    "sandbox": {"SEPTET_SANDBOX": "none"},
+    "guest's own network": {**_SANDBOX, "SEPTET_GUEST_NETWORK": "open"},
+}
+"""By what is left out of it, the settings of a worker whose guests lack it."""
 _LOOK_SECONDS = 0.01
 
 
@@ -56,22 +62,29 @@ async def _measured(pace: Pace) -> list[Figure]:
             batches = await _work_order_batches(on, origin, pace)
             figures += _figures(f"{files:,} files", batches, bare, most_times, cpu_target)
             if files == SIZES[0][0]:
-                figures.append(await _cost_of_network(on, origin, pace))
+                figures += await _costs_of_sandbox(on, origin, pace)
     return figures
 
 
-async def _cost_of_network(on: Stage, origin: Path, pace: Pace) -> Figure:
-    """Measure what a guest's own network with its proxy adds to the gap, by batches in turn with the machine's."""
-    batches: dict[str, list[Batch]] = {"proxy": [], "open": []}
+async def _costs_of_sandbox(on: Stage, origin: Path, pace: Pace) -> list[Figure]:
+    """Measure what the sandbox and its network add to the gap, by batches in turn with those of guests without."""
+    settings = {"whole": _SANDBOX, **_WITHOUT}
+    batches: dict[str, list[Batch]] = {name: [] for name in settings}
     count = pace.times(10, 3)
     for number in range(BATCHES):
-        for network, measured in batches.items():
-            async with worker(on, {**on.environ, "SEPTET_GUEST_NETWORK": network}) as process:
-                await _work_orders(on, origin, f"{network}-warm-{number}", 1, process)
-                measured.append(await _work_orders(on, origin, f"{network}-{number}", count, process))
-    own, shared = (median(best_of(each).gaps_ms) for each in batches.values())
-    note = f"best of {BATCHES} batches, in turn with SEPTET_GUEST_NETWORK=open, whose gap is {shared:.1f} ms"
-    return Figure("gap that a guest's own network adds", own - shared, "ms", MOST_NETWORK_MS, note=note)
+        for of, (name, environ) in enumerate(settings.items()):
+            label = f"guests-{of}-{number}"
+            async with worker(on, {**on.environ, **environ}) as process:
+                await _work_orders(on, origin, f"{label}-warm", 1, process)
+                batches[name].append(await _work_orders(on, origin, label, count, process))
+    gaps = {name: median(best_of(each).gaps_ms) for name, each in batches.items()}
+    return [added_by(name, gaps["whole"], gaps[name]) for name in _WITHOUT]
+
+
+def added_by(name: str, whole: float, without: float) -> Figure:
+    """Return what a part of the sandbox adds to the gap, in milliseconds."""
+    note = f"best of {BATCHES} batches, in turn with guests without it, whose gap is {without:.1f} ms"
+    return Figure(f"gap that the {name} adds", whole - without, "ms", MOST_SANDBOX_MS, note=note)
 
 
 def _figures(

@@ -1,7 +1,8 @@
 """No-op turns of the real CLIs as the engine carries them out, and of programs that only print a recorded stream.
 
-`python -m bench.real_turns TIMES` prints their seconds as JSON. The CLIs are those that `scripts/agents`
-installed, each with a home of its own; the model that answers them on loopback is the tests'.
+`python -m bench.real_turns TIMES SECONDS` prints their seconds as JSON. The CLIs are those that `scripts/agents`
+installed, each with a home of its own; the models that answer them on loopback are the tests': one at once, and
+one that is silent for so long first.
 """
 
 import asyncio
@@ -53,6 +54,10 @@ class Turns:
     """Empty where it is not installed."""
     bare: list[float] = field(default_factory=list)
     """Of the same CLI without a sandbox, each right after one of `real`."""
+    paced_real: list[float] = field(default_factory=list)
+    """As `real`, with a model that is silent first, as one that thinks is."""
+    paced_bare: list[float] = field(default_factory=list)
+    """As `bare`, with that model."""
     printed: list[float] = field(default_factory=list)
     """Of a program that prints what the CLI printed: next to nothing but the engine's share."""
     sandbox: str = "none"
@@ -106,25 +111,32 @@ class Bench:
         )
 
 
-def measure_turns(times: int) -> dict[str, Turns]:
+def measure_turns(times: int, first_token_seconds: float) -> dict[str, Turns]:
     """Return, by CLI, how long so many turns took; one more comes before them, for the first in a home is slow."""
     programs = installed()
-    with bench_for_turns() as bench, serving(Model({})) as address:
-        return {cli: _turns(bench, cli, programs, address, times) for cli in TARGETS}
+    thinking = Model({}, first_token_seconds=first_token_seconds)
+    with bench_for_turns() as bench, serving(Model({})) as at_once, serving(thinking) as paced:
+        return {cli: _turns(bench, cli, programs, (at_once, paced), times) for cli in TARGETS}
 
 
-def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times: int) -> Turns:
+def _turns(bench: Bench, cli: str, programs: dict[str, str], models: tuple[str, str], times: int) -> Turns:
     home = bench.folder / cli
     home.mkdir()
-    environ = day_of(cli, programs, home, bench.folder).environment(address)
-    found = Settings(state_dir=bench.folder, environ=environ).agent_programs
-    printing = Machine(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
+    at_once, paced = (day_of(cli, programs, home, bench.folder).environment(address) for address in models)
+    found = Settings(state_dir=bench.folder, environ=at_once).agent_programs
+    printing = Machine(at_once, {cli: str(_printing(cli, home))}, sandboxed=True)
     printed = [bench.seconds(bench.request(cli, printing, bench.new_order())) for _ in range(times + 1)]
-    turns = Turns([], [], printed[1:], bench.sandbox.kind)
-    if cli in found:
-        pairs = list(_pairs(bench, cli, Machine(environ, found, sandboxed=True), times + 1))
-        turns.real.extend(confined for confined, _ in pairs[1:])
-        turns.bare.extend(bare for _, bare in pairs[1:])
+    turns = Turns(printed=printed[1:], sandbox=bench.sandbox.kind)
+    if cli not in found:
+        return turns
+    for environ, real, bare in (
+        (at_once, turns.real, turns.bare),
+        (paced, turns.paced_real, turns.paced_bare),
+    ):
+        host = Machine(environ, found, sandboxed=True)
+        pairs = list(_pairs(bench, cli, host, times + 1))[1:]
+        real.extend(confined for confined, _ in pairs)
+        bare.extend(plain for _, plain in pairs)
     return turns
 
 
@@ -183,4 +195,8 @@ def installed() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({cli: asdict(turns) for cli, turns in measure_turns(int(sys.argv[1])).items()}))
+    print(
+        json.dumps(
+            {cli: asdict(turns) for cli, turns in measure_turns(int(sys.argv[1]), float(sys.argv[2])).items()}
+        )
+    )

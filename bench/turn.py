@@ -13,26 +13,45 @@ from septet.agents.clis.registry import adapter_for
 _AGENTS = ROOT / "scripts" / "agents"
 _MOST_PERCENT = 3.0
 """By so much a turn in the sandbox may be slower than one without."""
+FIRST_TOKEN_SECONDS = 0.9
+"""How long a real model is silent before it answers even two letters: 0.91 s is GPT-5.4's median of hourly
+probes in 2026, and Claude's models take longer: ADR 83 names the source."""
 _BESIDE = "a program that prints a recorded stream"
 
 
 def measure(pace: Pace) -> list[Figure]:
     """Measure the CLIs that are installed, in a process with nothing but loopback where the machine allows it."""
     times = pace.times(10, 3)
-    turning = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.real_turns", str(times)]
+    turning = [
+        sys.executable,
+        str(_AGENTS),
+        "run",
+        sys.executable,
+        "-m",
+        "bench.real_turns",
+        str(times),
+        str(FIRST_TOKEN_SECONDS),
+    ]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     told = subprocess.run(turning, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout
     turns_by_cli = json.loads(told).items()
     whole = [figure_of(cli, turns["real"], turns["printed"], turns["sandbox"]) for cli, turns in turns_by_cli]
-    return [*whole, *(cost_of(cli, turns["real"], turns["bare"]) for cli, turns in turns_by_cli if turns["real"])]
+    measured = [(cli, turns) for cli, turns in turns_by_cli if turns["real"]]
+    at_once = [
+        cost_of(f"{cli}, a model that answers at once", turns["real"], turns["bare"]) for cli, turns in measured
+    ]
+    name = f"a model that is silent for {FIRST_TOKEN_SECONDS} s first"
+    paced = [cost_of(f"{cli}, {name}", turns["paced_real"], turns["paced_bare"]) for cli, turns in measured]
+    return [*whole, *at_once, *paced]
 
 
 def cost_of(cli: str, real: list[float], bare: list[float]) -> Figure:
     """Return what the sandbox adds to a turn of a CLI, as a share of the same turn without one."""
+    added = 1000 * median([confined - plain for confined, plain in zip(real, bare, strict=True)])
     ratios = [confined / plain for confined, plain in zip(real, bare, strict=True)]
     fastest = 100 * (min(real) / min(bare) - 1)
-    note = f"p50 of {len(ratios)} pairs, one turn right after the other; of the fastest of each {fastest:+.1f} %"
-    return Figure(f"{cli} in the sandbox", 100 * (median(ratios) - 1), "%", _MOST_PERCENT, note=note)
+    note = f"p50 of {len(ratios)} pairs, {added:+.0f} ms each, one after the other; the fastest: {fastest:+.1f} %"
+    return Figure(f"sandbox of {cli}", 100 * (median(ratios) - 1), "%", _MOST_PERCENT, note=note)
 
 
 def figure_of(cli: str, real: list[float], printed: list[float], sandbox: str) -> Figure:

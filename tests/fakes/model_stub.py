@@ -72,6 +72,8 @@ class Model:
     """What each request of the work had in it."""
     keys: set[str] = field(default_factory=set)
     """Those that requests came with."""
+    first_token_seconds: float = 0.0
+    """How long it is silent before each answer."""
     gone: threading.Event = field(default_factory=threading.Event)
     """Set when the stub closes: nothing hangs on."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -182,6 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             self._send(fault, wire.error(fault, _MESSAGES[fault]))
             return
+        model.gone.wait(model.first_token_seconds)
         said = Said("I think that it is done.") if fault == "prose" else model.says(asked)
         if body.get("stream") or "streamGenerate" in path:
             self._stream(wire.stream(said, name), hang=fault == "hang")

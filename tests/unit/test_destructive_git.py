@@ -60,7 +60,7 @@ MAY_DESTROY = {
     ),
     "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
-    "septet/agents/turns/shared_package.py": ("shutil.rmtree(path)",),
+    "septet/agents/turns/shared_packages.py": ("shutil.rmtree(path)",),
 }
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
 

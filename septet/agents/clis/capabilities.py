@@ -17,6 +17,18 @@ class ModelVariables:
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledCode:
+    """What a CLI keeps of its own compiled code, so that its next start is quick."""
+
+    variable: str
+    """Says where."""
+    place: str
+    """A folder for it; `~` is the user's home."""
+    words: tuple[str, ...]
+    """A command line on which it compiles all that a turn needs, and does nothing else: without a login."""
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """Facts about one CLI, measured with the versions that are named."""
 
@@ -56,6 +68,8 @@ class Capabilities:
     """What it, or the engine for it, unpacks in the user's home, to be read by all guests; `~` as above."""
     unpacks: str = ""
     """That of these folders which its first start fills, also to tell its version."""
+    compiled: CompiledCode | None = None
+    """What it compiles of itself: in a temporary folder, if it is told no other, so that each guest would anew."""
     logins: tuple[LoginFile, ...] = ()
     """Of its login files those of which a guest gets a copy."""
     settings: tuple[SettingsFile, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
-from septet.agents.clis.capabilities import Capabilities, ModelVariables
+from septet.agents.clis.capabilities import Capabilities, CompiledCode, ModelVariables
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.clis.login_files import LoginFile
@@ -35,6 +35,7 @@ _CAPABILITIES: Final = Capabilities(
     home=("COPILOT_HOME", "~/.copilot"),
     packages=("~/.cache/copilot/pkg",),
     unpacks="~/.cache/copilot/pkg",
+    compiled=CompiledCode("NODE_COMPILE_CACHE", "~/.cache/copilot/compiled", ("help", "config")),
     logins=(
         LoginFile(
             "~/.copilot/config.json",

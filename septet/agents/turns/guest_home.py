@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import AgentHome
-from septet.agents.turns.shared_package import shared_package
+from septet.agents.turns.shared_packages import shared_packages
 from septet.agents.turns.warm import WarmProcess
 from septet.system.durable import close_after
 
@@ -37,8 +37,8 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
     if runtime.sandbox.separates:
         return home.prepare(session_id, request.limits.wall_seconds)
     if runtime.sandbox.confines:
-        package = shared_package(home.packages, request.adapter, runtime.host, runtime.sandbox)
-        return (*home.prepare(session_id, request.limits.wall_seconds), *package)
+        packages = shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox)
+        return (*home.prepare(session_id, request.limits.wall_seconds), *packages)
     if session_id is not None:
         home.give_session_to_user(session_id)
     return ()

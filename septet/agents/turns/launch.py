@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
-from septet.agents.clis.own_files import own_folders, own_packages
+from septet.agents.clis.own_files import locate, own_folders, own_packages
 from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import Homes
@@ -241,6 +241,10 @@ def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     if sandbox.separates:
         moved_by = request.adapter.capabilities.home[0]
         return replace(inside, env=_places(request).environment(inside.env, moved_by))
+    compiled = request.adapter.capabilities.compiled
+    if sandbox.confines and compiled is not None:
+        place = locate(request.adapter, request.runtime.host, compiled.place)
+        inside = replace(inside, env={**inside.env, compiled.variable: str(place)})
     return replace(inside, env=sandbox.environment(inside.env))
 
 

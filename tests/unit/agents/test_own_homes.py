@@ -219,6 +219,29 @@ async def test_what_a_cli_unpacks_of_itself_is_unpacked_once_for_all(own: Lab) -
     assert (package / "unpacked").read_text() == f"{texts[0]}\n"
 
 
+async def test_what_a_cli_compiles_of_itself_is_compiled_once_for_all_and_no_agent_changes_it(own: Lab) -> None:
+    """Also where the user has what it unpacks; the CLI is told where by its variable, and reads the same each time."""
+    (own.root / "user/.cache/copilot/pkg/unpacked").mkdir(parents=True)
+    program = own.root / "agent"
+    program.write_text(
+        "#!/bin/sh\n"
+        'cache="$NODE_COMPILE_CACHE"\n'
+        '[ "$*" = "help config" ] && { mkdir -p "$cache"; exec sh -c "pwd > $cache/code"; }\n'
+        'echo spoilt 2>/dev/null > "$cache/code"\n'
+        """echo '{"type":"assistant.message","data":{"content":"'"$cache $(cat "$cache/code")"'"}}'\n"""
+        """echo '{"type":"result","sessionId":"s","exitCode":0}'\n"""
+    )
+    program.chmod(0o755)
+    own.runtime = replace(own.runtime, host=replace(own.runtime.host, programs={"copilot": str(program)}))
+    turns = [turn_of(own), turn_of(own, "wo-2")]
+    requests = [replace(each, adapter=adapter_for("copilot"), runtime=own.runtime) for each in turns]
+    texts = [(await carried(own, each)).outcome.text for each in requests]
+    (compiled,) = (own.root / "state/packages/copilot-compiled").iterdir()
+    made_in = (compiled / "code").read_text().strip()
+    assert made_in.endswith("/workspace")
+    assert texts == [f"{own.root / 'user/.cache/copilot/compiled'} {made_in}"] * 2
+
+
 async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) -> None:
     """It goes when the process is gone, and comes anew with each turn."""
     log_in(own.root / "user", "claude", login("claude", 1))
