@@ -20,7 +20,7 @@ GROUPS = (
     "board", "page", "outage", "hops", "actions", "sealing",
 )  # fmt: skip
 """One module each, with a function `measure`."""
-LONG = ("thousand", "many", "crowd", "busy")
+LONG = ("thousand", "many", "crowd", "busy", "parked")
 """Those that are measured only where they are named."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
@@ -52,7 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=_groups, default=GROUPS, help=f"some of {','.join((*GROUPS, *LONG))}")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: for a first look")
     parser.add_argument("--seed", type=int, default=7, help="for what is generated (default: 7)")
-    parser.add_argument("--issues", type=int, help="for the group thousand: how many (default: 1000)")
+    parser.add_argument("--issues", type=int, help="for the groups thousand and parked: how many")
     return parser.parse_args()
 
 

@@ -76,11 +76,19 @@ def _pull_requests(origin: Path, env: Mapping[str, str]) -> list[dict[str, str]]
     if not _git(origin, env, "for-each-ref", _FORGE):
         return []
     names = _git(origin, env, "ls-tree", "--name-only", _FORGE).split()
-    return [json.loads(_git(origin, env, "show", f"{_FORGE}:{name}")) for name in names if name.startswith("pull")]
+    asked = "".join(f"{_FORGE}:{name}\n" for name in names if name.startswith("pull"))
+    told = _git(origin, env, "cat-file", "--batch=", "--buffer", stdin=asked.encode())
+    decoder, pulls = json.JSONDecoder(), []
+    while told := told.lstrip():
+        pull, end = decoder.raw_decode(told)
+        pulls.append(pull)
+        told = told[end:]
+    return pulls
 
 
-def _git(repository: Path, env: Mapping[str, str], *args: str) -> str:
-    done = processes.run(["git", "--git-dir", str(repository), *args], env=env, timeout_seconds=_MINUTES)
+def _git(repository: Path, env: Mapping[str, str], *args: str, stdin: bytes = b"") -> str:
+    argv = ["git", "--git-dir", str(repository), *args]
+    done = processes.run(argv, env=env, timeout_seconds=_MINUTES, stdin=stdin)
     if done.exit_code != 0:
         raise RuntimeError(f"git {args[0]} of {repository}: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout.decode().strip()

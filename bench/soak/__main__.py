@@ -1,0 +1,121 @@
+"""`python -m bench.soak [--minutes N] [--seed N]`: work under kills for hours, and see that nothing grows."""
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.chaos.account import Account
+from bench.chaos.laws import broken
+from bench.chaos.plan import Plan
+from bench.chaos.report import evidence
+from bench.machine import machine, version
+from bench.report import RESULTS
+from bench.soak.samples import Sample
+from bench.soak.slopes import Slope, slope_of
+from bench.soak.trial import KINDS, soaked
+from septet.system.exit import end_process
+
+_TERMINATED: Final = 143
+"""128 + SIGTERM, as a shell says it."""
+_MANY: Final = 10_000
+_SAMPLES: Final = 480
+"""Looks in all, however long it takes."""
+_FILE_COLUMNS: Final = 140
+_NAMES: Final = {
+    "worker_memory": "worker's memory, MB",
+    "worker_files": "worker's open files",
+    "server_memory": "server's memory, MB",
+    "server_files": "server's open files",
+    "disk": "state directory, MB",
+    "database": "server's database, MB",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry the soak out; the exit code is 1 where something grows or a law is broken."""
+    asked = _arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    plan = Plan(
+        runs=_MANY, at_once=asked.at_once, seed=asked.seed, kinds=KINDS, every_seconds=asked.every_seconds,
+        step_seconds=2.0, minutes=asked.minutes, keep=asked.keep,
+    )  # fmt: skip
+    on, of = machine(), version()
+    seen, samples, deleted = asyncio.run(soaked(plan, max(asked.minutes * 60 / _SAMPLES, 1.0)))
+    account = Account(seen)
+    slopes, laws = _slopes(samples), broken(account)
+    console = Console()
+    if not console.is_terminal:
+        console.width = _FILE_COLUMNS
+    done = f"{account.all.completed} of {account.all.runs} work orders, {account.all.kills} kills"
+    told = f"{done}, {deleted} histories forgotten"
+    console.print(
+        _table(
+            slopes,
+            f"Soak of {asked.minutes:g} minutes, seed {plan.seed}: {told}. Septet {of}, load {on.load_before}",
+        )
+    )
+    for line in evidence(account):
+        console.print(line, style="red", markup=False)
+    console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
+    print(_write({
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "version": of, "machine": asdict(on), "plan": asdict(plan), "broken": laws, "deleted": deleted,
+        "account": asdict(account.all), "slopes": {name: asdict(slope) for name, slope in slopes.items()},
+        "samples": [asdict(sample) for sample in samples],
+    }))  # fmt: skip
+    return 1 if laws or not all(slope.is_flat for slope in slopes.values()) else 0
+
+
+def _slopes(samples: Sequence[Sample]) -> dict[str, Slope]:
+    moments = [sample.at for sample in samples]
+    return {name: slope_of(moments, [getattr(sample, name) for sample in samples]) for name in _NAMES}
+
+
+def _table(slopes: Mapping[str, Slope], title: str) -> Table:
+    drawn = Table(
+        "what",
+        "on average",
+        "per hour",
+        "rise in all",
+        "noise about the line",
+        "",
+        title=title,
+        title_justify="left",
+    )
+    for name, slope in slopes.items():
+        row = (f"{slope.middle:,.1f}", f"{slope.per_hour:+,.2f}", f"{slope.rise:+,.2f}", f"{slope.noise:,.2f}")
+        drawn.add_row(_NAMES[name], *row, "flat" if slope.is_flat else "grows")
+    return drawn
+
+
+def _write(content: Mapping[str, Any], folder: Path = RESULTS) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "soak.json"
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="soak", description="Work under kills for hours, and see that nothing grows."
+    )
+    parser.add_argument("--minutes", type=float, default=120.0, help="start no work order after so long (120)")
+    parser.add_argument("--at-once", type=int, default=2, help="work orders at once (default: 2)")
+    parser.add_argument("--seed", type=int, default=7, help="of the hand that kills (default: 7)")
+    parser.add_argument("--every-seconds", type=float, default=8.0, help="between two kills, on average (8)")
+    parser.add_argument("--keep", action="store_true", help="leave the folder, to look at")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    end_process(main())

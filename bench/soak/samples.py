@@ -1,0 +1,66 @@
+"""What is measured again and again: memory and open files of worker and server, and what lies on the disk."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.chaos.processes import Pid
+
+_MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at everything; sizes are in megabytes."""
+
+    at: float
+    """Seconds since the soak began."""
+    worker_memory: float
+    worker_files: float
+    """Open descriptors."""
+    server_memory: float
+    server_files: float
+    disk: float
+    """The host's state directory: workspaces, homes, runs, mirrors and vaults, as the file system counts them."""
+    database: float
+    """The server's database with its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Looks at one worker, one server and their folders."""
+
+    worker: Pid
+    server: Pid
+    state: Path
+    database: Path
+    began: float
+    """By the monotonic clock."""
+
+    def sample(self) -> Sample:
+        """Look once.
+
+        Raises:
+            psutil.NoSuchProcess: Worker or server is gone.
+        """
+        worker, server = psutil.Process(self.worker.number), psutil.Process(self.server.number)
+        return Sample(
+            round(time.monotonic() - self.began, 1),
+            worker.memory_info().rss / _MB,
+            worker.num_fds(),
+            server.memory_info().rss / _MB,
+            server.num_fds(),
+            sum(_bytes_on_disk(self.state)) / _MB,
+            sum(path.stat().st_size for path in self.database.parent.glob(f"{self.database.name}*")) / _MB,
+        )
+
+
+def _bytes_on_disk(folder: Path) -> Iterator[int]:
+    """Give what each file takes on the disk; those that go meanwhile are left out."""
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            yield path.lstat().st_blocks * 512

@@ -1,0 +1,97 @@
+"""The trial of a soak: chaos, with one worker that nobody kills, looked at again and again."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from temporalio.service import RPCError
+
+from bench.chaos.evidence import blobs_in_vaults
+from bench.chaos.ground import Worker, ground
+from bench.chaos.plan import Kind, Plan
+from bench.chaos.processes import Pid
+from bench.chaos.side import Septet
+from bench.chaos.trial import Seen, Trial
+from bench.soak.samples import Sample, Sampler
+from bench.soak.sweep import short_terms, sweep
+from septet.errors import SeptetError
+
+KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
+"""All that leave the server its life: its memory is looked at, too."""
+_SWEEP_SECONDS: Final = 60.0
+
+
+@dataclass
+class Soak(Trial):
+    """A trial whose work is forgotten soon after it is done, so that nothing may grow."""
+
+    every_seconds: float = 15.0
+    """Between two looks."""
+    samples: list[Sample] = field(default_factory=list)
+    deleted: int = 0
+    """Histories that the server forgot."""
+    _steady: Worker | None = None
+    _recovered: dict[str, list[str]] = field(default_factory=dict)
+    _once_kept: set[str] = field(default_factory=set)
+    """What snapshots held before their time was over."""
+
+    async def soak(self) -> Seen:
+        """Carry the trial out, with a second worker that lives through all of it."""
+        self._steady = Worker(self.side.argv(self.ground), self.ground.env, self.ground.folder, self.ground.server)
+        await self._steady.start()
+        beside = [asyncio.create_task(self._repeat(*each)) for each in self._repeated(self._steady)]
+        try:
+            return await self.carry_out()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            await self._steady.end(signal.SIGTERM)
+
+    def _repeated(self, steady: Worker) -> list[tuple[float, Callable[[], Awaitable[None]]]]:
+        server = self.ground.server
+        database = self.ground.folder / "server" / "temporal.db"
+        sampler = Sampler(steady.pid, server.pid, self.ground.state, database, time.monotonic())
+
+        async def look() -> None:
+            self.samples.append(await asyncio.to_thread(sampler.sample))
+
+        return [(self.every_seconds, look), (_SWEEP_SECONDS, self._sweep)]
+
+    async def _repeat(self, seconds: float, do: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await do()
+
+    async def _sweep(self) -> None:
+        self._once_kept |= await asyncio.to_thread(blobs_in_vaults, self.ground.folder, self.ground.env)
+        with suppress(RPCError):
+            self.deleted += await sweep(self.ground.client)
+
+    async def _closed(self, order: str) -> None:
+        await super()._closed(order)
+        with suppress(RPCError, SeptetError):
+            self._recovered[order] = await self.side.rungs(self.ground, order)
+
+    async def _rungs(self, order: str) -> list[str]:
+        return self._recovered.get(order, [])
+
+    def _kept(self) -> set[str]:
+        return super()._kept() | self._once_kept
+
+    async def _orphans(self) -> dict[Pid, str]:
+        if self._steady is not None:
+            await self._steady.end(signal.SIGTERM)
+        return await super()._orphans()
+
+
+async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample], int]:
+    """Carry a soak out on a ground of its own; return what was seen, all samples, and how much was forgotten."""
+    async with ground(plan) as laid:
+        laid.env = {**laid.env, **short_terms()}
+        soak = Soak(laid, Septet(), plan, every_seconds=every_seconds)
+        return await soak.soak(), soak.samples, soak.deleted
