@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults follow intake-trial upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -107,6 +107,9 @@ chaos-rolling: ready ## The worker ends every five seconds under 20 work orders:
 
 chaos-pipeline: ready ## Kill at random under a pipeline of 20 issues; RUNS=50 takes so many, each with a seed of its own
 	@$(BIN)/python -m bench.chaos.pipelines $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: ready ## Two hours of kills under work orders that are soon forgotten, and what grows meanwhile; ARGS="--minutes 120"
+	@$(BIN)/python -m bench.soak $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 faults: ready ## Whole work orders on forges that answer badly: RUNS=1000 SEED=7; a table, and bench/results/faults.json
 	@$(BIN)/python -m bench.faults $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -20,7 +20,7 @@ GROUPS = (
     "board", "page", "outage", "hops", "actions", "sealing",
 )  # fmt: skip
 """One module each, with a function `measure`."""
-LONG = ("thousand", "many", "crowd", "busy", "parked")
+LONG = ("thousand", "many", "crowd", "busy", "parked", "growth")
 """Those that are measured only where they are named."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

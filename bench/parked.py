@@ -22,7 +22,7 @@ from septet.contracts.order import WorkOrderInput
 
 MEMORY_TARGET_MB: Final = 250.0
 NEXT_TARGET_MS: Final = 200.0
-_AHEAD: Final = 100
+_AHEAD: Final = 30
 """Work orders that are started before those in front of them are parked."""
 _FILES: Final = 20
 _PARKED: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND SeptetStatus="waiting"'

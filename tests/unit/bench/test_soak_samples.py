@@ -1,0 +1,28 @@
+"""What the soak looks at."""
+
+import os
+import time
+from pathlib import Path
+
+from bench.chaos.processes import Pid
+from bench.soak.samples import Sampler
+
+
+def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
+    """It counts what lies in the folder and the database with its log, and what the processes hold open."""
+    state, server = tmp_path / "state", tmp_path / "server"
+    (state / "runs").mkdir(parents=True)
+    server.mkdir()
+    database = server / "temporal.db"
+    own = Pid.of(os.getpid())
+    sampler = Sampler(own, own, state, database, time.monotonic())
+    before = sampler.sample()
+    (state / "runs" / "stdout.jsonl").write_bytes(os.urandom(2_000_000))
+    database.write_bytes(bytes(1_000_000))
+    database.with_name("temporal.db-wal").write_bytes(bytes(500_000))
+    with (state / "runs" / "stdout.jsonl").open("rb"):
+        after = sampler.sample()
+    assert 1.9 < after.disk - before.disk < 2.2
+    assert (before.database, after.database) == (0, 1.5)
+    assert after.worker_files >= before.worker_files + 1
+    assert after.worker_memory > 1

@@ -1,0 +1,50 @@
+"""The arithmetic of the soak: what counts as growth, and what as noise."""
+
+import random
+
+import pytest
+
+from bench.soak.slopes import slope_of
+
+MOMENTS = [float(15 * number) for number in range(480)]
+"""Two hours."""
+
+
+def noise(seed: int) -> list[float]:
+    """Return what a program's memory does from one look to the next."""
+    chance = random.Random(seed)
+    return [chance.gauss(0, 2) for _ in MOMENTS]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_only_moves_up_and_down_is_flat(seed: int) -> None:
+    """Noise about a level is no growth, whatever the seed."""
+    values = [150 + each for each in noise(seed)]
+    assert slope_of(MOMENTS, values).is_flat
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_slow_leak_is_found(seed: int) -> None:
+    """Ten megabytes an hour are found in noise of two megabytes, and are told by the hour."""
+    values = [150 + 10 * moment / 3600 + each for moment, each in zip(MOMENTS, noise(seed), strict=True)]
+    slope = slope_of(MOMENTS, values)
+    assert not slope.is_flat
+    assert slope.per_hour == pytest.approx(10, abs=1)
+
+
+def test_what_a_program_keeps_from_its_start_is_no_growth() -> None:
+    """What rises in the first quarter only, such as caches that fill, is flat."""
+    values = [min(moment, 1500.0) / 15 for moment in MOMENTS]
+    assert slope_of(MOMENTS, values).is_flat
+
+
+def test_what_falls_is_flat() -> None:
+    """Falling is no growth."""
+    values = [300 - moment / 60 for moment in MOMENTS]
+    assert slope_of(MOMENTS, values).is_flat
+
+
+def test_too_few_measurements_are_refused() -> None:
+    """A line through a handful of measurements says nothing."""
+    with pytest.raises(ValueError, match="too few"):
+        slope_of(MOMENTS[:9], [1.0] * 9)
