@@ -9,6 +9,12 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall
+from septet.contracts.transitions import Target
+from septet.errors import SeptetError
+
 KEEP = timedelta(minutes=4)
 """What is closed is kept so long: by the janitor, and by the server."""
 
@@ -27,6 +33,14 @@ async def sweep(client: Client) -> int:
             with suppress(RPCError):  # its worker was killed while it was made
                 await client.get_schedule_handle(schedule.id).trigger()
     return await _delete_histories(client, datetime.now(UTC) - KEEP)
+
+
+async def end_reviews(client: Client) -> None:
+    """Move what waits for its review to done: else its pull requests would be looked at for weeks."""
+    decisions = OrderDecisions(WorkOrders(client))
+    async for row in client.list_workflows('WorkflowType="PullRequest" AND ExecutionStatus="Running"'):
+        with suppress(RPCError, SeptetError):  # its work order is not closed yet, or the worker was killed
+            await decisions.move(row.id.removesuffix("/pr"), MoveCall(to=Target.DONE))
 
 
 async def _delete_histories(client: Client, before: datetime) -> int:

@@ -17,7 +17,7 @@ from bench.chaos.processes import Pid
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
 from bench.soak.samples import Sample, Sampler
-from bench.soak.sweep import short_terms, sweep
+from bench.soak.sweep import end_reviews, short_terms, sweep
 from septet.errors import SeptetError
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
@@ -70,6 +70,7 @@ class Soak(Trial):
     async def _sweep(self) -> None:
         self._once_kept |= await asyncio.to_thread(blobs_in_vaults, self.ground.folder, self.ground.env)
         with suppress(RPCError):
+            await end_reviews(self.ground.client)
             self.deleted += await sweep(self.ground.client)
 
     async def _closed(self, order: str) -> None:

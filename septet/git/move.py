@@ -10,7 +10,7 @@ from septet.git.destroy import Why, return_to
 from septet.git.engine import Git
 from septet.git.keep import RECORDS, ChainState, read_chain_state, read_file, take_hold
 from septet.git.mirror import refresh_mirror
-from septet.git.place import Place
+from septet.git.place import LOCK_SUFFIX, Place
 from septet.git.remote import Remote
 from septet.git.snapshots.restore import restore_as_it_was
 from septet.git.snapshots.vault import find, next_name, points_to, prepare, publish, vault_at
@@ -79,7 +79,7 @@ def move_here(move: WorkspaceMove, why: Why) -> ChainState:
         GitError: It refused, or somebody else was faster.
     """
     place, vault = move.place, vault_at(move.place)
-    with hold_lock(place.worktree.with_name(f"{place.order_id}~lock")):
+    with hold_lock(place.worktree.with_name(f"{place.order_id}{LOCK_SUFFIX}")):
         chain = read_chain_state(vault, move.checkpoint_ref.fetch(vault))
         _take_over(move, chain)
         snapshot = find(vault, move.checkpoint or list(chain.snapshots)[-1])

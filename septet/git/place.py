@@ -4,8 +4,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from septet.git.engine import Git
+
+LOCK_SUFFIX: Final = "~lock"
+"""Of the lock that a workspace is opened under, beside it; `~` is no character of an id."""
 
 
 @dataclass(frozen=True, slots=True)

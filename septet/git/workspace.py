@@ -12,7 +12,7 @@ from septet.git.engine import Git
 from septet.git.git_words import looks_damaged
 from septet.git.identity import identity
 from septet.git.mirror import mend_mirror, refresh_mirror
-from septet.git.place import Place, borrowed_from
+from septet.git.place import LOCK_SUFFIX, Place, borrowed_from
 from septet.git.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
 from septet.git.remote import Remote
 from septet.git.view import give_index, make_view, view_folder
@@ -57,8 +57,7 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
         GitError: The origin refused, or git failed.
     """
     check_order_id(order_id)
-    # `~` is no character of an id: these names are no workspace's.
-    with hold_lock(state.workspaces / f"{order_id}~lock"):
+    with hold_lock(state.workspaces / f"{order_id}{LOCK_SUFFIX}"):
         record = find_record(state, order_id)
         if record is None:
             record = _begin(state, address, order_id, first_run_id, env, base, token, fork)

@@ -27,13 +27,13 @@ from septet.git.destroy import (
     remove_workspace,
 )
 from septet.git.engine import Git
-from septet.git.place import Place
+from septet.git.place import LOCK_SUFFIX, Place
 from septet.git.record import find_record
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
-from septet.system.locks import hold_lock
+from septet.system.locks import hold_lock, remove_lock
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"
@@ -76,6 +76,7 @@ class Sweep:
                     drop_forgotten(vault)
         if not note:
             self._runs_alone()
+            self._locks_alone()
         return Swept(
             removed=tuple(self._removals[:_SHOWN]),
             refused=tuple(self._refusals[:_SHOWN]),
@@ -161,6 +162,20 @@ class Sweep:
                 fate = self.ask(order_id)
                 if fate != _RUNNING:
                     self._runs(order_id, max(since, fate.closed_at or since))
+
+    def _locks_alone(self) -> None:
+        """Remove the locks of work orders of which nothing else is kept any more: each was made at the opening."""
+        for lock in sorted(self.state.workspaces.glob(f"*{LOCK_SUFFIX}")):
+            order_id = lock.name.removesuffix(LOCK_SUFFIX)
+            made_at = datetime.fromtimestamp(_changed_at(lock), UTC)
+            is_due = is_over(made_at, self.terms.workspaces_days, self.now)
+            if (
+                is_due
+                and find_record(self.state, order_id) is None
+                and not os.path.lexists(lock.with_name(order_id))
+            ):
+                with self._refusing("workspace", lock.name):
+                    remove_lock(lock)
 
     def _snapshots(self, place: Place, since: datetime) -> None:
         """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""

@@ -22,9 +22,12 @@ def hold_lock(path: Path) -> Iterator[None]:
         HaltedError: The work that waits was halted.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with close_after(open_lock(path)) as descriptor:
-        _await_lock(descriptor)
-        yield
+    while True:
+        with close_after(open_lock(path)) as descriptor:
+            _await_lock(descriptor)
+            if _is_at(path, descriptor):
+                yield
+                return
 
 
 @contextmanager
@@ -59,6 +62,22 @@ def take_lock(path: Path) -> int | None:
     return None
 
 
+def remove_lock(path: Path) -> bool:
+    """Remove the file of a lock of `hold_lock` that nobody holds, and say whether it was removed.
+
+    Whoever has opened the file and waits for it finds that it is gone, and makes another.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    with close_after(descriptor):
+        if not try_lock(descriptor) or not _is_at(path, descriptor):
+            return False
+        path.unlink()
+        return True
+
+
 def lock(descriptor: int) -> None:
     """Lock an open file; wait for whoever holds it now."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -79,6 +98,14 @@ def lock_is_held(path: Path) -> bool:
         return not _lock_now(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Say whether an open file is still the one at `path`."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _await_lock(descriptor: int) -> None:

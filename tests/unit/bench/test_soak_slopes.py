@@ -12,7 +12,7 @@ MOMENTS = [float(15 * number) for number in range(480)]
 
 def noise(seed: int) -> list[float]:
     """Return what a program's memory does from one look to the next."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 -- to be done again
     return [chance.gauss(0, 2) for _ in MOMENTS]
 
 

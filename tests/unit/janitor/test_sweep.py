@@ -111,6 +111,19 @@ def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home:
     assert names(home.sweep(14.2)) == []
 
 
+def test_nothing_of_a_work_order_is_left_when_all_its_times_are_over(home: Home) -> None:
+    """Its lock goes too, with that of one whose opening failed; that of one that is open now stays."""
+    for order_id in ("wo-1", "wo-2"):
+        home.open(order_id)
+    home.fates["wo-2"] = Fate("running")
+    (home.state.workspaces / "wo-refused~lock").touch()
+    home.sweep(15)
+    assert (home.state.workspaces / "wo-1~lock").exists()
+    home.sweep(91)
+    home.sweep(91)
+    assert sorted(path.name for path in home.state.workspaces.iterdir()) == ["wo-2", "wo-2~lock"]
+
+
 def test_a_home_goes_with_its_workspace_and_no_login_with_it(home: Home, tmp_path: Path) -> None:
     """What a CLI has refreshed is the user's before the copy goes; the home of another work order stays."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))

@@ -8,7 +8,7 @@ import pytest
 
 from septet.errors import HaltedError
 from septet.system.durable import create_file, write_atomically, write_durably, write_first
-from septet.system.locks import hold_lock, lock_is_held, take_lock
+from septet.system.locks import hold_lock, lock_is_held, remove_lock, take_lock
 from septet.system.processes import Halt
 
 
@@ -52,6 +52,46 @@ def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
         with pytest.raises(HaltedError):
             waiting.result(30)
     os.close(held)
+
+
+def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
+    """One that is held stays, and so does one that is not there; the next who wants it makes it anew."""
+    path = tmp_path / "lock"
+    assert not remove_lock(path)
+    with hold_lock(path):
+        assert not remove_lock(path)
+        assert path.exists()
+    assert remove_lock(path)
+    assert not path.exists()
+    with hold_lock(path):
+        assert lock_is_held(path)
+
+
+def test_a_lock_that_was_removed_has_one_holder_all_the_same(tmp_path: Path) -> None:
+    """However often the file is removed while many wait for it, no two are in the block at once."""
+    path, inside, most, done = tmp_path / "lock", [], [0], threading.Event()
+
+    def enter(number: int) -> None:
+        for _ in range(50):
+            with hold_lock(path):
+                inside.append(number)
+                most[0] = max(most[0], len(inside))
+                inside.remove(number)
+
+    def remove() -> int:
+        removals = 0
+        while not done.is_set():
+            removals += remove_lock(path)
+        return removals
+
+    with ThreadPoolExecutor(9) as threads:
+        removing = threads.submit(remove)
+        entering = [threads.submit(enter, number) for number in range(8)]
+        for each in entering:
+            each.result(60)
+        done.set()
+        assert removing.result(60) > 0
+    assert most == [1]
 
 
 @pytest.mark.parametrize("write", [write_atomically, write_durably])
