@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final
 
-from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.executions import Executions
@@ -49,6 +49,19 @@ class WorkOrders(Executions[Task]):
     workflow: ClassVar[str] = "WorkOrder"
     query: ClassVar[str] = "work_order"
     view: ClassVar[type[Task]] = Task
+
+    async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
+        """Return what the server knows of a work order; of one that it has forgotten, what the watch tells.
+
+        A pull request may be open for longer than the server's retention.
+        """
+        try:
+            return await Executions.describe(self, workflow_id)
+        except NotFoundError:
+            watch = await watch_of(self.client, workflow_id)
+            if watch is None:
+                raise
+            return watch
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
         """Start a work order; its input says whether it waits on the board first.

@@ -12,7 +12,7 @@ import pytest
 from fakes.activities import Doubles
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -21,7 +21,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
 )
 from temporalio.exceptions import CancelledError
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
@@ -158,6 +158,36 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
     assert [(move.who, move.to, move.why) for move in history] == [
         ("ann", "blocked", "not now"), ("ann", "done", "merged by hand"),
     ]  # fmt: skip
+
+
+async def test_a_task_that_the_server_has_forgotten_is_known_by_its_watch(
+    client: Client, doubles: Doubles
+) -> None:
+    """A pull request that is open for longer than the server's retention can be looked at and moved all the same."""
+    async with watched(client, doubles) as watch:
+        orders, order_id = WorkOrders(client, doubles.task_queue), watch.id.removesuffix("/pr")
+        await client.workflow_service.delete_workflow_execution(
+            DeleteWorkflowExecutionRequest(
+                namespace=client.namespace, workflow_execution=WorkflowExecution(workflow_id=order_id)
+            )
+        )
+        await wait_until(lambda: is_forgotten(client, order_id))
+        task = await orders.get(order_id)
+        assert (task.id, task.title, task.status, task.stage) == (
+            order_id, "Totals are wrong", "completed", "review",
+        )  # fmt: skip
+        assert await orders.waiting_for(order_id) is None
+        over = (await OrderDecisions(orders).move(order_id, MoveCall(to=Target.DONE, who="ann"))).task
+        assert (over.id, over.stage, over.status) == (order_id, "done", "completed")
+
+
+async def is_forgotten(client: Client, order_id: str) -> bool:
+    """Say whether the server knows a work order no more."""
+    try:
+        await client.get_workflow_handle(order_id).describe()
+    except RPCError as error:
+        return error.status is RPCStatusCode.NOT_FOUND
+    return False
 
 
 async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Client, doubles: Doubles) -> None:
