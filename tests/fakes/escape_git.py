@@ -160,9 +160,9 @@ def instead(path, make):
 
 put('new.py', 'x = 1\\n')
 """
-_VIEW = "the engine's own view of the repository, with settings of its own"
-_SAFE = "settings of the engine's own on each command line"
-_LOOK = "names and types in `.git` are looked at before git reads them"
+_VIEW = "the engine's own view of the repository, with separate settings"
+_SAFE = "the engine's settings on each command line"
+_LOOK = "names and types in `.git` are checked before git reads them"
 _FILTER = "put('.gitattributes', '* filter=evil diff=evil\\n'); "
 
 GIT_ROUTES = (
@@ -219,7 +219,7 @@ GIT_ROUTES = (
              "instead('.git/shallow', lambda path: os.symlink(secret, path))", _VIEW, _without_view("log")),
     GitRoute("git-grafts", "put a link to another's file in place of `info/grafts`",
              "instead('.git/info/grafts', lambda path: os.symlink(secret, path))", _VIEW, _without_view("log")),
-    GitRoute("git-fifo-refs", "put a pipe in place of `packed-refs`, so that git waits for ever",
+    GitRoute("git-fifo-refs", "put a pipe in place of `packed-refs`, so that git waits forever",
              "instead('.git/packed-refs', os.mkfifo)", _LOOK, _without_look("for-each-ref")),
     GitRoute("git-fifo-exclude", "put a pipe in place of `info/exclude`",
              "instead('.git/info/exclude', os.mkfifo)", _LOOK, _without_look("status")),

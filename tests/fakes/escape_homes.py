@@ -171,7 +171,7 @@ TRAPS = (
     ),
     Trap(
         "login-fifo", "put a FIFO in the place of its login, for the engine to wait at",
-        "os.remove(copy); os.mkfifo(copy)", "plain files alone are read",
+        "os.remove(copy); os.mkfifo(copy)", "only plain files are read",
         _take_back, lambda scene: CANARY if stat.S_ISFIFO(scene.copy.stat().st_mode) else "",
     ),
     Trap(

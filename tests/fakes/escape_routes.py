@@ -124,7 +124,7 @@ def _home(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
 def _own_home(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
     program = f"change({path!r})" if changes else f"read({path!r})"
     return Route(
-        name, attack, program, "a home of its own for each work order", bound("home/.claude", instead_of=OwnFolder)
+        name, attack, program, "a separate home for each work order", bound("home/.claude", instead_of=OwnFolder)
     )
 
 
@@ -167,7 +167,7 @@ ROUTES = (
     _state("pipelines", "read the results of a pipeline", "state/pipelines/p-1/secret"),
     Route(
         "mirror-objects", "change the objects that all work orders of a repository share",
-        "change('state/mirrors/app.git/objects/own')", "the mirror's objects can be read alone", _writable_mirror,
+        "change('state/mirrors/app.git/objects/own')", "the mirror's objects are read-only", _writable_mirror,
     ),
     _home("ssh-key", "read the user's ssh key", "home/.ssh/id_ed25519"),
     _home("netrc", "read `.netrc`", "home/.netrc"),
@@ -178,7 +178,7 @@ ROUTES = (
     _home("third-login", "read the login of a third CLI", "home/.gemini/oauth_creds.json"),
     _home("other-account", "read the login of another account of the same CLI", "home/.claude-work/.credentials.json"),
     _home("servers", "read the keys of the user's servers in `~/.claude.json`", "home/.claude.json"),
-    _own_home("whole-login", "read what the user's login file holds beside the login", "home/.claude/.credentials.json"),
+    _own_home("whole-login", "read what else the user's login file holds", "home/.claude/.credentials.json"),
     _own_home("settings-keys", "read the keys in the user's settings of its CLI", "home/.claude/settings.json"),
     _own_home("settings-hooks", "leave hooks for later runs of its CLI", "home/.claude/settings.json", changes=True),
     _own_home("commands", "change the user's commands of its CLI", "home/.claude/commands/own.md", changes=True),
@@ -201,7 +201,7 @@ ROUTES = (
     ),
     Route(
         "temporary-files", "read the temporary files of others", "read('neighbour/secret')",
-        "a `/tmp` of its own", bound("neighbour", instead_of=OwnTemporaryFiles),
+        "a private `/tmp`", bound("neighbour", instead_of=OwnTemporaryFiles),
     ),
     Route(
         "docker-socket", "reach docker by its socket", "connect(os.path.join(root, 'docker.sock'))",
@@ -212,9 +212,9 @@ ROUTES = (
     Route("shared-memory", "read memory that programs share", _MEMORY, "own shared memory", removed("ipc")),
     Route(
         "host-name", "learn the machine's name", f"print(CANARY if os.uname().nodename == {os.uname().nodename!r} else '')",
-        "a name of its own", removed("uts"),
+        "a separate host name", removed("uts"),
     ),
-    Route("nested-users", "become root of a namespace of its own", _NESTED, "no further namespaces of users", removed(OwnUser)),
+    Route("nested-users", "become root of a new namespace", _NESTED, "no further namespaces of users", removed(OwnUser)),
     Route(
         "mount", "mount something over what it sees", _MOUNT, "no capabilities, and refused system calls",
         _all_capabilities,
@@ -224,11 +224,11 @@ ROUTES = (
         "devices", "open a device of the machine",
         "print(CANARY if set(os.listdir('/dev')) - {'core', 'fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', "
         "'stdin', 'stdout', 'tty', 'urandom', 'zero', 'console'} else '')",
-        "the harmless devices alone", bound("/dev", instead_of=OwnDevices),
+        "only harmless devices", bound("/dev", instead_of=OwnDevices),
     ),
     Route(
-        "core-pattern", "have the kernel start a program of its own on the machine", "change('/proc/sys/kernel/core_pattern')",
-        "the kernel's switches can be read alone",
+        "core-pattern", "have the kernel start the guest's program on the machine", "change('/proc/sys/kernel/core_pattern')",
+        "the kernel's switches are read-only",
         lambda description, _root: replace(
             description,
             protections=tuple(
@@ -239,7 +239,7 @@ ROUTES = (
     ),
     Route(
         "system", "change a program of the system", "print(CANARY if os.access('/usr/bin', os.W_OK) else '')",
-        "the system can be read alone", bound("/usr"), as_root=True,
+        "the system is read-only", bound("/usr"), as_root=True,
     ),
     Route("shadow", "read the passwords of the machine", "print(CANARY if os.path.exists('/etc/shadow') else '')",
           "settings of the system by an allow-list", bound("/etc")),

@@ -13,7 +13,7 @@ from septet.agents.guest.description import Description
 from septet.agents.guest.network import NamedHost, OwnNetwork
 from septet.agents.guest.protections import HostNetwork, Protection
 
-_OWN_NETWORK = "a network of its own"
+_OWN_NETWORK = "a private network"
 _ADDRESSES = "no address of this machine, whatever a name resolves to"
 _LIST = "a list of hosts, by name and port"
 
@@ -117,7 +117,7 @@ def by_proxy(first):
 NETWORK_ROUTES = (
     _straight("loopback", "reach what listens on this machine's loopback", "talk(socket.AF_INET, ('127.0.0.1', tcp))"),
     _straight("loopback-else", "… by another address of it", "talk(socket.AF_INET, ('127.3.2.1', tcp))"),
-    _straight("any-address", "… by the address that stands for all", "talk(socket.AF_INET, ('0.0.0.0', tcp))"),
+    _straight("any-address", "… by the address that means all of its addresses", "talk(socket.AF_INET, ('0.0.0.0', tcp))"),
     _straight("mapped", "… by IPv6", "talk(socket.AF_INET6, ('::ffff:127.0.0.1', tcp))"),
     _straight("datagrams", "send datagrams to this machine", "talk(socket.AF_INET, ('127.0.0.1', udp), socket.SOCK_DGRAM)"),
     _straight("abstract-socket", "reach a socket that has no path", "talk(socket.AF_UNIX, chr(0) + abstract)"),
@@ -131,7 +131,7 @@ NETWORK_ROUTES = (
     _by_name("proxy-number", "2130706433", "by its address as one number"),
     _by_name("proxy-hexadecimal", "0x7f000001", "by its address in hexadecimal digits"),
     _by_name("proxy-octal", "0177.0.0.1", "by its address in octal digits"),
-    _by_name("proxy-any", "0.0.0.0", "by the address that stands for all"),  # noqa: S104 -- what is tried
+    _by_name("proxy-any", "0.0.0.0", "by the address that means all of its addresses"),  # noqa: S104 -- what is tried
     _by_name("proxy-mapped", "[::ffff:127.0.0.1]", "by its address within one of IPv6"),
     _unnamed("proxy-port", "have the proxy connect to another port of a host that is named", _tunnel("127.0.0.1")),
     _unnamed("proxy-plain", "… by plain HTTP", "by_proxy(f'GET http://127.0.0.1:{tcp}/ HTTP/1.1')"),

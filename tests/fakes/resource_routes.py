@@ -69,8 +69,8 @@ RESOURCE_ROUTES = (
     _mode("setuid-mknod", "… by `mknod`", "os.mknod('left', 0o100000 | 0o4755)"),
     _mode("setuid-openat2", "… by a call whose arguments no filter can read", f"{_OPENAT2}"),
     _mode("setuid-fchmodat2", "… by a call that is new", _CALL),
-    Route("file-capability", "leave a program with capabilities of its own", _CAPABILITY, "no capabilities, nor a root of its own", _root_of_the_machine, as_root=True),
-    Route("device-node", "make a device of the machine", _NODE, "no capabilities, nor a root of its own", _root_of_the_machine, as_root=True),
+    Route("file-capability", "leave a program that has capabilities", _CAPABILITY, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
+    Route("device-node", "make a device of the machine", _NODE, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
 )  # fmt: skip
 
 
@@ -172,6 +172,6 @@ def resource_table() -> str:
     """Return the table as the documents have it."""
     lines = ["| what is tried | what closes it |", "| --- | --- |"]
     lines += [f"| {each.attack} | {each.protection} |" for each in RESOURCE_ROUTES]
-    lines += [f"| {each.attack} (a worker that is root) | a user of its own |" for each in ROOT_ROUTES]
+    lines += [f"| {each.attack} (a worker that is root) | a separate user |" for each in ROOT_ROUTES]
     lines += [f"| use it up: {each.name.replace('-', ' ')} | `{each.cause}` |" for each in BOMBS]
     return "\n".join(lines) + "\n"
