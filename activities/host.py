@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from activities._rescues import note_rescue
 from activities.accounts import Accounts
@@ -21,7 +21,7 @@ from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
-from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
+from septet.contracts.workspace import CONTROL, DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -38,9 +38,6 @@ from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import ThreadPools
-
-CONTROL: Final = "-control"
-"""What the name of a host's control queue ends with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from bench.table import table
 from septet.system.exit import end_process
 
 GROUPS = (
-    "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "sessions", "pipeline", "server",
-    "board", "page", "outage", "hops", "actions", "sealing",
+    "start", "hands", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "sessions", "pipeline",
+    "server", "board", "page", "outage", "hops", "actions", "sealing",
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "many", "crowd", "busy", "parked", "growth")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from temporalio.service import RPCError
@@ -25,21 +25,12 @@ from clients.order_checks import (
 from clients.repository_path import with_host
 from clients.temporal.agents import check_worker_agents
 from clients.temporal.board import BoardRows
-from clients.temporal.budgets import BudgetClient
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.deliveries import Deliveries
-from clients.temporal.intakes import IntakeClient
-from clients.temporal.pipelines import PipelineClient
 from clients.temporal.pull_request_watch import look_now
-from clients.temporal.tracker_deliveries import TrackerDeliveries
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from clients.watch import Watch
-from septet.contracts.intake import IntakeInput
-from septet.contracts.intake_replies import IntakeReply
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import (
     DetailReply,
@@ -59,6 +50,17 @@ from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect, is_loopback
+
+if TYPE_CHECKING:
+    from clients.temporal.budgets import BudgetClient
+    from clients.temporal.deliveries import Deliveries
+    from clients.temporal.intakes import IntakeClient
+    from clients.temporal.pipelines import PipelineClient
+    from clients.temporal.tracker_deliveries import TrackerDeliveries
+    from septet.contracts.intake import IntakeInput
+    from septet.contracts.intake_replies import IntakeReply
+    from septet.contracts.pipeline import PipelineInput
+    from septet.contracts.pipeline_replies import PipelineReply
 
 ENTRIES_AT_ONCE: Final = 1000
 _LOOKS_AFTER_MERGE: Final = 25
@@ -92,31 +94,41 @@ class Operations:
         return BoardRows(self.orders.client)
 
     @property
-    def budgets(self) -> BudgetClient:
+    def budgets(self) -> "BudgetClient":
         """The budgets of work orders, pipelines, projects and days."""
+        from clients.temporal.budgets import BudgetClient
+
         return BudgetClient(self.orders.client, self.orders.task_queue)
 
     @property
-    def pipelines(self) -> PipelineClient:
+    def pipelines(self) -> "PipelineClient":
         """What can be done with pipelines."""
+        from clients.temporal.pipelines import PipelineClient
+
         return PipelineClient(self.orders.client, self.orders.task_queue, state=self.state)
 
     @property
-    def intakes(self) -> IntakeClient:
+    def intakes(self) -> "IntakeClient":
         """Which issues become work orders by themselves."""
+        from clients.temporal.intakes import IntakeClient
+
         return IntakeClient(self.orders.client, self.orders.task_queue)
 
     @property
-    def deliveries(self) -> Deliveries:
+    def deliveries(self) -> "Deliveries":
         """What forges tell."""
+        from clients.temporal.deliveries import Deliveries
+
         return Deliveries(self.orders.client, self.orders.task_queue)
 
     @property
-    def tracker_deliveries(self) -> TrackerDeliveries:
+    def tracker_deliveries(self) -> "TrackerDeliveries":
         """What trackers tell."""
+        from clients.temporal.tracker_deliveries import TrackerDeliveries
+
         return TrackerDeliveries(self.orders.client, self.orders.task_queue)
 
-    async def add_intake(self, intake: IntakeInput) -> IntakeReply:
+    async def add_intake(self, intake: "IntakeInput") -> "IntakeReply":
         """Have the issues of a label taken, once what can be seen to be wrong with it has been looked for.
 
         Raises:
@@ -167,8 +179,8 @@ class Operations:
         return order
 
     async def start_pipeline(
-        self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = ""
-    ) -> PipelineReply:
+        self, order: "PipelineInput", pipeline_id: str | None = None, *, key: str = ""
+    ) -> "PipelineReply":
         """Start a pipeline, once what can be seen to be wrong with it has been looked for.
 
         Raises:

@@ -5,7 +5,7 @@ The server keeps of each worker the names of its plugins. So each agent is a plu
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from temporalio.api.enums.v1 import WorkerStatus
 from temporalio.api.worker.v1 import WorkerHeartbeat
@@ -13,8 +13,10 @@ from temporalio.api.workflowservice.v1 import ListWorkersRequest
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 
-from activities.host import CONTROL, Host
-from septet.agents.clis.usable import usable_agents
+from septet.contracts.workspace import CONTROL
+
+if TYPE_CHECKING:
+    from activities.host import Host
 
 _AGENT: Final = "septet-agent/"
 _DEFAULT: Final = "septet-default-agent/"
@@ -39,8 +41,10 @@ class AnnouncedAgents:
     """What confines agents there; empty where that is not told."""
 
 
-def announcements(host: Host) -> list[SimplePlugin]:
+def announcements(host: "Host") -> list[SimplePlugin]:
     """Return the plugins that announce the agents which a host can use as its worker starts."""
+    from septet.agents.clis.usable import usable_agents
+
     names = [f"{_AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = (f"{_DEFAULT}{host.settings.agent}", f"{_SANDBOX}{host.sandbox.kind}")
     return [_Announcement(name) for name in (*names, *others)]
