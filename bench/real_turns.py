@@ -122,18 +122,17 @@ def measure_turns(times: int, first_token_seconds: float) -> dict[str, Turns]:
 def _turns(bench: Bench, cli: str, programs: dict[str, str], models: tuple[str, str], times: int) -> Turns:
     home = bench.folder / cli
     home.mkdir()
-    at_once, paced = (day_of(cli, programs, home, bench.folder).environment(address) for address in models)
-    found = Settings(state_dir=bench.folder, environ=at_once).agent_programs
-    printing = Machine(at_once, {cli: str(_printing(cli, home))}, sandboxed=True)
+    day = day_of(cli, programs, home, bench.folder)
+    environ = day.environment(models[0])
+    found = Settings(state_dir=bench.folder, environ=environ).agent_programs
+    printing = Machine(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
     printed = [bench.seconds(bench.request(cli, printing, bench.new_order())) for _ in range(times + 1)]
     turns = Turns(printed=printed[1:], sandbox=bench.sandbox.kind)
     if cli not in found:
         return turns
-    for environ, real, bare in (
-        (at_once, turns.real, turns.bare),
-        (paced, turns.paced_real, turns.paced_bare),
-    ):
-        host = Machine(environ, found, sandboxed=True)
+    measured = ((turns.real, turns.bare), (turns.paced_real, turns.paced_bare))
+    for address, (real, bare) in zip(models, measured, strict=True):
+        host = Machine(day.environment(address), found, sandboxed=True)
         pairs = list(_pairs(bench, cli, host, times + 1))[1:]
         real.extend(confined for confined, _ in pairs)
         bare.extend(plain for _, plain in pairs)

@@ -97,7 +97,7 @@ class Machine:
         order = Order(
             folder=str(folder),
             directory=str(self.files.workspace),
-            argv=(sys.executable, "-IS", "-c", _PRELUDE.format(root=str(self.root), machine=self) + program),
+            argv=(sys.executable, "-IS", "-c", PRELUDE.format(root=str(self.root), machine=self) + program),
             env={"PATH": os.defpath, "HOME": str(self.root / "home")},
             limits=Limits(SECONDS, SECONDS, orphan_seconds=0.0).with_resources(resources or {}),
             confinement=sandbox.around(change(self.description)),
@@ -120,7 +120,7 @@ class Machine:
         return f"{printed}\nit ended otherwise: {record.cause} {record.why} {record.exit_code}\n{errors}"
 
 
-_PRELUDE = """\
+PRELUDE = """\
 import ctypes, os, socket, sys
 root, neighbour, memory_key = {root!r}, {machine.neighbour}, {machine.shared_memory_key}
 CANARY = "canary-" + "5d1f"

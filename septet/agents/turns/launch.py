@@ -24,7 +24,7 @@ from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.separate_users import UserPlaces, new_user
+from septet.agents.turns.separate_users import UserPlaces, check_program, new_user
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
@@ -222,6 +222,7 @@ def _command(request: TurnRequest, inside: Invocation, record: RunRecord) -> tup
     """Return what the supervisor starts: the agent, or what becomes the agent as the run's own user."""
     if not request.runtime.sandbox.separates:
         return inside.argv
+    check_program(request.adapter.name, inside.argv, inside.env)
     limit = request.runtime.resources.get("processes", 0)
     return _places(request).command(record.user, inside.argv, limit)
 

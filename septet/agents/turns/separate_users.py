@@ -8,6 +8,7 @@ of the state directory and of root's is closed to it, and so are other guests. I
 import json
 import os
 import secrets
+import stat
 import sys
 import tempfile
 import zlib
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from septet.agents.guest.programs import Needs
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.supervisor import AS_SEPARATE_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.own_user import FIRST_USER
+from septet.errors import AgentError
 from septet.state import GUESTS_GROUP
 from septet.system import processes
 
@@ -27,6 +30,14 @@ _FEWEST, _USERS = 1 << 23, 1 << 28
 _FIRST_GROUP, _GROUPS = 0x60000000, 0x0FFFFFF0
 _TEMPORARY: Final = ".tmp"
 _TRIAL_SECONDS: Final = 10.0
+_MOVE: Final = (
+    "Put Septet and its Python where every user may enter, such as /opt, and run `make setup` there; "
+    "or set SEPTET_SANDBOX=auto."
+)
+_NAME: Final = (
+    "Install {agent} where every user may enter, such as /opt, and name it with SEPTET_{variable}_PATH; "
+    "or set SEPTET_SANDBOX=auto."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,35 @@ def new_user() -> int:
     return FIRST_USER + _FEWEST + secrets.randbelow(_USERS - _FEWEST)
 
 
+def check_program(agent: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    """See that such a user can start an agent's program, with its interpreter and its packages.
+
+    Raises:
+        AgentError: It lies where only root may look.
+    """
+    needs = Needs(env.get("PATH", os.defpath))
+    needs.add_program(Path(argv[0]))
+    for path in needs.paths:
+        place = find_closed(path)
+        if place is not None:
+            needed = "" if str(path) == argv[0] else f", which needs {path}"
+            raise AgentError(
+                f"SEPTET_SANDBOX=uid: no separate user can start {argv[0]}{needed}: "
+                f"only its owner may enter or read {place}.",
+                remedy=(_MOVE if agent == "scripted" else _NAME).format(agent=agent, variable=agent.upper()),
+            )
+
+
+def find_closed(path: Path) -> Path | None:
+    """Return the outermost part of a path that other users than its owner may not enter or read."""
+    for part in (*reversed(path.parents), path):
+        mode = part.stat().st_mode if part.exists() else 0
+        needed = stat.S_IXOTH if part != path or stat.S_ISDIR(mode) else stat.S_IROTH | stat.S_IXOTH
+        if mode and not mode & needed:
+            return part
+    return None
+
+
 def run_as_user(state: Path, argv: Sequence[str], env: Mapping[str, str], seconds: float) -> processes.Completed:
     """Run a program of the worker's own as such a user, in a folder of its own: a trial.
 
@@ -111,6 +151,9 @@ def try_user(state: Path, env: Mapping[str, str]) -> str:
     """Have such a user write into a folder of its own, by its path; return why it cannot, or nothing."""
     if os.geteuid() != 0:
         return "only a worker that is root can start them"
+    place = find_closed(state.parent)
+    if place is not None:
+        return f"other users may not enter {place}, in which the state directory {state} is"
     try:
         done = run_as_user(state, ("/bin/sh", "-c", ': > "$HOME/made"'), env, _TRIAL_SECONDS)
     except OSError as error:

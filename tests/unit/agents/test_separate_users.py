@@ -21,8 +21,8 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.supervisor.own_user import FIRST_USER
 from septet.agents.turns.sandbox import find_sandbox
-from septet.agents.turns.separate_users import UserPlaces, new_user
-from septet.errors import SandboxError
+from septet.agents.turns.separate_users import UserPlaces, check_program, new_user
+from septet.errors import AgentError, SandboxError
 from septet.state import GUESTS_GROUP, StateDir
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
@@ -244,3 +244,33 @@ def _of(user: int) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+@pytest.mark.parametrize("in_closed", ["agent", "interpreter"])
+def test_a_program_that_others_cannot_start_is_refused_with_the_place_and_a_remedy(
+    public: Path, in_closed: str
+) -> None:
+    """Also where its interpreter is the one that they cannot: before anything is started."""
+    closed = public / "closed"
+    closed.mkdir(mode=0o700)
+    interpreter = (closed if in_closed == "interpreter" else public) / "sh"
+    shutil.copy("/bin/sh", interpreter)
+    program = (closed if in_closed == "agent" else public) / "agent"
+    program.write_text(f"#!{interpreter}\n", encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(AgentError) as refused:
+        check_program("claude", (str(program),), {})
+    assert f"start {program}" in str(refused.value)
+    assert f"only its owner may enter or read {closed}." in str(refused.value)
+    assert "such as /opt, and name it with SEPTET_CLAUDE_PATH" in (refused.value.remedy or "")
+    closed.chmod(0o711)
+    check_program("claude", (str(program),), {})
+
+
+def test_a_state_directory_that_others_cannot_enter_is_refused_with_the_place(public: Path) -> None:
+    """The folder is named that has to be opened, or left."""
+    closed = public / "closed"
+    closed.mkdir(mode=0o700)
+    world = World(public, (), (closed / "state",))
+    with pytest.raises(SandboxError, match=f"other users may not enter {closed}, in which the state directory"):
+        find_sandbox("uid", os.environ, world)
