@@ -15,16 +15,19 @@ from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
 from activities.intake import order_of_issue, order_of_pull_request
+from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.comments import (
     ANSWER_LIMIT,
     CommandAnswer,
     CommentCall,
-    CommentCommand,
     CommenterStanding,
 )
+from septet.contracts.forge_events import CommentWritten
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.forges.comment_commands import USAGE
+from septet.forges.conversation import FollowedForge
+from septet.forges.forge import Forge
 from septet.git.address import parse_address
 from septet.system.masking import mask
 from septet.system.text import cut, without_controls
@@ -99,7 +102,11 @@ class CommentActivities:
 
         def write() -> None:
             _, forge = self.host.forge(answer.repository)
-            forge.put_comment(answer.number, answer_marker(answer.comment_id), answer.text)
+            marker = answer_marker(answer.comment_id)
+            if answer.is_on_pull_request and isinstance(forge, FollowedForge):
+                forge.conversation(answer.number).put_comment(marker, answer.text)
+            else:
+                forge.put_comment(answer.number, marker, answer.text)
 
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
@@ -110,7 +117,7 @@ class CommentActivities:
         _, forge = self.host.forge(call.intake.repository)
         if not forge.may_write(event.author):
             return CommenterStanding(is_obeyed=False, why_not=f"{event.author} may not push to the repository")
-        if _is_old(event.created_at) and forge.has_comment(event.number, answer_marker(event.comment_id)):
+        if _is_old(event.created_at) and _is_answered(forge, event):
             return CommenterStanding(is_obeyed=False, why_not="it was already answered")
         return CommenterStanding(is_obeyed=True)
 
@@ -147,12 +154,20 @@ class CommentActivities:
             number=event.number,
             comment_id=event.comment_id,
             text=cut(without_controls(mask(text)), ANSWER_LIMIT),
+            is_on_pull_request=event.is_on_pull_request,
         )
 
 
 def answer_marker(comment_id: int) -> str:
     """Return what marks the answer to a comment."""
     return f"answer-{comment_id}"
+
+
+def _is_answered(forge: Forge, event: CommentWritten) -> bool:
+    marker = answer_marker(event.comment_id)
+    if event.is_on_pull_request and isinstance(forge, FollowedForge):
+        return forge.conversation(event.number).has_comment(marker)
+    return forge.has_comment(event.number, marker)
 
 
 def _is_old(created_at: str) -> bool:

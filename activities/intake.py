@@ -1,18 +1,21 @@
 """Taking issues: which are there that nobody has taken, and whose one is from now on."""
 
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from temporalio import activity
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
+from activities.new_commands import find_commands
 from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.errors import InvalidInputError
 from septet.forges.choose import fork_for
@@ -23,6 +26,10 @@ from septet.git.remote import Remote
 
 _BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
 _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
+_NOT_COMPLETED: Final = (
+    'WorkflowType="Intake" AND ExecutionStatus IN ("Terminated", "TimedOut", "Failed", "Canceled")'
+)
+_MOST_ENDED: Final = 100
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 
 
@@ -36,12 +43,15 @@ class IntakeActivities:
     async def find_issues(self, request: FindIssues) -> IssuesFound:
         """Return open issues with a label that nobody has taken, the oldest first. Idempotent; leaves nothing.
 
+        An issue whose taker was terminated before it had started the work order counts as not taken.
+
         Raises:
             ApplicationError: The forge or the repository did not answer, or refused.
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
-                return await cancellable_thread(self.host.threads.network, self._find, request)
+                left_by = await ended_claimants(activity.client())
+                return await cancellable_thread(self.host.threads.network, self._find, request, left_by)
 
     @activity.defn(name="claim_issue")
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
@@ -58,11 +68,12 @@ class IntakeActivities:
                 address = parse_address(request.repository, home=Path.home())
                 own = issue_order_id(address, request.issue)
                 order_id = await order_of_issue(activity.client(), address, request.issue) or own
-                network = self.host.threads.network
-                is_claimed = await cancellable_thread(network, self._claim, address, request, order_id)
+                left_by = await ended_claimants(activity.client())
+                claim = partial(self._claim, address, request, order_id, left_by)
+                is_claimed = await cancellable_thread(self.host.threads.network, claim)
         return IssueClaim(is_own=is_claimed and order_id == own, order_id=order_id)
 
-    def _find(self, request: FindIssues) -> IssuesFound:
+    def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
         address, forge = self.host.forge(request.repository)
         issues: tuple[Issue, ...] = ()
         if request.issue is None:
@@ -71,12 +82,14 @@ class IntakeActivities:
             with suppress(InvalidInputError):  # the number is a pull request's
                 issues = forge.find_issues((request.issue,))
         numbers = [each.number for each in issues if each.state == "open" and request.label in each.labels]
-        taken = claims_of(self.host, address).numbers() if numbers else frozenset()
-        return IssuesFound(numbers=tuple(each for each in numbers if each not in taken)[:TAKEN_AT_ONCE])
-
-    def _claim(self, address: Address, request: ClaimIssue, order_id: str) -> bool:
         claims = claims_of(self.host, address)
-        return claims.claim(request.issue, order_id, request.claimant, request.claimed_at)
+        taken = claims.numbers() - claims.left_by(left_by) if numbers else frozenset()
+        found = IssuesFound(numbers=tuple(each for each in numbers if each not in taken)[:TAKEN_AT_ONCE])
+        return find_commands(forge, request, found, address.key)
+
+    def _claim(self, address: Address, request: ClaimIssue, order_id: str, left_by: AbstractSet[str]) -> bool:
+        claims = claims_of(self.host, address)
+        return claims.claim(request.issue, order_id, request.claimant, request.claimed_at, left_by)
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
@@ -89,6 +102,21 @@ def claims_of(host: Host, address: Address) -> IssueClaims:
 def issue_order_id(address: Address, issue: int) -> str:
     """Return the id of the work order that an intake starts for an issue."""
     return f"wo-{address.key}-{issue}"
+
+
+async def ended_claimants(client: Client) -> frozenset[str]:
+    """Return the passes that did not come to their end, as far as the server knows: almost always none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    names = {row.id async for row in client.list_workflows(_NOT_COMPLETED, limit=_MOST_ENDED)}
+    ended = set()
+    for name in names:  # one that was reset lives on under its name
+        status = (await client.get_workflow_handle(name).describe()).status
+        if status not in {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED}:
+            ended.add(name)
+    return frozenset(ended)
 
 
 async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:

@@ -9,6 +9,8 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
+    from septet.contracts.comment_commands import CommandComment
+    from septet.contracts.comments import CommentCall
     from septet.contracts.intake import ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import MEMO, first_task, row_of, waits_in
@@ -45,8 +47,15 @@ class Intake:
     async def run(self, request: IntakePass) -> IntakeResult:
         """Find issues, take each, and start its work order."""
         intake = request.intake
+        since, seen = _last_comments() if request.issue is None else ("", ())
         found = await FIND_ISSUES.start(
-            FindIssues(repository=intake.repository, label=intake.label, issue=request.issue),
+            FindIssues(
+                repository=intake.repository,
+                label=intake.label,
+                issue=request.issue,
+                comments_since=since,
+                comments_seen=seen,
+            ),
             **OPTIONS,
             summary=f"which issues with the label {intake.label} are new?",
         )
@@ -55,7 +64,37 @@ class Intake:
             f"**{intake.repository}** · label `{intake.label}` · {len(started)} of {len(found.numbers)} taken\n\n"
             + "\n".join(f"- `{order_id}`" for order_id in started)
         )
-        return IntakeResult(started=tuple(started))
+        for comment in found.comments:
+            await _obey(intake, comment)
+        return IntakeResult(
+            started=tuple(started),
+            comments_until=found.comments_until or since,
+            comments_seen=found.comments_seen or seen,
+        )
+
+
+def _last_comments() -> tuple[str, tuple[int, ...]]:
+    """Return from when on comments are new, and which ones are known: what the schedule's last pass came to."""
+    if workflow.has_last_completion_result():
+        last = workflow.get_last_completion_result(IntakeResult)
+        if last is not None and last.comments_until:
+            return last.comments_until, last.comments_seen
+    return timestamp(workflow.now()), ()
+
+
+async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
+    """Have a command obeyed of which no webhook has told; the id is that which a webhook would give it."""
+    event = comment.event.model_copy(update={"repository": intake.repository})
+    try:
+        await workflow.start_child_workflow(
+            "CommentCommand",
+            CommentCall(event=event, command=comment.command, intake=intake),
+            id=comment.workflow_id,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+        )
+    except WorkflowAlreadyStartedError:
+        return
 
 
 async def _take(intake: IntakeInput, number: int) -> str:

@@ -7,7 +7,7 @@ from temporalio.client import Client
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.comments import CommentCommand
+from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Status
 from septet.contracts.task import Task

@@ -13,6 +13,7 @@ from temporalio.service import RPCError
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pull_request_watch import nudge_followers, tell_watches
 from clients.temporal.refusals import server_refusal
+from septet.contracts.comment_commands import comment_workflow_id
 from septet.contracts.comments import CommentCall
 from septet.contracts.forge_events import (
     ChecksChanged,
@@ -104,7 +105,7 @@ class Deliveries:
             return _NO_INTAKE
         key = parse_address(event.repository, home=Path.home()).key
         call = CommentCall(event=event, command=command, intake=intakes[0])
-        return await self._start("CommentCommand", call, f"comment/{event.forge}/{key}/{event.comment_id}")
+        return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
     async def _nudge(
         self, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str

@@ -1,28 +1,15 @@
 """Commands in comments: `/septet approve SHA256`; who gives one, what it asks for, and what is answered."""
 
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
-from septet.contracts.decisions import Sha256, Words
+from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.intake import IntakeInput
-from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
-Verb = Literal["run", "retry", "cancel", "approve", "reject", "unknown"]
 ANSWER_LIMIT: Final = 4000
-
-
-class CommentCommand(Wire):
-    """What a comment asks for: validated fields, and words that only people and the planner read."""
-
-    verb: Verb
-    plan_sha256: Sha256 | None = None
-    step: Step | None = None
-    """Where to go on."""
-    words: Words = ""
-    """A reason, or feedback."""
 
 
 class CommentCall(Wire):
@@ -47,3 +34,5 @@ class CommandAnswer(Wire):
     number: int
     comment_id: int
     text: str = Field(max_length=ANSWER_LIMIT)
+    is_on_pull_request: bool = False
+    """A pull request's comments may be apart from those of issues."""

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
+from septet.contracts.comment_commands import CommandComment
 from septet.contracts.order import Name, Repository, WorkOrderInput
 from septet.contracts.wire import StrictWire, Wire
 
@@ -11,6 +12,9 @@ INTAKE_PREFIX: Final = "septet-intake-"
 """What the ids of the schedules of intakes begin with."""
 TAKEN_AT_ONCE: Final = 100
 """The most issues that one pass takes; the next one takes more."""
+OBEYED_AT_ONCE: Final = 20
+"""The most comments with commands that one pass finds."""
+SEEN_LIMIT: Final = 500
 DEFAULT_LABEL: Final = "septet"
 EVERY_SECONDS: Final = 300
 
@@ -64,12 +68,22 @@ class FindIssues(Wire):
     label: str
     issue: int | None = None
     """This one alone."""
+    comments_since: str = ""
+    """Comments with commands are found from this time on (ISO 8601); none, where it is empty."""
+    comments_seen: tuple[int, ...] = ()
+    """Ids of comments that passes before have found."""
 
 
 class IssuesFound(Wire):
     """Issues that are open, have the label, and that nobody has taken."""
 
     numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
+    comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)
+    """Commands that were not found before, the oldest first."""
+    comments_until: str = ""
+    """Where the next pass goes on; empty where none was looked for."""
+    comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
+    """The newest ids: the next pass passes over them."""
 
 
 class ClaimIssue(Wire):
@@ -94,3 +108,6 @@ class IntakeResult(Wire):
     """The work orders that a pass has started."""
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
+    comments_until: str = ""
+    """As in `IssuesFound`: a schedule hands it to its next pass."""
+    comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)

@@ -3,7 +3,7 @@
 import re
 from typing import Final, get_args
 
-from septet.contracts.comments import CommentCommand, Verb
+from septet.contracts.comment_commands import CommentCommand, Verb
 from septet.contracts.names import Step
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")

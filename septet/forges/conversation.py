@@ -51,6 +51,9 @@ class Conversation(Protocol):
     def put_comment(self, marker: str, text: str) -> None:
         """Have the pull request carry one comment with the mark of `marker`."""
 
+    def has_comment(self, marker: str) -> bool:
+        """Say whether the pull request carries a comment with the mark of `marker`."""
+
 
 @runtime_checkable
 class FollowedForge(Forge, Protocol):

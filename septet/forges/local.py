@@ -34,12 +34,14 @@ from septet.forges.forge import (
     marker_of,
 )
 from septet.forges.local_merge import holds, merge_branch
-from septet.forges.opening import put_once
+from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.ref_store import RefStore, StoreContents
 from septet.git.engine import Git
 from septet.system.timestamps import timestamp
 
 REF: Final = "refs/septet/forge"
+_OWN: Final = "septet"
+"""By whom the engine's comments are."""
 _LONGEST_PAUSE_SECONDS: Final = 0.05
 _IDENTITY: Final = {
     "GIT_AUTHOR_NAME": "Septet",
@@ -175,14 +177,15 @@ class LocalForge:
             comments = list(record.comments)
 
             def create(text: str) -> None:
-                comments.append(
-                    _CommentRecord(author="septet", body=text, created_at=timestamp(datetime.now(UTC)))
-                )
+                comments.append(_CommentRecord(author=_OWN, body=text, created_at=timestamp(datetime.now(UTC))))
 
             def edit(index: int, text: str) -> None:
                 comments[index] = comments[index].model_copy(update={"body": text})
 
-            put_once(lambda: [(n, each.body) for n, each in enumerate(comments)], create, edit, marker, body)
+            def marked() -> list[MarkedComment]:
+                return [MarkedComment(n, each.author, each.body) for n, each in enumerate(comments)]
+
+            put_once(CommentPlace(marked, create, edit, _OWN.__eq__), marker, body)
             after = record.model_copy(update={"comments": tuple(comments)})
             return after == record or self._put(contents, "issue", after) or None
 
@@ -191,7 +194,8 @@ class LocalForge:
     def has_comment(self, number: int, marker: str) -> bool:
         """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
         record = self._issue_record(self._store.read(), number)
-        return any(marker_of(marker) in comment.body for comment in record.comments)
+        mark = marker_of(marker)
+        return any(mark in each.body and each.author == _OWN for each in record.comments)
 
     def may_write(self, account: str) -> bool:
         """Say that no account may: there are none here; as `Forge.may_write`."""

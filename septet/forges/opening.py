@@ -1,7 +1,8 @@
 """Exactly one pull request, whatever the forge answers."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.forge import NewPullRequest, PullRequest, marker_of
@@ -40,21 +41,43 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         raise
 
 
-def put_once(
-    comments: Callable[[], list[tuple[int, str]]],
-    create: Callable[[str], object],
-    edit: Callable[[int, str], object],
-    marker: str,
-    body: str,
-) -> None:
-    """Have one comment with a mark say `body`: the oldest that carries the mark and may be edited, or a new one.
+@dataclass(frozen=True, slots=True)
+class MarkedComment:
+    """A comment that may carry a mark: anybody may copy one."""
+
+    id: int
+    author: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPlace:
+    """Where comments stand: on an issue, on a pull request, or in a thread."""
+
+    comments: Callable[[], Sequence[MarkedComment]]
+    """Lists those that there are, from the oldest."""
+    create: Callable[[str], object]
+    edit: Callable[[int, str], object]
+    is_own: Callable[[str], bool]
+    """Says whether an account is the one that the worker writes by."""
+
+    def marked(self, marker: str) -> Iterator[MarkedComment]:
+        """Yield the comments with the mark of `marker` that the worker has written, from the oldest."""
+        mark = marker_of(marker)
+        yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
+
+    def has(self, marker: str) -> bool:
+        """Say whether there is one."""
+        return next(self.marked(marker), None) is not None
+
+
+def put_once(place: CommentPlace, marker: str, body: str) -> None:
+    """Have one comment with a mark say `body`: the worker's oldest that carries it, or a new one.
 
     After an answer that is an error the comments are looked up again, as `open_once` does.
 
     Args:
-        comments: Lists the comments that there are, with their ids, from the oldest.
-        create: Adds one.
-        edit: Changes one.
+        place: Where.
         marker: The work order's id.
         body: What it is to say.
 
@@ -62,26 +85,23 @@ def put_once(
         ForgeUnavailableError: The forge did not answer.
         ForgeError: It refused.
     """
-    mark = marker_of(marker)
-    text = f"{body.rstrip()}\n\n{mark}\n"
-    for comment_id, there in comments():
-        if mark not in there:
-            continue
-        if there.strip() == text.strip():
+    text = f"{body.rstrip()}\n\n{marker_of(marker)}\n"
+    for there in place.marked(marker):
+        if there.body.strip() == text.strip():
             return
         try:
-            edit(comment_id, text)
+            place.edit(there.id, text)
         except ForgeUnavailableError:
             raise
-        except (ForgeError, NotFoundError):  # somebody else's, who has copied the mark
+        except (ForgeError, NotFoundError):  # of an account that cannot be told from the worker's
             continue
         return
     try:
-        create(text)
+        place.create(text)
     except (ForgeError, NotFoundError):
         is_there = False
         with suppress(SeptetError):  # the first error says more
-            is_there = any(mark in there for _, there in comments())
+            is_there = place.has(marker)
         if not is_there:
             raise
 

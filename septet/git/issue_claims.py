@@ -8,6 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,8 +45,38 @@ class IssueClaims:
             shas = self.remote.refs(git.git_dir, f"{_PREFIX}*").shas
         return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
 
-    def claim(self, number: int, order_id: str, claimant: str, claimed_at: str) -> bool:
+    def left_by(self, claimants: AbstractSet[str]) -> frozenset[int]:
+        """Return the issues that some claimants have taken.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        if not claimants:
+            return frozenset()
+        with self._repository() as git:
+            names = [name for name in self.remote.refs(git.git_dir, f"{_PREFIX}*").shas if _NAME.fullmatch(name)]
+            if not names:
+                return frozenset()
+            self._fetch(git, f"{_PREFIX}*")
+            return frozenset(
+                int(name.removeprefix(_PREFIX))
+                for name in names
+                if _facts(git.text("log", "-1", "--format=%B", name)).get("claimant") in claimants
+            )
+
+    def claim(
+        self, number: int, order_id: str, claimant: str, claimed_at: str, left_by: AbstractSet[str] = frozenset()
+    ) -> bool:
         """Take an issue; return whether it is the claimant's now, which it stays however often this is asked.
+
+        Args:
+            number: Which one.
+            order_id: For which work order.
+            claimant: Who takes it.
+            claimed_at: When.
+            left_by: Claimants that have ended on the way: what one of them has taken may be taken over.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -55,9 +86,14 @@ class IssueClaims:
         with self._repository() as git:
             commit = _commit(git, {"order": order_id, "claimant": claimant}, claimed_at)
             ref = f"{_PREFIX}{number}"
-            if (there := self.remote.refs(git.git_dir, ref).shas.get(ref)) is not None:
-                return there == commit
-            return self._push(git, commit, ref)
+            there = self.remote.refs(git.git_dir, ref).shas.get(ref)
+            if there is None or there == commit:
+                return there == commit or self._push(git, commit, ref)
+            if not left_by:
+                return False
+            self._fetch(git, ref)
+            before = _facts(git.text("log", "-1", "--format=%B", ref)).get("claimant")
+            return before in left_by and self._push(git, commit, ref, there)
 
     def order_of(self, number: int) -> str | None:
         """Return the work order that an issue was taken for; `None` where it was not taken.
@@ -71,27 +107,32 @@ class IssueClaims:
         with self._repository() as git:
             if ref not in self.remote.refs(git.git_dir, ref).shas:
                 return None
-            command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-            self.remote.run(git.git_dir, *command, "--", self.remote.url, f"+{ref}:{ref}")
+            self._fetch(git, ref)
             content = git.text("log", "-1", "--format=%B", ref)
         try:
             return str(json.loads(content)["order"])
         except (ValueError, KeyError, TypeError) as error:
             raise GitError(f"{ref} of {self.remote.url} does not say who took the issue.") from error
 
-    def _push(self, git: Git, commit: str, ref: str) -> bool:
-        """Create the ref where there is none; return whether it is there as it was wanted."""
+    def _fetch(self, git: Git, refs: str) -> None:
+        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        self.remote.run(git.git_dir, *command, "--", self.remote.url, f"+{refs}:{refs}")
+
+    def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
+        """Create the ref where there is none, or replace exactly one; return whether it is as it was wanted."""
         completed = self.remote.run(
             git.git_dir,
             *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-            *(f"--force-with-lease={ref}:", "--", self.remote.url, f"{commit}:{ref}"),
+            *(f"--force-with-lease={ref}:{instead_of}", "--", self.remote.url, f"{commit}:{ref}"),
             ok=(0, _REJECTED),
             timeout_seconds=_PUSH_SECONDS,
         )
         if completed.exit_code == 0:
             return True
         there = self.remote.refs(git.git_dir, ref).shas.get(ref)
-        if there is not None:  # another one was faster, or this push arrived and its answer did not
+        if (
+            there is not None and there != instead_of
+        ):  # another one was faster, or this push arrived and its answer did not
             return there == commit
         rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
         if rejected:
@@ -106,6 +147,15 @@ class IssueClaims:
             git = Git(Path(folder) / "claims.git", env=self.remote.env)
             git.run("init", "--quiet", "--bare", "--template=")
             yield git
+
+
+def _facts(content: str) -> Mapping[str, object]:
+    """Return what a claim says; nothing of one that is none of ours."""
+    try:
+        facts = json.loads(content)
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def _commit(git: Git, facts: Mapping[str, str], when: str) -> str:

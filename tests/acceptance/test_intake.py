@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,10 @@ from fakes.forges.state import ForgeFake
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
-from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook
+from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook, now
+
+from septet.git.issue_claims import IssueClaims
+from septet.git.remote import Remote
 
 pytestmark = pytest.mark.faces
 SECRETS = {"github": SECRET, "gitea": SECRET, "gitlab": "whsec_" + base64.b64encode(b"a key of GitLab's").decode()}
@@ -70,6 +74,12 @@ class Site:
             "workflow", "list", "--query", f"WorkflowType='{kind}' AND ExecutionStatus='Completed'", "-o", "json"
         )
         return [row["execution"]["workflowId"] for row in json.loads(listed.out or "[]")]
+
+    def passed(self, intake: dict[str, Any], count: int) -> None:
+        """Have an intake pass, but for its first time, and wait until it has passed so often."""
+        if count > 1:
+            self.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
+        until(lambda: len([name for name in self.over() if name.startswith(intake["id"])]) >= count)
 
     def answers(self, number: int) -> list[str]:
         """Return what Septet has written on an issue."""
@@ -204,6 +214,61 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
         assert told["workflows"] == [f"{order}/pr"]
         until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "done")
         assert site.forge.pulls[pull].state == "open", "the forge itself knows nothing of it here"
+
+
+def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -> None:
+    """A pass finds comments that no webhook has told of, obeys and answers each once, and asks who wrote them."""
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong")
+    with site.intake("--label", "unheard") as intake:
+        site.passed(intake, 1)
+        site.forge.add_comment(number, "/septet run", "eve", now())
+        site.forge.add_comment(number, "/septet run", "ada", now())
+        heard = site.forge.issues[number].notes[-1]
+        site.passed(intake, 2)
+        until(lambda: site.answers(number))
+        late = site.webhook.comment(number, heard).send(site.api).json()
+        assert (late["accepted"], late["why"]) == (False, "This delivery was already received.")
+        site.passed(intake, 3)
+        assert len(site.orders(number)) == len(site.answers(number)) == 1
+
+
+def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
+    """A command on a pull request is about its work order, and answered there."""
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong", labels=("commanded",))
+    with site.intake("--label", "commanded", "--at-once"):
+        order = until(lambda: site.orders(number))[0]
+        assert site.septet.closed(order)["status"] == "completed"
+        pull = site.forge.pulls[max(site.forge.pulls)]
+        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "review")
+        site.obeyed(site.webhook.commented_on_pull(pull.number, "/septet cancel by hand", "eve"))
+        assert [note.author for note in pull.notes] == ["eve"]
+        site.obeyed(site.webhook.commented_on_pull(pull.number, "/septet dance"))
+        answers = [note.body for note in pull.notes if note.author == "septet"]
+        assert len(answers) == 1
+        assert "/septet approve PLAN_SHA256" in answers[0]
+
+
+def test_an_issue_whose_taker_was_terminated_is_taken_once(any_site: Site) -> None:
+    """A pass that ended between its claim and the work order's start leaves an issue that the next pass finishes."""
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong", labels=("left",))
+    taker = f"intake/left-{site.forge.name}"
+    site.septet.temporal(
+        "workflow", "start", "--type", "Intake", "--task-queue", "nobody", "--workflow-id", taker, "--input", "{}"
+    )
+    remote = Remote(site.repository, dict(os.environ), site.forge.token)
+    claims = IssueClaims(remote, site.septet.state / "scratch")
+    assert claims.claim(number, "wo-of-the-taker", taker, "2026-01-01T00:00:00Z")
+    with site.intake("--label", "left") as intake:
+        site.passed(intake, 1)
+        assert site.orders(number) == [], "its taker lives"
+        site.septet.temporal("workflow", "terminate", "--workflow-id", taker)
+        site.passed(intake, 2)
+        assert len(until(lambda: site.orders(number))) == 1
+        site.passed(intake, 3)
+        assert len(site.orders(number)) == 1
 
 
 def _if_accepted(reply: dict[str, Any]) -> dict[str, Any] | None:

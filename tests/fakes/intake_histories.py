@@ -9,7 +9,8 @@ from temporalio.client import Client, WorkflowHistory
 from temporalio.common import RawValue
 from temporalio.worker import Worker
 
-from septet.contracts.comments import CommandAnswer, CommentCall, CommentCommand, CommenterStanding, Verb
+from septet.contracts.comment_commands import CommentCommand, Verb
+from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.intake import (
     ClaimIssue,

@@ -77,7 +77,11 @@ class Webhook:
         self.forge.add_comment(number, body, author)
         return self.comment(number, self.forge.issues[number].notes[-1])
 
-    def comment(self, number: int, note: Note) -> Sent:
+    def commented_on_pull(self, number: int, body: str, author: str = "ada") -> Sent:
+        """Write a comment on a pull request, and return its delivery."""
+        return self.comment(number, self.forge.add_pull_note(number, author, body), is_on_pull=True)
+
+    def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         """Return the delivery of a comment."""
         raise NotImplementedError
 
@@ -102,9 +106,11 @@ class GitHubWebhook(Webhook):
         payload["label"]["name"] = label
         return self.delivery("issues", payload)
 
-    def comment(self, number: int, note: Note) -> Sent:
+    def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         payload = github_example("issue_comment", "created")
         payload["issue"]["number"] = number
+        if is_on_pull:
+            payload["issue"] |= {"html_url": f"{self.page}/pull/{number}", "pull_request": {"url": "u"}}
         payload["comment"] |= {"id": note.id, "body": note.body, "created_at": now()}
         payload["comment"]["user"]["login"] = note.author
         return self.delivery("issue_comment", payload)
@@ -138,14 +144,16 @@ class GiteaWebhook(Webhook):
             "issues", {"action": "label_updated", "number": number, "issue": self._issue(number), "label": label}
         )
 
-    def comment(self, number: int, note: Note) -> Sent:
+    def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         comment = {
             "id": note.id,
             "body": note.body,
             "user": {"id": 1, "login": note.author},
             "created_at": now(),
         }
-        payload = {"action": "created", "issue": self._issue(number), "comment": comment, "is_pull": False}
+        page = {"number": number, "html_url": f"{self.page}/pulls/{number}", "state": "open", "labels": []}
+        issue = page if is_on_pull else self._issue(number)
+        payload = {"action": "created", "issue": issue, "comment": comment, "is_pull": is_on_pull}
         return self.delivery("issue_comment", payload)
 
     def merged(self, number: int) -> Sent:
@@ -197,13 +205,15 @@ class GitLabWebhook(Webhook):
             {"object_kind": "issue", "object_attributes": facts, "labels": labels, "changes": changes},
         )
 
-    def comment(self, number: int, note: Note) -> Sent:
+    def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         facts = {"id": note.id, "note": note.body, "noteable_type": "Issue", "created_at": "", "action": "create"}
         facts["created_at"] = now().replace("T", " ").replace("Z", " UTC")
-        issue = {"id": 1000 + number, "iid": number, "title": self.forge.issues[number].title}
+        kind, path = ("merge_request", "merge_requests") if is_on_pull else ("issue", "issues")
+        facts["noteable_type"] = "MergeRequest" if is_on_pull else "Issue"
+        thing = {"id": 1000 + number, "iid": number, "url": f"{self.page}/-/{path}/{number}"}
         user = {"id": 1, "username": note.author}
         return self.delivery(
-            "Note Hook", {"object_kind": "note", "user": user, "object_attributes": facts, "issue": issue}
+            "Note Hook", {"object_kind": "note", "user": user, "object_attributes": facts, kind: thing}
         )
 
     def merged(self, number: int) -> Sent:

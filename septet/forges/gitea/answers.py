@@ -5,6 +5,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.new_comments import NewComment
+from septet.forges.opening import MarkedComment
 
 CHECKS: Final[dict[str, CheckState]] = {
     "success": "success",
@@ -68,6 +70,29 @@ class GiteaCommentAnswer(_Foreign):
     def comment(self, standing: str) -> Comment:
         """Return the comment; an account that is gone is `Ghost`, as Gitea shows it."""
         return Comment(self.user.login if self.user else "Ghost", self.body or "", self.created_at, standing)
+
+    def marked(self) -> MarkedComment:
+        """Return the comment as one that may carry a mark."""
+        return MarkedComment(self.id, self.user.login if self.user else "Ghost", self.body or "")
+
+
+class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
+    """One of `GET /repos/{owner}/{repo}/issues/comments` (`Comment`)."""
+
+    issue_url: str = ""
+    pull_request_url: str = ""
+
+    def new_comment(self) -> NewComment:
+        """Return the comment, and where it stands."""
+        where = self.pull_request_url or self.issue_url
+        return NewComment(
+            id=self.id,
+            number=int(where.rpartition("/")[2]),
+            is_on_pull_request=bool(self.pull_request_url),
+            author=self.user.login if self.user else "Ghost",
+            body=self.body or "",
+            created_at=self.created_at,
+        )
 
 
 class _Repository(_Foreign):

@@ -17,11 +17,14 @@ from septet.forges.gitea.answers import (
     GiteaPermissionAnswer,
     GiteaPullRequestAnswer,
     GiteaRepositoryAnswer,
+    GiteaRepositoryCommentAnswer,
     GiteaReviewAnswer,
     GiteaReviewCommentAnswer,
     GiteaStatusAnswer,
+    GiteaUserAnswer,
 )
 from septet.forges.http_client import ForgeApi
+from septet.forges.own_account import OWN_ACCOUNTS
 
 if TYPE_CHECKING:
     import httpx
@@ -47,6 +50,22 @@ def asking_gitea(api: ForgeApi, project: str, what: str) -> Iterator["GiteaRepos
         yield GiteaRepository(client, f"{api.url}/repos/{quote(project)}")
 
 
+def is_own_account(api: ForgeApi, account: str) -> bool:
+    """Say whether an account is the one that the key writes by; where it is not told, any may be.
+
+    Raises:
+        ForgeUnavailableError: Gitea did not answer.
+    """
+
+    def ask() -> str:
+        with api.asking("whose key this is") as client:
+            content = client.get(f"{api.url}/user").content
+            return TypeAdapter(GiteaUserAnswer).validate_python(from_json(content)).login
+
+    own = OWN_ACCOUNTS.name_of(api.url, api.token, ask)
+    return not own or account.lower() == own.lower()
+
+
 @dataclass(frozen=True, slots=True)
 class GiteaRepository:
     """The API of one repository; each method is one operation, named as in the API's description."""
@@ -70,6 +89,11 @@ class GiteaRepository:
     def issue_get_comments(self, index: int) -> list[GiteaCommentAnswer]:
         """`GET /issues/{index}/comments`: all of them, for it has no pages."""
         return self._ask(list[GiteaCommentAnswer], "GET", f"/issues/{index}/comments")
+
+    def issue_get_repo_comments(self, since: str, page: int) -> list[GiteaRepositoryCommentAnswer]:
+        """`GET /issues/comments`: those on issues and on pull requests, from the oldest."""
+        query: Query = {"since": since, "page": page, "limit": PAGE}
+        return self._ask(list[GiteaRepositoryCommentAnswer], "GET", "/issues/comments", query)
 
     def issue_create_comment(self, index: int, body: str) -> GiteaCommentAnswer:
         """`POST /issues/{index}/comments`."""

@@ -8,9 +8,9 @@ from typing import Final
 from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.gitea.answers import GiteaReviewCommentAnswer
-from septet.forges.gitea.client import PAGE, asking_gitea
+from septet.forges.gitea.client import PAGE, asking_gitea, is_own_account
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import put_once
+from septet.forges.opening import CommentPlace, MarkedComment, put_once
 
 _MOST_PAGES: Final = 50
 _WRITERS: Final = frozenset({"owner", "admin", "write"})
@@ -44,21 +44,29 @@ class GiteaConversation:
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Have a thread carry one reply; as `Conversation.reply`: a review with a comment on the same line."""
-        put_once(
+        place = CommentPlace(
             lambda: [
-                (each.id, each.body or "")
+                each.marked()
                 for each in self._review_comments()
                 if (each.path, each.position) == (thread.path, thread.line or 0)
             ],
             partial(self._create_reply, thread),
             self._edit,
-            marker,
-            text,
+            partial(is_own_account, self.api),
         )
+        put_once(place, marker, text)
 
     def put_comment(self, marker: str, text: str) -> None:
         """Have it carry one comment; as `Conversation.put_comment`."""
-        put_once(self._marked_comments, self._create, self._edit, marker, text)
+        put_once(self._place, marker, text)
+
+    def has_comment(self, marker: str) -> bool:
+        """Say whether it carries a comment with a mark; as `Conversation.has_comment`."""
+        return self._place.has(marker)
+
+    @property
+    def _place(self) -> CommentPlace:
+        return CommentPlace(self._marked_comments, self._create, self._edit, partial(is_own_account, self.api))
 
     @staticmethod
     def _thread(answers: list[GiteaReviewCommentAnswer]) -> ReviewThread:
@@ -76,9 +84,9 @@ class GiteaConversation:
                 if len(reviews) < PAGE:
                     return
 
-    def _marked_comments(self) -> list[tuple[int, str]]:
+    def _marked_comments(self) -> list[MarkedComment]:
         with asking_gitea(self.api, self.project, f"the comments on {self._name}") as repository:
-            return [(each.id, each.body or "") for each in repository.issue_get_comments(self.number)]
+            return [each.marked() for each in repository.issue_get_comments(self.number)]
 
     def _create_reply(self, thread: ReviewThread, text: str) -> None:
         comment = {"path": thread.path, "new_position": thread.line or 0, "body": text}

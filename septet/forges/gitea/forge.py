@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import quote
@@ -21,15 +22,16 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
-    marker_of,
     no_fork_of,
 )
-from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
-from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
+from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer, GiteaRepositoryCommentAnswer
+from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea, is_own_account
 from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import label_once, open_once, put_once
+from septet.forges.new_comments import MOST_PAGES, NewComment
+from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
+from septet.system.timestamps import timestamp
 
 _MOST_PAGES: Final = 50
 _WRITERS: Final = frozenset({"owner", "admin", "write"})
@@ -167,17 +169,22 @@ class GiteaForge:
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        put_once(
-            partial(self._marked_comments, number),
-            partial(self._create_comment, number),
-            self._edit_comment,
-            marker,
-            body,
-        )
+        put_once(self._comment_place(number), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
         """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
-        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+        return self._comment_place(number).has(marker)
+
+    def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
+        """Return what was written since then; as `CommentedForge.comments_since`."""
+        found: list[GiteaRepositoryCommentAnswer] = []
+        with asking_gitea(self.api, self.project, f"the comments in {self.project}") as repository:
+            for page in range(1, MOST_PAGES + 1):
+                answers = repository.issue_get_repo_comments(timestamp(since), page)
+                found += answers
+                if len(answers) < PAGE:
+                    break
+        return tuple(answer.new_comment() for answer in found)
 
     def may_write(self, account: str) -> bool:
         """Say whether an account may push to the repository; as `Forge.may_write`."""
@@ -186,10 +193,18 @@ class GiteaForge:
             return repository.repo_get_repo_permissions(account).permission in _WRITERS
         return False
 
-    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
+    def _comment_place(self, number: int) -> CommentPlace:
+        return CommentPlace(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            self._edit_comment,
+            partial(is_own_account, self.api),
+        )
+
+    def _marked_comments(self, number: int) -> list[MarkedComment]:
         what = f"the comments on {self._issue_name(number)}"
         with asking_gitea(self.api, self.project, what) as repository:
-            return [(each.id, each.body or "") for each in repository.issue_get_comments(number)]
+            return [each.marked() for each in repository.issue_get_comments(number)]
 
     def _labels_of(self, number: int) -> tuple[str, ...]:
         with asking_gitea(self.api, self.project, self._issue_name(number)) as repository:

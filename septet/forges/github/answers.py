@@ -5,6 +5,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.new_comments import NewComment
+from septet.forges.opening import MarkedComment
 
 REVIEWS: Final[dict[str, ReviewState]] = {
     "APPROVED": "approved",
@@ -102,6 +104,35 @@ class CommentAnswer(_Foreign):
         """Return the comment; an account that is gone is GitHub's `ghost`."""
         author = self.user.login if self.user else "ghost"
         return Comment(author, self.body or "", self.created_at, self.author_association.lower())
+
+    def marked(self) -> MarkedComment:
+        """Return the comment as one that may carry a mark."""
+        return MarkedComment(self.id, self.user.login if self.user else "ghost", self.body or "")
+
+
+class RepositoryCommentAnswer(CommentAnswer):
+    """One of `GET /repos/{owner}/{repo}/issues/comments`."""
+
+    html_url: str
+    issue_url: str
+
+    def new_comment(self) -> NewComment:
+        """Return the comment, and where it stands."""
+        author = self.user.login if self.user else "ghost"
+        return NewComment(
+            id=self.id,
+            number=int(self.issue_url.rpartition("/")[2]),
+            is_on_pull_request="/pull/" in self.html_url,
+            author=author,
+            body=self.body or "",
+            created_at=self.created_at,
+        )
+
+
+class AccountAnswer(_Foreign):
+    """`GET /user`."""
+
+    login: str
 
 
 class PullRequestAnswer(_Foreign):

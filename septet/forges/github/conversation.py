@@ -9,7 +9,8 @@ from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, Th
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
-from septet.forges.opening import put_once
+from septet.forges.github.permission import is_own_account
+from septet.forges.opening import CommentPlace, put_once
 
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
@@ -55,27 +56,35 @@ class GitHubConversation:
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Have a thread carry one reply; as `Conversation.reply`."""
-        put_once(
+        place = CommentPlace(
             lambda: [
-                (answer.id, answer.body or "")
-                for answer in self._review_comments()
-                if str(answer.in_reply_to_id) == thread.id
+                answer.marked() for answer in self._review_comments() if str(answer.in_reply_to_id) == thread.id
             ],
             partial(self._create_reply, int(thread.id)),
             self._edit_reply,
-            marker,
-            text,
+            self._is_own,
         )
+        put_once(place, marker, text)
 
     def put_comment(self, marker: str, text: str) -> None:
         """Have it carry one comment; as `Conversation.put_comment`."""
-        put_once(
-            lambda: [(each.id, each.body or "") for each in self._comments()],
+        put_once(self._place, marker, text)
+
+    def has_comment(self, marker: str) -> bool:
+        """Say whether it carries a comment with a mark; as `Conversation.has_comment`."""
+        return self._place.has(marker)
+
+    @property
+    def _place(self) -> CommentPlace:
+        return CommentPlace(
+            lambda: [each.marked() for each in self._comments()],
             self._create_comment,
             self._edit_comment,
-            marker,
-            text,
+            self._is_own,
         )
+
+    def _is_own(self, account: str) -> bool:
+        return is_own_account(self.api_url, self.token, account)
 
     def _thread(self, root: int, answers: list[ReviewCommentAnswer]) -> ReviewThread:
         first = answers[0]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -22,7 +23,6 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
-    marker_of,
     no_fork_of,
 )
 from septet.forges.github.answers import (
@@ -33,12 +33,14 @@ from septet.forges.github.answers import (
     PullRequestAnswer,
     ReferenceAnswer,
     RepositoryAnswer,
+    RepositoryCommentAnswer,
     ReviewAnswer,
 )
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
-from septet.forges.github.permission import may_write
-from septet.forges.opening import label_once, open_once, put_once
+from septet.forges.github.permission import is_own_account, may_write
+from septet.forges.new_comments import MOST_PAGES, NewComment
+from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
@@ -152,17 +154,31 @@ class GitHubForge:
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        put_once(
-            partial(self._marked_comments, number),
-            partial(self._create_comment, number),
-            self._edit_comment,
-            marker,
-            body,
-        )
+        put_once(self._comment_place(number), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
         """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
-        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+        return self._comment_place(number).has(marker)
+
+    def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
+        """Return what was written since then; as `CommentedForge.comments_since`."""
+        found: list[RepositoryCommentAnswer] = []
+        with asking(self.api_url, self.token, f"the comments in {self.project}") as github:
+            for page in range(1, MOST_PAGES + 1):
+                answer = github.rest.issues.list_comments_for_repo(
+                    *self._repository,
+                    sort="created",
+                    direction="asc",
+                    since=since,
+                    per_page=_COMMENTS_PER_PAGE,
+                    page=page,
+                    headers=_HEADERS,
+                )
+                answers = read(list[RepositoryCommentAnswer], answer)
+                found += answers
+                if len(answers) < _COMMENTS_PER_PAGE:
+                    break
+        return tuple(answer.new_comment() for answer in found)
 
     def may_write(self, account: str) -> bool:
         """Say whether an account may push to the repository; as `Forge.may_write`."""
@@ -215,15 +231,23 @@ class GitHubForge:
             if (body := new.added_to(there)) != there:
                 github.rest.pulls.update(*self._repository, number, body=body, headers=_HEADERS)
 
-    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
+    def _comment_place(self, number: int) -> CommentPlace:
+        return CommentPlace(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            self._edit_comment,
+            partial(is_own_account, self.api_url, self.token),
+        )
+
+    def _marked_comments(self, number: int) -> list[MarkedComment]:
+        found: list[MarkedComment] = []
         with asking(self.api_url, self.token, f"the comments on {self._issue_name(number)}") as github:
             for page in range(1, _MOST_PAGES + 1):
                 answer = github.rest.issues.list_comments(
                     *self._repository, number, per_page=_COMMENTS_PER_PAGE, page=page, headers=_HEADERS
                 )
                 answers = read(list[CommentAnswer], answer)
-                found += [(each.id, each.body or "") for each in answers]
+                found += [each.marked() for each in answers]
                 if len(answers) < _COMMENTS_PER_PAGE:
                     break
         return found

@@ -1,10 +1,11 @@
-"""What an account may do in a repository of GitHub's."""
+"""What an account may do in a repository of GitHub's, and whose account a key is."""
 
 from typing import Final
 
 from septet.errors import NotFoundError
-from septet.forges.github.answers import PermissionAnswer
+from septet.forges.github.answers import AccountAnswer, PermissionAnswer
 from septet.forges.github.client import asking, read
+from septet.forges.own_account import BOT, OWN_ACCOUNTS
 
 _WRITERS: Final = frozenset({"admin", "maintain", "write"})
 _HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
@@ -24,3 +25,18 @@ def may_write(api_url: str, token: str | None, project: str, account: str) -> bo
             return read(PermissionAnswer, answer).permission in _WRITERS
     except NotFoundError:
         return False
+
+
+def is_own_account(api_url: str, token: str | None, account: str) -> bool:
+    """Say whether an account is the one that the key writes by; that of an App is not told, but no person's.
+
+    Raises:
+        ForgeUnavailableError: GitHub did not answer.
+    """
+
+    def ask() -> str:
+        with asking(api_url, token, "whose key this is") as github:
+            return read(AccountAnswer, github.rest.users.get_authenticated(headers=_HEADERS)).login
+
+    own = OWN_ACCOUNTS.name_of(api_url, token, ask)
+    return account.lower() == own.lower() if own else account.endswith(BOT)

@@ -5,6 +5,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.new_comments import NewComment
+from septet.forges.opening import MarkedComment
 
 _LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
 _CHECKS: Final[dict[str, CheckState]] = {
@@ -93,6 +95,42 @@ class GitLabNoteAnswer(_Foreign):
         if self.author is None:
             return Comment("ghost", self.body, self.created_at, "none")
         return Comment(self.author.username, self.body, self.created_at, standings.get(self.author.id, "none"))
+
+    def marked(self) -> MarkedComment:
+        """Return the comment as one that may carry a mark."""
+        return MarkedComment(self.id, self.author.username if self.author else "ghost", self.body)
+
+
+class _EventNote(_Foreign):
+    id: int
+    body: str
+    noteable_iid: int | None = None
+    noteable_type: str = ""
+    system: bool = False
+
+
+class GitLabCommentedAnswer(_Foreign):
+    """One of `GET /projects/{id}/events?action=commented`."""
+
+    created_at: str
+    author_username: str
+    note: _EventNote | None = None
+
+    def new_comment(self) -> NewComment | None:
+        """Return the comment, and where it stands; `None` where that is neither an issue nor a merge request."""
+        note = self.note
+        if note is None or note.system or note.noteable_iid is None:
+            return None
+        if note.noteable_type not in {"Issue", "MergeRequest"}:
+            return None
+        return NewComment(
+            id=note.id,
+            number=note.noteable_iid,
+            is_on_pull_request=note.noteable_type == "MergeRequest",
+            author=self.author_username,
+            body=note.body,
+            created_at=self.created_at,
+        )
 
 
 class _Position(_Foreign):

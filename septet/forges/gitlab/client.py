@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import TypeAdapter
 
 from septet.errors import ForgeUnavailableError
+from septet.forges.gitlab.answers import GitLabUserAnswer
 from septet.forges.http_client import ForgeApi
+from septet.forges.own_account import OWN_ACCOUNTS
 
 if TYPE_CHECKING:
     import httpx
@@ -39,6 +41,21 @@ def asking_gitlab(api: ForgeApi, what: str) -> Iterator["Gitlab"]:
             )
         except GitlabError as error:
             raise ForgeUnavailableError(f"{api.url} did not answer as GitLab does ({what}).") from error
+
+
+def is_own_account(api: ForgeApi, account: str) -> bool:
+    """Say whether an account is the one that the key writes by; where GitLab does not tell, nobody is told apart.
+
+    Raises:
+        ForgeUnavailableError: GitLab did not answer.
+    """
+
+    def ask() -> str:
+        with asking_gitlab(api, "whose key this is") as gitlab:
+            return read(GitLabUserAnswer, gitlab.http_get("/user")).username
+
+    own = OWN_ACCOUNTS.name_of(api.url, api.token, ask)
+    return not own or account.lower() == own.lower()
 
 
 def read(form: type[T], answer: object) -> T:

@@ -11,9 +11,9 @@ from septet.forges.gitlab.answers import (
     GitLabDiscussionAnswer,
     GitLabNoteAnswer,
 )
-from septet.forges.gitlab.client import asking_gitlab, read
+from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import put_once
+from septet.forges.opening import CommentPlace, put_once
 
 if TYPE_CHECKING:
     from gitlab import Gitlab
@@ -63,19 +63,30 @@ class GitLabConversation:
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Have a discussion carry one reply; as `Conversation.reply`."""
-        put_once(
-            lambda: [
-                (note.id, note.body) for each in self._discussions() if each.id == thread.id for note in each.notes
-            ],
+        place = CommentPlace(
+            lambda: [note.marked() for each in self._discussions() if each.id == thread.id for note in each.notes],
             partial(self._create_reply, thread.id),
             self._edit,
-            marker,
-            text,
+            partial(is_own_account, self.api),
         )
+        put_once(place, marker, text)
 
     def put_comment(self, marker: str, text: str) -> None:
         """Have it carry one comment; as `Conversation.put_comment`."""
-        put_once(lambda: [(note.id, note.body) for note in self._notes()], self._create, self._edit, marker, text)
+        put_once(self._place, marker, text)
+
+    def has_comment(self, marker: str) -> bool:
+        """Say whether it carries a comment with a mark; as `Conversation.has_comment`."""
+        return self._place.has(marker)
+
+    @property
+    def _place(self) -> CommentPlace:
+        return CommentPlace(
+            lambda: [note.marked() for note in self._notes()],
+            self._create,
+            self._edit,
+            partial(is_own_account, self.api),
+        )
 
     def _discussions(self) -> list[GitLabDiscussionAnswer]:
         found: list[GitLabDiscussionAnswer] = []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -22,12 +23,12 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
-    marker_of,
     no_fork_of,
 )
 from septet.forges.gitlab.answers import (
     GitLabApprovalsAnswer,
     GitLabBranchAnswer,
+    GitLabCommentedAnswer,
     GitLabIssueAnswer,
     GitLabMemberAnswer,
     GitLabMergeRequestAnswer,
@@ -37,10 +38,11 @@ from septet.forges.gitlab.answers import (
     GitLabStatusAnswer,
     GitLabUserAnswer,
 )
-from septet.forges.gitlab.client import asking_gitlab, read
+from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import label_once, open_once, put_once
+from septet.forges.new_comments import NewComment
+from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
@@ -195,17 +197,30 @@ class GitLabForge:
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        put_once(
-            partial(self._marked_comments, number),
-            partial(self._create_comment, number),
-            partial(self._edit_comment, number),
-            marker,
-            body,
-        )
+        put_once(self._comment_place(number), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
         """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
-        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+        return self._comment_place(number).has(marker)
+
+    def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
+        """Return what was written since then; as `CommentedForge.comments_since`.
+
+        GitLab lists the notes of a whole project only as events, which are asked for by whole days.
+        """
+        found: list[NewComment] = []
+        with asking_gitlab(self.api, f"the comments in {self.project}") as gitlab:
+            events = self._project(gitlab).events
+            day_before = (since - timedelta(days=1)).date().isoformat()
+            for page in range(1, _MOST_PAGES + 1):
+                answer = events.list(
+                    action="commented", after=day_before, sort="asc", per_page=_PAGE, page=page, get_all=False
+                )
+                answers = read(list[GitLabCommentedAnswer], answer)
+                found += [comment for each in answers if (comment := each.new_comment()) is not None]
+                if len(answers) < _PAGE:
+                    break
+        return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
         """Say whether an account may push to the project; as `Forge.may_write`: a Developer may."""
@@ -217,14 +232,22 @@ class GitLabForge:
             return self._standings(gitlab, {account_id}).get(account_id, "none") in _WRITERS
         return False
 
-    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
+    def _comment_place(self, number: int) -> CommentPlace:
+        return CommentPlace(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            partial(self._edit_comment, number),
+            partial(is_own_account, self.api),
+        )
+
+    def _marked_comments(self, number: int) -> list[MarkedComment]:
+        found: list[MarkedComment] = []
         with asking_gitlab(self.api, f"the comments on {self._issue_name(number)}") as gitlab:
             notes = self._project(gitlab).issues.get(number, lazy=True).notes
             for page in range(1, _MOST_PAGES + 1):
                 answer = notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
                 answers = read(list[GitLabNoteAnswer], answer)
-                found += [(each.id, each.body) for each in answers if not each.system]
+                found += [each.marked() for each in answers if not each.system]
                 if len(answers) < _PAGE:
                     break
         return found

@@ -40,6 +40,8 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
             ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("GET", rf"{here}/issues/comments", self._all_comments),
+            ("GET", "/api/v1/user", lambda _asked: (200, {"id": 1, "login": SEPTET})),
             ("GET", rf"{here}/labels", self._all_labels),
             ("POST", rf"{here}/labels", self._new_label),
             ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
@@ -83,6 +85,13 @@ class GiteaFake(ForgeFake):
     def _comments(self, _asked: Asked, number: str) -> Answer:
         thing = self.pulls.get(int(number)) or self.issues[int(number)]
         return 200, [self._note_json(note) for note in thing.notes]
+
+    def _all_comments(self, asked: Asked) -> Answer:
+        notes = []
+        for number, is_pull, note in self.notes_since(asked.one("since")):
+            kind, page = ("pull_request_url", "pulls") if is_pull else ("issue_url", "issues")
+            notes.append({**self._note_json(note), kind: f"{self.url}/{self.project}/{page}/{number}"})
+        return 200, asked.page_of(notes, "limit", _PAGE)
 
     def _comment(self, asked: Asked, number: str) -> Answer:
         if int(number) in self.pulls:
@@ -254,7 +263,7 @@ class GiteaFake(ForgeFake):
 
     def _note_json(self, note: Note) -> Json:
         user = {"id": 1, "login": note.author} if note.author else None
-        return {"id": note.id, "body": note.body, "user": user, "created_at": WHEN, "updated_at": WHEN}
+        return {"id": note.id, "body": note.body, "user": user, "created_at": note.created_at, "updated_at": WHEN}
 
     def _issue_json(self, issue: IssueState) -> Json:
         names = self._label_names()

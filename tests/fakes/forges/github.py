@@ -56,6 +56,8 @@ class GitHubFake(ForgeFake):
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
             ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("GET", rf"{here}/issues/comments", self._all_comments),
+            ("GET", "/user", self._account),
             ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
             ("DELETE", rf"{here}/issues/(\d+)/labels/(.+)", self._unlabel),
             ("POST", rf"{here}/issues/(\d+)/assignees", self._assign),
@@ -104,6 +106,25 @@ class GitHubFake(ForgeFake):
         notes = [self._note_json(note) for note in self._notes_of(int(number))]
         return 200, asked.page_of(notes, "per_page", 30)
 
+    def _all_comments(self, asked: Asked) -> Answer:
+        notes = [
+            {
+                **self._note_json(note),
+                "html_url": f"{self.url}/{self.project}/{'pull' if is_pull else 'issues'}/{number}#issuecomment-1",
+                "issue_url": f"{self.url}/repos/{self.project}/issues/{number}",
+            }
+            for number, is_pull, note in self.notes_since(asked.one("since"))
+        ]
+        return 200, asked.page_of(notes, "per_page", 30)
+
+    def _account(self, asked: Asked) -> Answer:
+        if (
+            asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
+            in self.app_tokens
+        ):
+            return 403, {"message": "Resource not accessible by integration"}
+        return 200, {"login": SEPTET}
+
     def _token(self, asked: Asked) -> Answer:
         assert asked.body == {"repositories": [self.project.partition("/")[2]]}
         self.app_tokens.append(f"ghs_installation_{len(self.app_tokens)}")
@@ -121,8 +142,6 @@ class GitHubFake(ForgeFake):
         for commented in (*self.issues.values(), *self.pulls.values()):
             for note in commented.notes:
                 if note.id == int(note_id):
-                    if note.author != SEPTET:
-                        return 403, {"message": "Must have admin rights to Repository."}
                     note.body = asked.body["body"]
                     return 200, self._note_json(note)
         return 404, {"message": "Not Found"}
@@ -288,7 +307,7 @@ class GitHubFake(ForgeFake):
             "id": note.id,
             "body": note.body,
             "user": self._user(note.author),
-            "created_at": WHEN,
+            "created_at": note.created_at,
             "author_association": self.standings.get(note.author or "", "none").upper(),
         }
 

@@ -22,9 +22,10 @@ class GitLabFake(ForgeFake):
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         match = re.fullmatch(r"/api/v4/projects/([^/]+)(/.*)?", asked.path)
-        if asked.path == "/api/v4/users":
+        if asked.path.startswith("/api/v4/user"):
             name = asked.one("username")
-            return 200, [self._user(name)] if name in {*self.standings, SEPTET} else []
+            known = [self._user(name)] if name in {*self.standings, SEPTET} else []
+            return 200, known if asked.path.endswith("s") else self._user(SEPTET)
         if match is None:
             return 404, {"error": "404 Not Found"}
         project, path = unquote(match[1]), match[2] or ""
@@ -46,6 +47,7 @@ class GitLabFake(ForgeFake):
             ("GET", r"/issues/(\d+)/notes", self._notes),
             ("POST", r"/issues/(\d+)/notes", self._note),
             ("PUT", r"/issues/(\d+)/notes/(\d+)", self._edit),
+            ("GET", r"/events", self._events),
             ("GET", r"/members/all", self._members),
             ("GET", r"/merge_requests", self._requests),
             ("POST", r"/merge_requests", self._open),
@@ -103,6 +105,25 @@ class GitLabFake(ForgeFake):
                 note.body = asked.body["body"]
                 return 200, self._note_json(note)
         return 404, {"message": "404 Note Not Found"}
+
+    def _events(self, asked: Asked) -> Answer:
+        assert (asked.one("action"), asked.one("sort")) == ("commented", "asc")
+        events = [
+            {
+                "id": note.id,
+                "action_name": "commented on",
+                "created_at": note.created_at,
+                "author_username": note.author,
+                "note": {
+                    **self._note_json(note),
+                    "noteable_type": "MergeRequest" if is_pull else "Issue",
+                    "noteable_iid": number,
+                },
+            }
+            for number, is_pull, note in self.notes_since(asked.one("after"))
+            if note.created_at[:10] > asked.one("after")
+        ]
+        return 200, asked.page_of(events, "per_page", 20)
 
     def _members(self, asked: Asked) -> Answer:
         wanted = {int(each) for each in asked.query.get("user_ids[]", [])}
@@ -257,7 +278,7 @@ class GitLabFake(ForgeFake):
 
     def _note_json(self, note: Note) -> Json:
         author = self._user(note.author) if note.author else None
-        return {"id": note.id, "body": note.body, "author": author, "system": False, "created_at": WHEN}
+        return {"id": note.id, "body": note.body, "author": author, "system": False, "created_at": note.created_at}
 
     def _issue_json(self, issue: IssueState) -> Json:
         return {

@@ -43,6 +43,7 @@ class Note:
     id: int
     author: str | None
     body: str
+    created_at: str = WHEN
 
 
 @dataclass
@@ -172,11 +173,18 @@ class ForgeFake:
             self.issues[number] = IssueState(number, title, body, list(labels))
             return number
 
-    def add_comment(self, number: int, body: str, author: str | None = "ada") -> None:
-        """Add a comment to an issue; an account that is gone has no author."""
+    def add_comment(self, number: int, body: str, author: str | None = "ada", created_at: str = WHEN) -> None:
+        """Add a comment to an issue or a pull request; an account that is gone has no author."""
         with self.lock:
             self.next_note += 1
-            self.issues[number].notes.append(Note(self.next_note, author, body))
+            thing = self.issues.get(number) or self.pulls[number]
+            thing.notes.append(Note(self.next_note, author, body, created_at))
+
+    def notes_since(self, since: str) -> list[tuple[int, bool, Note]]:
+        """Return what was written since a time, the oldest first: where, whether that is a pull request, and what."""
+        things = [(each.number, False, note) for each in self.issues.values() for note in each.notes]
+        things += [(each.number, True, note) for each in self.pulls.values() for note in each.notes]
+        return sorted((each for each in things if each[2].created_at >= since), key=lambda each: each[2].id)
 
     def add_review(self, number: int, author: str, state: str, body: str = "") -> None:
         """Review a pull request, as a person does."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -11,11 +12,12 @@ from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
-from fakes.forges.state import Fault, ForgeFake
+from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
+from septet.forges.new_comments import CommentedForge
 from septet.git.address import parse_address
 from septet.settings import Settings
 
@@ -324,6 +326,29 @@ def test_the_forge_says_who_may_write(fake: ForgeFake, forge: Forge) -> None:
     forge.put_comment(number, "answer-7", "Done.")
     assert forge.has_comment(number, "answer-7")
     assert not forge.has_comment(number, "answer-70")
+    fake.add_comment(number, f"So is mine. {marker_of('answer-70')}", "eve")
+    assert not forge.has_comment(number, "answer-70")
+
+
+def test_what_was_written_since_is_found_in_the_whole_repository(fake: ForgeFake, forge: Forge) -> None:
+    """Comments on issues and on pull requests, the oldest first, each with where it stands; older ones are not."""
+    assert isinstance(forge, CommentedForge)
+    issue = fake.add_issue("Title")
+    fake.heads = {fake.project: {"main": "a" * 40, "feat": "b" * 40}}
+    pull = fake.open_pull(fake.project, "feat", "main", "A thing", "")
+    assert isinstance(pull, PullState)
+    fake.add_comment(issue, "Old.", created_at="2026-01-01T00:00:00Z")
+    fake.add_comment(issue, "New.", created_at="2026-03-01T00:00:01Z")
+    fake.add_comment(issue, "Gone.", None, created_at="2026-03-01T00:00:02Z") if fake.name == "github" else None
+    note = fake.add_pull_note(pull.number, "eve", "On it.")
+    note.created_at = "2026-03-01T00:00:03Z"
+
+    found = forge.comments_since(datetime(2026, 3, 1, tzinfo=UTC))
+
+    known = [(each.number, each.is_on_pull_request, each.author, each.body) for each in found]
+    gone = [(issue, False, "ghost", "Gone.")] if fake.name == "github" else []
+    assert known == [(issue, False, "ada", "New."), *gone, (pull.number, True, "eve", "On it.")]
+    assert found[-1].id == note.id
 
 
 def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Commands in comments that no webhook has told of: a pass of an intake finds them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+
+from septet.contracts.comment_commands import CommandComment, comment_workflow_id
+from septet.contracts.forge_events import CommentWritten
+from septet.contracts.intake import OBEYED_AT_ONCE, SEEN_LIMIT, FindIssues, IssuesFound
+from septet.errors import ForgeError, NotFoundError
+from septet.forges.comment_commands import parse_command
+from septet.forges.forge import Forge
+from septet.forges.new_comments import CommentedForge, NewComment
+from septet.forges.webhooks import bounded_text
+from septet.system.timestamps import timestamp
+
+_OLDEST: Final = timedelta(days=3)
+"""As for deliveries: nobody means a command that is older."""
+_LATE: Final = timedelta(minutes=2)
+"""So long a list may lag behind, and clocks may differ."""
+_log = structlog.get_logger()
+
+
+def find_commands(forge: Forge, request: FindIssues, found: IssuesFound, key: str) -> IssuesFound:
+    """Return what was found, with the commands that people have given since the pass before.
+
+    A forge that refuses to list comments keeps no issue from being taken.
+
+    Args:
+        forge: Where.
+        request: From when on they are new.
+        found: What was found before.
+        key: The key of the repository's address.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer.
+    """
+    if not request.comments_since or not isinstance(forge, CommentedForge):
+        return found
+    since = max(datetime.fromisoformat(request.comments_since), datetime.now(UTC) - _OLDEST)
+    try:
+        listed = [each for each in forge.comments_since(since - _LATE) if _written(each) >= since - _LATE]
+    except (ForgeError, NotFoundError) as error:
+        if error.retryable:
+            raise
+        _log.warning("comments_not_listed", repository=request.repository, error=str(error))
+        return found
+    listed.sort(key=_written)
+    new = _take(listed, request.comments_seen, since, _Origin(forge, key))
+    return new.model_copy(update={"numbers": found.numbers})
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    forge: Forge
+    key: str
+    """Of the repository's address."""
+
+
+def _take(listed: list[NewComment], seen: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:
+    """Return as many commands as one pass obeys; from where it leaves off, the next one continues."""
+    known, passed = frozenset(seen), list[NewComment]()
+    commands: list[CommandComment] = []
+    for comment in listed:
+        command = None if comment.id in known else parse_command(comment.body)
+        if command is not None and len(commands) == OBEYED_AT_ONCE:
+            break
+        passed.append(comment)
+        if command is not None:
+            name = comment_workflow_id(origin.forge.name, origin.key, comment.id)
+            event = _event(origin.forge, comment)
+            commands.append(CommandComment(event=event, command=command, workflow_id=name))
+    until = max([since, *(_written(each) for each in passed)])
+    ids = tuple(each.id for each in passed)[-SEEN_LIMIT:]
+    return IssuesFound(comments=tuple(commands), comments_until=timestamp(until), comments_seen=ids)
+
+
+def _event(forge: Forge, comment: NewComment) -> CommentWritten:
+    """Return a comment as a webhook would have told of it."""
+    url = forge.pull_request(comment.number).url if comment.is_on_pull_request else ""
+    return CommentWritten(
+        forge=forge.name,
+        repository="",
+        number=comment.number,
+        url=url,
+        is_on_pull_request=comment.is_on_pull_request,
+        comment_id=comment.id,
+        author=comment.author,
+        body=bounded_text(comment.body),
+        created_at=comment.created_at,
+    )
+
+
+def _written(comment: NewComment) -> datetime:
+    written = datetime.fromisoformat(comment.created_at)
+    return written if written.tzinfo is not None else written.replace(tzinfo=UTC)
