@@ -31,6 +31,8 @@ from septet.forges.forge import Forge
 from septet.git.address import parse_address
 from septet.system.masking import mask
 from septet.system.text import cut, without_controls
+from septet.telemetry.metrics import COMMENT_COMMANDS
+from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Carries out a command about a work order: where, its id, the command, and whose decision it is."""
@@ -72,6 +74,12 @@ class CommentActivities:
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
                 standing = await cancellable_thread(self.host.threads.network, self._check, call)
+        RECORDER.record(
+            COMMENT_COMMANDS,
+            forge=call.event.forge,
+            verb=call.command.verb,
+            outcome="obeyed" if standing.is_obeyed else "ignored",
+        )
         if not standing.is_obeyed:
             event = call.event
             where = {"repository": event.repository, "number": event.number, "comment": event.comment_id}

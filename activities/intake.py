@@ -18,11 +18,13 @@ from activities.host import Host
 from activities.new_commands import find_commands
 from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.errors import InvalidInputError
-from septet.forges.choose import fork_for
+from septet.forges.choose import forge_name, fork_for
 from septet.forges.forge import Issue
 from septet.git.address import Address, parse_address
 from septet.git.issue_claims import IssueClaims
 from septet.git.remote import Remote
+from septet.telemetry.metrics import INTAKE_ISSUES
+from septet.telemetry.recorder import RECORDER
 
 _BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
 _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
@@ -71,7 +73,10 @@ class IntakeActivities:
                 left_by = await ended_claimants(activity.client())
                 claim = partial(self._claim, address, request, order_id, left_by)
                 is_claimed = await cancellable_thread(self.host.threads.network, claim)
-        return IssueClaim(is_own=is_claimed and order_id == own, order_id=order_id)
+        is_own = is_claimed and order_id == own
+        outcome = "taken" if is_own else "refused"
+        RECORDER.record(INTAKE_ISSUES, forge=forge_name(address, self.host.settings), outcome=outcome)
+        return IssueClaim(is_own=is_own, order_id=order_id)
 
     def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
         address, forge = self.host.forge(request.repository)

@@ -12,7 +12,7 @@ from activities.cancellation import cancellable_thread
 from activities.comment_commands import Decide, decide_nothing
 from activities.failures import translating_failures
 from activities.host import Host
-from septet.contracts.comments import CommentCommand
+from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.tracker import (
     MessageKind,
     SessionMessage,

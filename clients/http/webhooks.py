@@ -13,6 +13,8 @@ from clients.http.problems import problem
 from septet.errors import NotFoundError
 from septet.forges.webhook_kinds import WEBHOOK_KINDS
 from septet.forges.webhooks import Delivery
+from septet.telemetry.metrics import DELIVERIES
+from septet.telemetry.recorder import RECORDER
 
 PREFIX: Final = "/webhooks"
 WEBHOOK_LIMIT_BYTES: Final = 2 * 1024 * 1024
@@ -33,10 +35,12 @@ async def receive(forge: str, request: Request, operations: Connected) -> JSONRe
     delivery = Delivery({name.lower(): value for name, value in request.headers.items()}, await request.body())
     if not kind.is_signed(delivery, secrets[forge]):
         _log.warning("webhook_refused", forge=forge)
+        RECORDER.record(DELIVERIES, forge=forge, outcome="unsigned")
         detail, remedy = "The signature is missing or wrong.", "Give the webhook the secret of the API's settings."
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy)
     reply = await operations.deliveries.take(kind.read_event(delivery), delivery.digest)
     _log.info("webhook_taken", forge=forge, accepted=reply.accepted, why=reply.why, workflows=reply.workflows)
+    RECORDER.record(DELIVERIES, forge=forge, outcome="accepted" if reply.accepted else "ignored")
     status = HTTPStatus.ACCEPTED if reply.accepted else HTTPStatus.OK
     return JSONResponse(reply.model_dump(mode="json"), status)
 

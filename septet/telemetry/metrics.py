@@ -95,6 +95,15 @@ PROXY_REFUSALS: Final = Metric(
     "Hosts that the sandbox's proxy refused to an agent run",
     ("step", "agent"),
 )
+DELIVERIES: Final = Metric(
+    "septet_deliveries", "Deliveries of webhooks, by what came of them", ("forge", "outcome")
+)
+INTAKE_ISSUES: Final = Metric(
+    "septet_intake_issues", "Issues that an intake took, or left to another", ("forge", "outcome")
+)
+COMMENT_COMMANDS: Final = Metric(
+    "septet_comment_commands", "Commands in comments, by whether they were obeyed", ("forge", "verb", "outcome")
+)
 
 METRICS: Final = (
     STEPS,
@@ -112,5 +121,8 @@ METRICS: Final = (
     FORGE_SECONDS,
     FORGE_PAUSES,
     PROXY_REFUSALS,
+    DELIVERIES,
+    INTAKE_ISSUES,
+    COMMENT_COMMANDS,
 )
 """All of them."""

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from septet.contracts.comments import CommentCommand
+from septet.contracts.comment_commands import CommentCommand
 from septet.forges.comment_commands import parse_command
 
 _WORD: Final = re.compile(r"\s*(?:/septet\s+)?(approve|reject|cancel|retry)\b[:,.]?", re.IGNORECASE)

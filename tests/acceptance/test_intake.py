@@ -16,8 +16,9 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
+from fakes.prometheus import scrape
 from fakes.repositories import make_origin
-from fakes.septet_command import Septet
+from fakes.septet_command import Septet, free_port
 from fakes.waiting import until
 from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook, now
 
@@ -35,6 +36,11 @@ class Site:
     septet: Septet
     forge: ForgeFake
     api: str
+    metrics: str
+
+    def counted(self, metric: str, **labels: str) -> float:
+        """Return what a metric of this forge counts."""
+        return scrape(self.metrics).total(metric, forge=self.forge.name, **labels)
 
     @property
     def repository(self) -> str:
@@ -97,7 +103,8 @@ class Site:
 def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
     """Run three forges, and `septet up` beside them, for as long as the block lasts."""
     with ExitStack() as stack:
-        fakes, extra = [], {"SEPTET_HOST_LIMIT": "0"}
+        metrics = f"127.0.0.1:{free_port()}"
+        fakes, extra = [], {"SEPTET_HOST_LIMIT": "0", "SEPTET_METRICS": metrics}
         for kind in (GitHubFake, GitLabFake, GiteaFake):
             origin = make_origin(root / kind.name / "o", "foo.js.git")
             origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
@@ -112,7 +119,7 @@ def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
             }
         septet = Septet(root / "machine", extra)
         running = stack.enter_context(septet.up())
-        yield {fake.name: Site(septet, fake, running.api) for fake in fakes}
+        yield {fake.name: Site(septet, fake, running.api, metrics) for fake in fakes}
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +166,9 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
     site = any_site
     number = site.forge.add_issue("Totals are wrong")
     with site.intake():
+        ignored, refused = (
+            site.counted("septet_deliveries_total", outcome=each) for each in ("ignored", "unsigned")
+        )
         site.obeyed(site.webhook.commented(number, "/septet run", "eve"))
         assert (site.orders(number), site.answers(number)) == ([], [])
         site.obeyed(site.webhook.commented(number, "/septet run"))
@@ -175,6 +185,13 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
         talk = site.webhook.commented(number, "I would /septet run this").send(site.api)
         assert (talk.status_code, talk.json()["accepted"]) == (200, False)
         assert len(site.orders(number)) == 1
+        commands = "septet_comment_commands_total"
+        assert site.counted(commands, outcome="ignored", verb="run") >= 1
+        assert site.counted(commands, outcome="obeyed", verb="unknown") >= 1
+        assert site.counted("septet_intake_issues_total", outcome="taken") >= 1
+        assert site.counted("septet_intake_issues_total", outcome="refused") >= 1
+        assert site.counted("septet_deliveries_total", outcome="ignored") == ignored + 11
+        assert site.counted("septet_deliveries_total", outcome="unsigned") == refused
 
 
 def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
