@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,9 @@ dist: ready ## The wheel and the source archive, under dist/
 
 supply-chain: dist ## What a release is made of, under dist/: packages and licences, advisories, how it was built
 	@scripts/supply-chain
+
+image-bom: ## What an image consists of, as CycloneDX, under dist/: IMAGE=septet:latest (needs a Docker daemon)
+	@scripts/image-bom $(or $(IMAGE),septet:latest)
 
 bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)

@@ -105,6 +105,25 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
     assert origin.sha(task["branch_name"]) == task["commit_sha"]
 
 
+def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
+    served: Septet, host: Host, origin: Origin
+) -> None:
+    """Its running agent goes on after the restart, the work order ends there, and all new ones are opened elsewhere."""
+    first, second, drained = host("first"), host("second"), host("first", SEPTET_DRAIN="true")
+    first.scenario("wo-held", {"steps": {"implement_plan": {"delay_seconds": 3}}})
+    with first.beside("worker"):
+        started(served, first, origin, "wo-held")
+    new = [f"wo-new-{number}" for number in range(4)]
+    with drained.serving("worker"), second.serving("worker"):
+        for order_id in new:
+            start(served, drained, origin, order_id)
+        tasks = [until(lambda name=order_id: closed(second, name)) for order_id in ("wo-held", *new)]
+    assert [task["status"] for task in tasks] == ["completed"] * 5
+    assert steps_of(first, "wo-held") == [*BEFORE, *AFTER]
+    assert [steps_of(second, order_id) for order_id in new] == [[*BEFORE, *AFTER]] * 4
+    assert not any((first.state / "workspaces" / order_id).exists() for order_id in new)
+
+
 @pytest.mark.long
 def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
     served: Septet, host: Host, origin: Origin, tmp_path: Path

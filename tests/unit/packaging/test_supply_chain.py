@@ -99,6 +99,60 @@ def test_advisories_are_told_and_what_was_not_checked_is_no_good_news(
     assert (done.stdout, done.returncode) == (told, code)
 
 
+LISTED = {
+    "distribution": "debian-12",
+    "debian": [{"package": "git", "version": "1:2.39.5-0+deb12u2", "architecture": "amd64"}],
+    "python": [{"package": "Jinja2", "version": "3.1.6", "licence": "BSD-3-Clause"}],
+    "npm": [{"package": "@openai/codex", "version": "0.169.0", "licence": ""}],
+}
+
+
+def write_bom(digest: str, listed: object) -> subprocess.CompletedProcess[str]:
+    """Run the script that writes an image's bill of materials."""
+    argv = [sys.executable, str(ROOT / "scripts/write_image_bom.py"), "septet", digest]
+    return subprocess.run(argv, input=json.dumps(listed), capture_output=True, text=True, check=False)
+
+
+def test_the_bill_of_an_image_names_each_package_in_its_own_world() -> None:
+    """Debian's, Python's and npm's packages are found by the addresses that scanners know; the same image, the same bill."""
+    done = write_bom(f"sha256:{'0' * 64}", LISTED)
+    bill = json.loads(done.stdout)
+    assert [each["purl"] for each in bill["components"]] == [
+        "pkg:deb/debian/git@1%3A2.39.5-0%2Bdeb12u2?arch=amd64&distro=debian-12",
+        "pkg:pypi/jinja2@3.1.6",
+        "pkg:npm/%40openai/codex@0.169.0",
+    ]
+    assert bill["components"][1]["licenses"] == [{"license": {"name": "BSD-3-Clause"}}]
+    assert bill["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": "0" * 64}]
+    assert write_bom(f"sha256:{'0' * 64}", LISTED).stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("digest", "listed", "told"),
+    [
+        ("latest", LISTED, "latest is not the digest of an image"),
+        (f"sha256:{'0' * 64}", {**LISTED, "debian": []}, "no packages were listed"),
+    ],
+    ids=["digest", "empty"],
+)
+def test_a_bill_that_would_say_nothing_is_not_written(digest: str, listed: object, told: str) -> None:
+    """A name in place of a digest, or a list without packages, is refused with what to do."""
+    done = write_bom(digest, listed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+
+
+def test_the_packages_of_a_machine_are_listed() -> None:
+    """The list has what this environment runs with, each name and version once."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docker/list_packages.py")], capture_output=True, text=True, check=True
+    )
+    listed = json.loads(done.stdout)
+    found = {(each["package"], each["version"]) for each in listed["python"]}
+    assert ("temporalio", metadata.version("temporalio")) in found
+    assert len(found) == len(listed["python"])
+
+
 def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> None:
     """They hold its changes, and below them which releases' work orders go on, and which patches it brings."""
     script = [sys.executable, str(ROOT / "scripts" / "write_release_notes.py")]
