@@ -24,7 +24,7 @@ from septet.contracts.tracker import (
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, TrackerUnavailableError
 from septet.system.text import cut
 from septet.trackers.choose import repository_of, tracker_for
-from septet.trackers.replies import USAGE, parse_reply
+from septet.trackers.replies import parse_reply, what_is_missing
 from septet.trackers.tracker import IssueMark, TrackerIssue
 from septet.trackers.words import cancelled_message
 
@@ -106,8 +106,8 @@ class TrackerActivities:
 
     async def _obey(self, prompt: SessionPrompted) -> SessionMessage:
         command = CommentCommand(verb="cancel") if prompt.is_stop else parse_reply(prompt.body)
-        if command.verb == "unknown":
-            return _answer(prompt, USAGE, kind="elicitation")
+        if refusal := what_is_missing(command):
+            return _answer(prompt, refusal, kind="elicitation")
         mark = await cancellable_thread(self.host.threads.network, self._mark, prompt.issue)
         if mark is None:
             kind: MessageKind = "response" if prompt.is_stop else "error"
@@ -120,7 +120,8 @@ class TrackerActivities:
             if error.retryable:
                 raise
             words = " ".join(part for part in (f"`{mark.order_id}`: {error.message}", error.remedy) if part)
-            return _answer(prompt, words, kind="thought")
+            asks_again = command.verb in {"approve", "reject"}
+            return _answer(prompt, words, kind="elicitation" if asks_again else "thought")
         if command.verb == "cancel":
             return cancelled_message(prompt.issue, mark.order_id)
         return _answer(prompt, f"`{mark.order_id}` is {task.status.value} now.", kind="thought")

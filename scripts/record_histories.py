@@ -27,6 +27,7 @@ async def record() -> None:
     from fakes.intake_histories import INTAKES, history_of_intake
     from fakes.janitor_histories import PASSES, history_of_pass
     from fakes.pipeline_histories import MEMBERS, PIPELINES, history_of_pipeline
+    from fakes.tracker_histories import TRACKED, history_of_tracked
     from temporalio.testing import WorkflowEnvironment
 
     from workers.plugin import SeptetPlugin
@@ -44,6 +45,7 @@ async def record() -> None:
         await _record(REPLAY / "janitor", PASSES, partial(history_of_pass, server.client))
         await _record(REPLAY / "board", BOARDS, partial(history_of_board, server.client))
         await _record(REPLAY / "intake", INTAKES, partial(history_of_intake, server.client))
+        await _record(REPLAY / "tracker", TRACKED, partial(history_of_tracked, server.client))
         ways = (*PIPELINES, *MEMBERS)
         await _record(REPLAY / "pipeline", ways, partial(history_of_pipeline, server.client))
         await _record(REPLAY / "pull_request", WATCHES, partial(history_of_watch, server.client))

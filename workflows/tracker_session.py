@@ -22,10 +22,15 @@ with workflow.unsafe.imports_passed_through():
         TrackedClaim,
         TrackedIssue,
     )
-    from septet.git.project import with_project
     from septet.system.text import cut
     from septet.system.timestamps import timestamp
-    from septet.trackers.words import GREETING, cancelled_message, completed_message, failed_message
+    from septet.trackers.words import (
+        GREETING,
+        TAKEN,
+        cancelled_message,
+        completed_message,
+        failed_message,
+    )
     from workflows.activity_stubs import OBEY_PROMPT, TAKE_TRACKED_ISSUE, TELL_SESSION
     from workflows.intake import OPTIONS
     from workflows.policies import ActivityOptions
@@ -67,7 +72,8 @@ class TrackerSession:
         if self._who_stopped() is not None:
             await _tell(issue, "stopped", "response", "Stopped before anything was started.")
             return ""
-        request = TakeTrackedIssue(issue=issue, claimant=workflow.info().workflow_id)
+        info = workflow.info()  # a session that Temporal has forgotten has another first run
+        request = TakeTrackedIssue(issue=issue, claimant=f"{info.workflow_id}/{info.first_execution_run_id}")
         claim = await TAKE_TRACKED_ISSUE.start(request, **OPTIONS, summary=f"take {issue.key}")
         if claim.why_not:
             await _tell(issue, "refused", "error", claim.why_not)
@@ -75,7 +81,7 @@ class TrackerSession:
         workflow.set_current_details(f"**{issue.key}** · `{claim.order_id}` · {claim.repository}")
         order = await _start(claim) if claim.is_own else None
         if order is None:
-            await _tell(issue, "taken", "response", f"Work order `{claim.order_id}` has this issue already.")
+            await _tell(issue, "taken", "response", TAKEN.format(claim.order_id))
             return claim.order_id
         text = f"Work order `{claim.order_id}` was started in {claim.repository}."
         await _tell(issue, f"{claim.order_id}/started", "thought", text)
@@ -112,13 +118,8 @@ def session_workflow_id(issue: TrackedIssue) -> str:
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
     """Start the work order of an issue that was taken, which lives on by itself; `None` where there is one."""
-    order = with_project(
-        WorkOrderInput(
-            repository=claim.repository,
-            tracker=claim.issue,
-            stage="triaged",
-            approve_plan=claim.approve_plan,
-        )
+    order = WorkOrderInput(
+        repository=claim.repository, tracker=claim.issue, stage="triaged", approve_plan=claim.approve_plan
     )
     row = row_of(first_task(claim.order_id, order, waits_in(order), timestamp(workflow.now())))
     try:

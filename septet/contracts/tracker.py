@@ -68,7 +68,7 @@ class TakeTrackedIssue(Wire):
 
     issue: TrackedIssue
     claimant: str
-    """The id of the workflow that takes it."""
+    """The workflow that takes it: its id, and its first run's."""
 
 
 class TrackedClaim(Wire):

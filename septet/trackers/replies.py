@@ -13,6 +13,19 @@ USAGE: Final = (
 )
 
 
+def what_is_missing(command: CommentCommand) -> str:
+    """Return what a reply must say besides, for people; empty where nothing is missing."""
+    match command.verb:
+        case "unknown" | "run":
+            return USAGE
+        case "approve" if command.plan_sha256 is None:
+            return "Name the plan that you have read: `approve PLAN_SHA256`, or choose *Approve this plan*."
+        case "reject" if not command.words:
+            return "Say what is wrong with the plan: `reject` and what is to be different."
+        case _:
+            return ""
+
+
 def parse_reply(body: str) -> CommentCommand:
     """Return what a reply asks for, as the comment with the same words would; `unknown` where it is talk."""
     match = _WORD.match(body)

@@ -6,6 +6,7 @@ from septet.contracts.task import Task
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.system.text import cut
 
+TAKEN: Final = "Work order `{}` has this issue already. Reply `retry` or `cancel` to decide about it."
 _WHY_LIMIT: Final = 4000
 GREETING: Final = "Septet has received this, and reads the issue."
 

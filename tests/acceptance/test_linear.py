@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet
-from fakes.trackers.linear import APP, SECRET, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import APP, SECRET, Fault, LinearFake, Sent, serving_linear
 from fakes.waiting import until
+
+from septet.trackers.words import GREETING
 
 pytestmark = pytest.mark.faces
 FIRST_WORD_SECONDS = 10.0
@@ -51,6 +53,10 @@ class Site:
     def order(self, session: str) -> str:
         """Return the id of the work order of a session's issue."""
         return f"wo-linear-{self.linear.sessions[session]['issue']['identifier'].lower()}"
+
+    def is_forgotten(self, workflow_id: str) -> bool:
+        """Say whether the server knows nothing of a workflow."""
+        return self.septet.temporal("workflow", "describe", "--workflow-id", workflow_id).code != 0
 
     def over(self, workflow_id: str) -> bool:
         """Say whether a workflow is over."""
@@ -98,11 +104,13 @@ def test_a_delegated_issue_becomes_a_pull_request(site: Site) -> None:
     assert [word for kind, word in said if kind == "action"] == [
         "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
     ]  # fmt: skip
-    task = site.septet.closed("wo-linear-eng-1")
-    assert said[-1] == ("response", f"Work order `wo-linear-eng-1`: The pull request is open: {task['pr_url']}")
-    assert (task["source"], task["external_id"], task["title"]) == ("linear", "ENG-1", "Totals are wrong")
+    order = site.order(session)
+    task = site.septet.closed(order)
+    assert said[-1] == ("response", f"Work order `{order}`: The pull request is open: {task['pr_url']}")
+    assert (task["source"], task["external_id"]) == ("linear", issue["identifier"])
+    assert task["title"] == "Totals are wrong"
     urls = [each["url"] for each in site.linear.attached(issue)]
-    assert urls == [f"{issue['url']}#septet-wo-linear-eng-1", task["pr_url"]]
+    assert urls == [f"{issue['url']}#septet-{order}", task["pr_url"]]
     assert issue["state"]["type"] == "started"
     assert set(site.linear.refused) <= {"Entity already exists"}, "the end is told by its step and by its session"
 
@@ -119,8 +127,10 @@ def test_a_plan_is_decided_on_in_its_session(site: Site) -> None:
     assert [rejected.send(site.api).status_code for _ in range(3)] == [202, 200, 200]
     until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "running")
     until(lambda: len(site.asked(session)) == 2)
+    site.plan(session)
     site.linear.prompt(session, f"approve {'0' * 64}").send(site.api)
-    until(lambda: any("another plan" in text for _, text in site.linear.said(session)))
+    until(lambda: any("a different plan" in text for _, text in site.linear.said(session)))
+    assert site.linear.sessions[session]["status"] == "awaitingInput"
     site.linear.prompt(session, "looks good to me").send(site.api)
     until(lambda: any("approve PLAN_SHA256" in text for _, text in site.linear.said(session)))
     assert site.septet("show", order, "--json").json["task"]["status"] == "waiting"
@@ -164,3 +174,54 @@ def test_what_is_not_linear_s_word_of_this_minute_is_refused(site: Site) -> None
     own = site.linear.prompt(session, "approve", user=APP).send(site.api)
     assert (own.status_code, own.json()["accepted"]) == (200, False), "its own words"
     assert site.linear.said(session) == [("prompt", "approve")], "nothing but that"
+
+
+def test_an_issue_is_taken_once_also_when_temporal_has_forgotten(site: Site) -> None:
+    """A second session, and the first one's delivery once more, start nothing: the mark on the issue stays."""
+    issue = site.linear.add_issue("Once")
+    created = site.linear.delegate(issue)
+    assert [created.send(site.api).status_code for _ in range(3)] == [202, 200, 200]
+    session = list(site.linear.sessions)[-1]
+    site.plan(session)
+    second = site.delegate(issue)
+    assert "has this issue already" in site.ended(second)[-1][1]
+    site.linear.prompt(session, "cancel").send(site.api)
+    site.ended(session)
+    order, first = site.order(session), f"session/linear/{session}"
+    until(lambda: site.over(first))
+    for name in (order, first):
+        assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", name).code == 0
+        until(lambda name=name: site.is_forgotten(name))
+
+    third = site.delegate(issue)
+    assert "has this issue already" in site.ended(third)[-1][1]
+    again = site.linear.sign(json.loads(created.body) | {"webhookTimestamp": int(time.time() * 1000)})
+    assert again.send(site.api).status_code == 202
+    until(lambda: site.over(first))
+    assert site.is_forgotten(order)
+    assert len(site.linear.attached(issue)) == 1
+
+
+def test_what_cannot_be_taken_says_why(site: Site) -> None:
+    """An issue of a team that the settings do not name is answered with what to set; it is not marked."""
+    issue = site.linear.add_issue("For others", "repository: https://github.com/o/r", labels=("repository:o/r",))
+    issue["team"] = {**issue["team"], "key": "OPS"}
+    said = site.ended(site.delegate(issue))
+    assert [kind for kind, _ in said] == ["thought", "error"]
+    assert "SEPTET_LINEAR_REPOSITORIES=OPS=" in said[-1][1]
+    assert site.linear.attached(issue) == []
+
+
+def test_a_limit_is_waited_for(site: Site) -> None:
+    """A session that meets Linear's limit goes on after its reset, and everything is said once."""
+    headers = {
+        "x-ratelimit-requests-remaining": "0",
+        "x-ratelimit-requests-reset": str(int((time.time() + 3) * 1000)),
+    }
+    site.linear.faults.append(Fault("query Issue", 400, code="RATELIMITED", headers=headers))
+    session = site.delegate(site.linear.add_issue("Patience"))
+    site.plan(session)
+    assert site.linear.faults == []
+    site.linear.prompt(session, "", signal="stop").send(site.api)
+    said = site.ended(session)
+    assert [text for _, text in said].count(GREETING) == 1

@@ -117,6 +117,10 @@ class LinearFake:
         self.issues.append(issue)
         return issue
 
+    def states_of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the team's states of a type."""
+        return [each for each in self._states.values() if each["type"] == kind]
+
     def attached(self, issue: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the attachments of an issue."""
         return [each for each in self.attachments if each["issue"] is issue]

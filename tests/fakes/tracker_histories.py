@@ -1,0 +1,99 @@
+"""Sessions of a tracker and replies in them, whose histories are recorded; each is answered so that it goes its way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHistory
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from septet.contracts.names import Status
+from septet.contracts.task import Task
+from septet.contracts.tracker import (
+    SessionMessage,
+    SessionPrompted,
+    SessionStarted,
+    TakeTrackedIssue,
+    TrackedClaim,
+    TrackedIssue,
+)
+from workflows.tracker_session import TrackerPrompt, TrackerSession
+
+QUEUE: Final = "tracker-histories"
+_WITHIN_SECONDS: Final = 60.0
+SESSIONS: Final = (
+    "session-completed", "session-failed", "session-cancelled", "session-refused", "session-of-one-taken",
+    "session-stopped-at-once", "session-stopped-as-it-starts",
+)  # fmt: skip
+PROMPTS: Final = ("prompt-approve", "prompt-stop")
+TRACKED: Final = (*SESSIONS, *PROMPTS)
+
+
+@workflow.defn(name="WorkOrder")
+class OrderOfTracker:
+    """A work order that ends at once, as its id says."""
+
+    @workflow.run
+    async def run(self, order: RawValue) -> Task:
+        """End."""
+        del order
+        order_id = workflow.info().workflow_id
+        if "failed" in order_id:
+            message = "the plan was not accepted"
+            raise ApplicationError(message, non_retryable=True)
+        if "cancelled" in order_id:
+            raise asyncio.CancelledError
+        return Task(id=order_id, status=Status.COMPLETED, pr_url="https://github.com/o/r/pull/1")
+
+
+async def history_of_tracked(client: Client, name: str) -> WorkflowHistory:
+    """Let one session or reply run on a real server, and return its history."""
+    workflow_id = f"tracker-{name}"
+
+    @activity.defn(name="tell_session")
+    async def tell_session(message: SessionMessage) -> None:
+        del message
+
+    @activity.defn(name="take_tracked_issue")
+    async def take_tracked_issue(request: TakeTrackedIssue) -> TrackedClaim:
+        if name == "session-stopped-as-it-starts":
+            await client.get_workflow_handle(workflow_id).signal("stop", _prompt())
+        refused = name == "session-refused"
+        return TrackedClaim(
+            issue=request.issue,
+            is_own="taken" not in name and not refused,
+            order_id=f"wo-{name}",
+            repository="https://github.com/o/r",
+            why_not="No repository is set for ENG-12." if refused else "",
+        )
+
+    @activity.defn(name="obey_prompt")
+    async def obey_prompt(prompt: SessionPrompted) -> SessionMessage:
+        return SessionMessage(issue=prompt.issue, key="answer", kind="thought", text="Done.")
+
+    activities: list[Callable[..., Any]] = [tell_session, take_tracked_issue, obey_prompt]
+    kinds = [TrackerSession, TrackerPrompt, OrderOfTracker]
+    async with Worker(client, task_queue=QUEUE, workflows=kinds, activities=activities, identity="recorder"):
+        is_prompt = name in PROMPTS
+        at_once = {"start_signal": "stop", "start_signal_args": [_prompt()]} if name.endswith("at-once") else {}
+        handle = await client.start_workflow(
+            "TrackerPrompt" if is_prompt else "TrackerSession",
+            _prompt(is_stop=name == "prompt-stop") if is_prompt else SessionStarted(issue=_issue()),
+            id=workflow_id,
+            task_queue=QUEUE,
+            **at_once,
+        )
+        await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+        return await handle.fetch_history()
+
+
+def _issue() -> TrackedIssue:
+    return TrackedIssue(tracker="linear", id="0b4a", key="ENG-12", session="5e55")
+
+
+def _prompt(*, is_stop: bool = True) -> SessionPrompted:
+    body = "" if is_stop else f"approve {'0' * 64}"
+    return SessionPrompted(issue=_issue(), prompt_id="11", author="Ada", body=body, is_stop=is_stop)

@@ -1,0 +1,153 @@
+"""Linear is asked by documents that its schema takes; what it refuses, loses or limits costs waiting, and no double."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fakes.trackers.linear import ADA, Fault, LinearFake
+from fakes.trackers.schema import schema
+from graphql import parse, validate
+
+from septet.contracts.tracker import SessionMessage, TrackedIssue
+from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
+from septet.trackers.linear.api import LinearApi
+from septet.trackers.linear.operations import DOCUMENTS
+from septet.trackers.linear.tracker import LinearTracker
+from septet.trackers.tracker import IssueMark
+
+Ask = Callable[[LinearTracker, LinearFake], Any]
+
+
+def message(linear: LinearFake, key: str = "k") -> SessionMessage:
+    """Return a thought for the one session."""
+    issue = TrackedIssue(tracker="linear", id=linear.issues[0]["id"], session=next(iter(linear.sessions)))
+    return SessionMessage(issue=issue, key=key, kind="thought", text="Looking.")
+
+
+def _mark(tracker: LinearTracker, _: LinearFake) -> None:
+    tracker.put_mark(tracker.read_issue("ENG-1"), IssueMark("wo-linear-eng-1", "me"))
+
+
+def _say(tracker: LinearTracker, linear: LinearFake) -> None:
+    tracker.say(message(linear))
+
+
+def _attach(tracker: LinearTracker, linear: LinearFake) -> None:
+    tracker.attach("ENG-1", next(iter(linear.sessions)), "https://example.com/pull/1", "Pull request")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_each_document_is_one_that_the_schema_takes(document: str) -> None:
+    """Fields, arguments and types are those of Linear's published schema."""
+    assert validate(schema(), parse(document)) == []
+
+
+@pytest.mark.parametrize("lost", [Fault("mutation", drops=True, after=True), Fault("mutation", 502, after=True)])
+@pytest.mark.parametrize("ask", [_mark, _say, _attach])
+def test_what_was_done_before_the_answer_was_lost_is_there_once(
+    linear: LinearFake, tracker: LinearTracker, ask: Ask, lost: Fault
+) -> None:
+    """A mutation whose answer is lost is asked again, and leaves one thing."""
+    linear.faults.append(replace(lost))
+    with pytest.raises(TrackerUnavailableError):
+        ask(tracker, linear)
+    ask(tracker, linear)
+    ask(tracker, linear)
+    assert len(linear.attachments) + len(linear.activities) == 1
+    assert len(linear.sessions[next(iter(linear.sessions))].get("externalLinks", [])) <= 1
+
+
+def test_a_limit_is_waited_for_until_its_reset(linear: LinearFake, tracker: LinearTracker) -> None:
+    """RATELIMITED says when to ask again, by the budget of which nothing is left; until then nobody asks."""
+    headers = {
+        "x-ratelimit-requests-remaining": "12",
+        "x-ratelimit-requests-reset": str(int((time.time() + 9000) * 1000)),
+        "x-ratelimit-complexity-remaining": "0",
+        "x-ratelimit-complexity-reset": str(int((time.time() + 100) * 1000)),
+    }
+    linear.faults.append(Fault("query Issue", 400, code="RATELIMITED", headers=headers))
+    with pytest.raises(TrackerUnavailableError) as limited:
+        tracker.read_issue("ENG-1")
+    assert limited.value.retry_after_seconds == pytest.approx(100, abs=60)
+    asked = len(linear.asked)
+    with pytest.raises(TrackerUnavailableError) as waits:
+        tracker.say(message(linear))
+    assert waits.value.retry_after_seconds == pytest.approx(100, abs=60)
+    assert len(linear.asked) == asked, "it was asked nothing"
+
+
+@pytest.mark.parametrize("fault", [Fault("query", 503), Fault("query", 200), Fault("query", drops=True)])
+def test_an_answer_that_is_none_is_worth_another_try(
+    linear: LinearFake, tracker: LinearTracker, fault: Fault
+) -> None:
+    """A proxy's page, with whatever status, and a connection that breaks off are errors that time may cure."""
+    linear.faults.append(replace(fault))
+    with pytest.raises(TrackerUnavailableError):
+        tracker.read_issue("ENG-1")
+    assert tracker.read_issue("ENG-1").title == "Totals are wrong"
+
+
+def test_what_is_not_there_and_who_may_not_ask_are_told_apart(linear: LinearFake, tracker: LinearTracker) -> None:
+    """No such issue, no such session and a wrong key are refusals for good, each with its reason."""
+    with pytest.raises(NotFoundError, match="Entity not found: Issue"):
+        tracker.read_issue("ENG-99")
+    gone = message(linear)
+    gone = gone.model_copy(update={"issue": gone.issue.model_copy(update={"session": "gone"})})
+    with pytest.raises(NotFoundError, match="AgentSession"):
+        tracker.say(gone)
+    with pytest.raises(TrackerError, match="Authentication") as refused:
+        LinearTracker(LinearApi("lin_api_wrong", linear.url)).read_issue("ENG-1")
+    assert "SEPTET_LINEAR_TOKEN" in refused.value.remedy
+    assert not refused.value.retryable
+
+
+def test_only_an_own_attachment_is_a_mark(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Somebody else's attachment in the form of a mark is none; of our own the oldest counts."""
+    issue = tracker.read_issue("ENG-1")
+    tracker.put_mark(issue, IssueMark("wo-linear-eng-1", "theirs"))
+    linear.attachments[0]["creator"] = ADA
+    assert tracker.find_mark("ENG-1") is None
+    tracker.put_mark(issue, IssueMark("wo-second", "second"))
+    linear.attachments[1]["createdAt"] = "2026-02-02T00:00:00.000Z"
+    tracker.put_mark(issue, IssueMark("wo-first", "first"))
+    linear.attachments[2]["createdAt"] = "2026-02-01T00:00:00.000Z"
+    assert tracker.find_mark("ENG-1") == IssueMark("wo-first", "first")
+
+
+def test_an_app_s_token_is_a_bearer_s(linear: LinearFake) -> None:
+    """A personal key goes as it is, the token of an app as a bearer's."""
+    linear.token = "Bearer lin_oauth_1"  # noqa: S105 -- of a fake on loopback
+    api = LinearApi("lin_oauth_1", linear.url)
+    assert LinearTracker(api).read_issue("ENG-1").key == "ENG-1"
+    assert "lin_oauth_1" not in repr(api)
+
+
+def test_an_issue_is_bounded_and_says_whose_words_it_holds(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Comments come with author and standing, the oldest first; of too much the newest stay, and a note says so."""
+    comments = [
+        {"body": "old" * 100_000, "createdAt": "2026-01-01T00:00:00.000Z", "user": ADA},
+        {"body": "from Slack", "createdAt": "2026-01-02T00:00:00.000Z", "externalUser": {"name": "Bo"}},
+        {"body": "hi", "createdAt": "2026-01-03T00:00:00.000Z", "user": {**ADA, "guest": True}},
+        {"body": "beep", "createdAt": "2026-01-04T00:00:00.000Z", "botActor": {"name": "CI"}},
+    ]
+    linear.add_issue("One\nline", "x" * 300_000)
+    assert len(tracker.read_issue("ENG-2").body) < 263_000
+    linear.add_issue("One\nline", comments=comments, labels=("bug", "bug"))
+    issue = tracker.read_issue("ENG-3")
+    told = [(each.author, each.standing, each.body) for each in issue.comments]
+    assert told[0][:2] == ("septet", "")
+    assert told[1:] == [("Bo", "external", "from Slack"), ("ada", "guest", "hi"), ("CI", "app", "beep")]
+    assert (issue.title, issue.labels) == ("One line", ("bug",))
+    assert issue.as_agents_see_it()["number"] == ""
+
+
+def test_an_issue_that_somebody_has_begun_stays_where_it_is(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Only what nobody has begun moves, to the first state of work by its position."""
+    tracker.mark_started("ENG-1")
+    first = min(linear.states_of("started"), key=lambda each: float(each["position"]))
+    assert linear.issues[0]["state"] is first
+    linear.issues[0]["state"] = done = linear.states_of("completed")[0]
+    tracker.mark_started("ENG-1")
+    assert linear.issues[0]["state"] is done
