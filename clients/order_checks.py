@@ -19,6 +19,9 @@ from septet.repository_settings import SETTINGS_PATH, load_repository_settings
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
+_NOBODY_ANSWERS: Final = (
+    "follow_pr: a repository on this machine has no checks and no reviews, so there is nothing to follow."
+)
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
 
 
@@ -36,6 +39,8 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     order = order.model_copy(update={"repository": with_host(order.repository)})
     check_agents(agent for agent in (order.agent,) if agent is not None)
     address = parse_address(order.repository, home=Path.home())
+    if order.follow_pr and address.path is not None:
+        raise InvalidInputError(_NOBODY_ANSWERS, remedy="Leave it out, or name the repository on its forge.")
     if is_here and address.path is not None:
         check_folder(address.path)
     return order

@@ -288,6 +288,26 @@ def test_an_issue_whose_taker_was_terminated_is_taken_once(any_site: Site) -> No
         assert len(site.orders(number)) == 1
 
 
+def test_a_repository_on_this_machine_has_an_intake(site: Site, tmp_path: Path) -> None:
+    """Its issues with the label are taken, each once; there is nothing to follow on its pull requests."""
+    repository = make_origin(tmp_path, "here.git")
+    repository.push({"README.md": "# app\n"})
+    where = ("--repo", str(repository.bare))
+    added = site.septet("issue", "add", *where, "--title", "Totals are wrong", "--label", "septet", "--json")
+    assert added.code == 0, added
+    intake = site.septet("intake", "add", *where, "--every", "86400", "--json").json["intake"]
+    try:
+        for count in (1, 2):
+            site.passed(intake, count)
+            rows = site.septet("list", "--json").json["tasks"]
+            assert len([row for row in rows if row["repository_url"] == str(repository.bare)]) == 1
+    finally:
+        site.septet("intake", "remove", intake["id"], "--json")
+    refused = site.septet("run", *where, "--title", "T", "--follow-pr", "--json")
+    assert refused.code == 2
+    assert "nothing to follow" in refused.json["error"]["message"]
+
+
 def _if_accepted(reply: dict[str, Any]) -> dict[str, Any] | None:
     return reply if reply["accepted"] else None
 
