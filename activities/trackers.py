@@ -25,7 +25,7 @@ from septet.errors import InvalidInputError, NotFoundError, SeptetError, Tracker
 from septet.system.text import cut
 from septet.trackers.choose import repository_of, tracker_for
 from septet.trackers.replies import parse_reply, what_is_missing
-from septet.trackers.tracker import IssueMark, TrackerIssue
+from septet.trackers.tracker import IssueMark, tracked_order_id
 from septet.trackers.words import cancelled_message
 
 _WHY_LIMIT: Final = 2000
@@ -91,7 +91,7 @@ class TrackerActivities:
             self.host.forge(repository)
         except (InvalidInputError, NotFoundError) as error:
             return TrackedClaim(issue=request.issue, why_not=cut(str(error), _WHY_LIMIT))
-        own = IssueMark(order_id_of(issue, request.issue), request.claimant)
+        own = IssueMark(tracked_order_id(request.issue.tracker, issue.key), request.claimant)
         mark = tracker.find_mark(issue.id)
         if mark is None:
             tracker.put_mark(issue, own)
@@ -128,11 +128,6 @@ class TrackerActivities:
 
     def _mark(self, issue: TrackedIssue) -> IssueMark | None:
         return tracker_for(issue.tracker, self.host.settings).find_mark(issue.id)
-
-
-def order_id_of(issue: TrackerIssue, asked_for: TrackedIssue) -> str:
-    """Return the id of the work order that is started for an issue."""
-    return f"wo-{asked_for.tracker}-{issue.key.lower()}"
 
 
 def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> SessionMessage:

@@ -18,6 +18,7 @@ from septet.commands.loader import load_all, overrides
 from septet.contracts.names import Sessions
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
+from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
@@ -33,6 +34,7 @@ from septet.git.worktree_status import save_worktree_status
 from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.trackers.choose import tracker_for
+from septet.trackers.tracker import IssueMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +189,17 @@ def _opens_again(request: OpenWorkspace) -> bool:
 def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
     """Return the issue as agents see it; the number of one that no forge has is the empty string."""
     if request.tracker is not None:
-        return tracker_for(request.tracker.tracker, settings).read_issue(request.tracker.id).as_agents_see_it()
+        return _tracked(request.tracker, request.work_order_id, settings)
     if request.issue is not None:
         read: dict[str, JsonValue] = json.loads(forge.issue(request.issue).as_json())
         return read
     return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}
+
+
+def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
+    """Return the issue of a tracker as agents see it; one that nobody has marked is this work order's now."""
+    tracker = tracker_for(tracked.tracker, settings)
+    issue = tracker.read_issue(tracked.id)
+    if tracker.find_mark(issue.id) is None:
+        tracker.put_mark(issue, IssueMark(order_id, order_id))
+    return issue.as_agents_see_it()

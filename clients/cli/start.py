@@ -69,7 +69,7 @@ async def run(
     new = order_input(target, repo, issue, order)
     if only_tell:
         return await _reply_of_dry_run(operations, new, order.id, again=again)
-    answer = await operations.start(new, order.id, again=again)
+    answer = await operations.start(new, _id_of(new, order.id, again=again), again=again)
     if not as_json:
         _tell_uncommitted(new.repository)
     return await reply_at_end(operations, answer, wait=wait, as_json=as_json)
@@ -108,7 +108,7 @@ async def create(
     from clients.cli.task_reply import reply_of_task
 
     new = order_input(target, repo, issue, order, stage)
-    return reply_of_task(await operations.start(new, order.id, again=again))
+    return reply_of_task(await operations.start(new, _id_of(new, order.id, again=again), again=again))
 
 
 def order_input(
@@ -129,13 +129,7 @@ def order_input(
 
     from septet.contracts.order import WorkOrderInput
 
-    reference = _reference(target, repo)
-    fields = {
-        "repository": reference.repository,
-        "stage": stage,
-        **_issue_fields(issue, reference),
-        **asdict(order),
-    }
+    fields = {**_work_fields(target, repo, issue), "stage": stage, **asdict(order)}
     fields |= {"labels": fields.pop("label"), "steps": _step_settings(fields.pop("step") or ())}
     del fields["id"]
     try:
@@ -144,6 +138,30 @@ def order_input(
         )
     except ValidationError as error:
         raise _wrong_option(error.errors()[0]) from error
+
+
+def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:
+    """Return the fields that say what is to be worked on, and where."""
+    from clients.tracked_issue import find_tracked_issue, tracker_key
+    from septet.settings import load_settings
+
+    if not (key := tracker_key(target or "")):
+        reference = _reference(target, repo)
+        return {"repository": reference.repository, **_issue_fields(issue, reference)}
+    if any(option is not None for option in asdict(issue).values()):
+        raise UsageError("Several issues are named.", remedy=f"Leave out all but the address of {key}.")
+    named = _reference(None, repo).repository if repo is not None else None
+    repository, tracked = find_tracked_issue(key, named, load_settings())
+    return {"repository": repository, "tracker": tracked.model_dump()}
+
+
+def _id_of(order: "WorkOrderInput", order_id: str | None, *, again: bool) -> str | None:
+    """Return the id that was given; without one, that of an issue of a tracker, which has one work order."""
+    from septet.trackers.tracker import tracked_order_id
+
+    if order_id is not None or order.tracker is None or again:
+        return order_id
+    return tracked_order_id(order.tracker.tracker, order.tracker.key)
 
 
 def _reference(target: str | None, repo: str | None) -> "RepositoryReference":

@@ -16,8 +16,8 @@ def tracker_for(name: TrackerName, settings: Settings) -> Tracker:
     """
     if settings.linear_token is None:
         raise InvalidInputError(
-            f"{name.title()} cannot be asked: this worker has no key for it.",
-            remedy="Set SEPTET_LINEAR_TOKEN where the worker runs, and start it again.",
+            f"No key for {name.title()} is set.",
+            remedy="Set SEPTET_LINEAR_TOKEN here and for the worker, and start it again.",
         )
     return LinearTracker(LinearApi(settings.linear_token.get_secret_value(), settings.linear_api_url or API_URL))
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from pydantic import JsonValue
 
-from septet.contracts.tracker import SessionMessage
+from septet.contracts.tracker import SessionMessage, TrackerName
 from septet.forges.forge import Comment
 
 _ISSUE_LIMIT_BYTES: Final = 256 * 1024
@@ -80,6 +80,11 @@ class Tracker(Protocol):
 
     def mark_started(self, issue_id: str) -> None:
         """Move an issue that nobody has begun to its team's first stage of work; others stay where they are."""
+
+
+def tracked_order_id(tracker: TrackerName, key: str) -> str:
+    """Return the id of the work order of an issue, whoever starts it."""
+    return f"wo-{tracker}-{key.lower()}"
 
 
 def mark_url(issue: TrackerIssue, order_id: str) -> str:

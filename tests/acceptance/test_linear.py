@@ -225,3 +225,22 @@ def test_a_limit_is_waited_for(site: Site) -> None:
     site.linear.prompt(session, "", signal="stop").send(site.api)
     said = site.ended(session)
     assert [text for _, text in said].count(GREETING) == 1
+
+
+def test_an_issue_is_named_by_its_page(site: Site) -> None:
+    """`septet run` with an issue's address starts its one work order; a session of the issue starts no other."""
+    issue = site.linear.add_issue("By hand", "They are off by one.")
+    ended = site.septet("run", issue["url"], "--wait", "--json")
+    assert ended.code == 0, ended
+    task = ended.json["task"]
+    assert task["id"] == f"wo-linear-{issue['identifier'].lower()}"
+    assert (task["source"], task["external_id"], task["title"]) == ("linear", issue["identifier"], "By hand")
+    urls = [each["url"] for each in site.linear.attached(issue)]
+    assert urls == [f"{issue['url']}#septet-{task['id']}", task["pr_url"]]
+    assert "has this issue already" in site.ended(site.delegate(issue))[-1][1]
+    assert site.septet("run", issue["url"], "--json").code == 6
+    assert site.septet("run", issue["url"], "--title", "Other", "--json").code == 2
+    missing = site.septet("run", "https://linear.app/septet/issue/ENG-999", "--json")
+    assert (missing.code, missing.error["type"]) == (3, "NotFound")
+    without = Septet(site.septet.root.parent / "without")("run", issue["url"], "--json")
+    assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]

@@ -54,7 +54,7 @@ def test_the_settings_say_where_the_code_of_an_issue_lives() -> None:
     with pytest.raises(InvalidInputError) as refused:
         repository_of(TrackerIssue("id", "OPS-1", "T", "", "https://l", "OPS"), settings)
     assert "SEPTET_LINEAR_REPOSITORIES=OPS=" in refused.value.remedy
-    with pytest.raises(InvalidInputError, match="no key"):
+    with pytest.raises(InvalidInputError, match="No key"):
         tracker_for("linear", settings)
     with pytest.raises(ValueError, match="TEAM=REPOSITORY"):
         Settings.model_validate({"linear_repositories": "ENG"})
