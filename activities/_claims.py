@@ -47,6 +47,7 @@ class Proof:
     result_text: str
     commit_sha: str | None = None
     plan_sha256: str | None = None
+    plan_bytes: int | None = None
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
     """What is remembered of a solution, where the step has one."""

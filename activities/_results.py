@@ -87,6 +87,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
             "result_text": cut(mask(proof.result_text), _TEXT_LENGTH),
             "commit_sha": proof.commit_sha,
             "plan_sha256": proof.plan_sha256,
+            "plan_bytes": proof.plan_bytes,
             "outline": proof.outline,
             "warnings": _bound_texts((*result.warnings, *warnings)),
         }

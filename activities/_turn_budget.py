@@ -9,6 +9,7 @@ import structlog
 
 from activities._login_pause import login_digest, pause_of, refuse_while_paused
 from activities._prepared_steps import PreparedStep, PreparedTurn
+from activities._turn_costs import note_costs
 from activities.accounts import Accounts
 from activities.budget_openings import Opening, openings_of, shared_openings
 from activities.host import Host
@@ -67,7 +68,7 @@ class TurnBudget:
         except (SeptetError, OSError):
             await self.settle()
             raise
-        await self.settle()
+        await self.settle(result.outcome.model)
         return result
 
     async def reserve(self, so_far: Spending) -> Caps:
@@ -109,16 +110,20 @@ class TurnBudget:
         except SeptetError as refusal:
             _log.warning("usage_limit_not_told", agent=adapter.name, error=refusal.message)
 
-    async def settle(self) -> None:
+    async def settle(self, model: str | None = None) -> None:
         """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
+
+        Args:
+            model: The one that its CLI names.
 
         Raises:
             SupersededError: A later attempt has begun, which does it.
         """
+        self.turn.fence.lease.check()
+        await note_costs(self.host, self.turn, model)
         held = await self._find_note()
         if held is None:
             return
-        self.turn.fence.lease.check()
         try:
             await self._settle(held, await asyncio.to_thread(TurnRuns(self.turn.request).spending))
         except (SeptetError, OSError) as error:

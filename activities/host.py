@@ -22,6 +22,7 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
 from septet.contracts.workspace import CONTROL, DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
+from septet.costs.note_files import NoteFiles
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -116,6 +117,11 @@ class Host:
     def held_turns(self) -> HeldTurns:
         """Its turns that hold some of a budget."""
         return HeldTurns(self.state.held_turns)
+
+    @property
+    def cost_notes(self) -> NoteFiles:
+        """What its agents have cost, as far as it was not told yet."""
+        return NoteFiles(self.state.cost_notes)
 
     @property
     def homes(self) -> Homes:

@@ -13,6 +13,7 @@ from activities._prepared_steps import PreparedStep, prepare_end, prepare_finali
 from activities._results import add_warnings
 from activities._settling import settle
 from activities._turn_budget import OverBudgetError
+from activities._turn_costs import note_costs
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
@@ -58,7 +59,7 @@ class StepRunner:
             if is_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)
             attempt.result = await self._tell(prepared_step, attempt.result)
-            await self._end_last_process(prepared_step, attempt.result)
+            await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
@@ -83,7 +84,7 @@ class StepRunner:
                 call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
                 attempt.result = await stoppable_thread(threads.network, stop, call)
             attempt.result = await self._tell(prepared_step, attempt.result)
-            await self._end_last_process(prepared_step, attempt.result)
+            await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
 
     async def end(self, call: StepCall) -> StepResult:
@@ -117,11 +118,14 @@ class StepRunner:
             result = add_warnings(result, *warnings)
         return result
 
-    async def _end_last_process(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """End the process that was kept for a next turn, where this was the work order's last one."""
+    async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
+        """Where this was its last step, note that its costs are whole, and end a process kept for a next turn."""
         call = prepared_step.call
-        is_last = call.step is Step.CREATE_PULL_REQUEST and result.verdict is Verdict.DONE
-        if is_last and call.shares_session and not call.pipeline:
+        if call.step is not Step.CREATE_PULL_REQUEST or result.verdict is not Verdict.DONE:
+            return
+        if self.host.accounts is not None:
+            await note_costs(self.host, prepared_step, result.model, completes=True)
+        if call.shares_session and not call.pipeline:
             runs, place_id = self.host.runtime.runs, prepared_step.workspace.place_id
             await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)
 

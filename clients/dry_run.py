@@ -67,6 +67,7 @@ async def dry_run(
         checks=tuple(" ".join(check) for check in repository.checks),
         check_seconds=repository.check_seconds,
         steps=tuple(_step(step, order, repository, view.files, agent) for step in _steps(order)),
+        estimate=await operations.estimate(order.model_copy(update={"agent": agent})),
     )
 
 

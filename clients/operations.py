@@ -23,12 +23,13 @@ from clients.order_checks import (
     checked_pipeline,
 )
 from clients.repository_path import with_host
-from clients.temporal.agents import check_worker_agents
+from clients.temporal.agents import check_worker_agents, default_agent
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.pull_request_watch import look_now
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from clients.watch import Watch
+from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import LOCAL_PULL
@@ -40,12 +41,16 @@ from septet.contracts.replies import (
     PlanReply,
     RescuesReply,
     RestoredReply,
+    StartReply,
     StepsReply,
     TaskReply,
 )
+from septet.contracts.task import Task
+from septet.costs.estimate import ALL_STEPS, PLAN_STEPS, Question
 from septet.errors import NotFoundError, RefusedTransitionError
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
+from septet.git.project import with_project
 from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
@@ -53,6 +58,7 @@ from workers.connection import connect, is_loopback
 
 if TYPE_CHECKING:
     from clients.temporal.budgets import BudgetClient
+    from clients.temporal.costs import CostClient
     from clients.temporal.deliveries import Deliveries
     from clients.temporal.intakes import IntakeClient
     from clients.temporal.pipelines import PipelineClient
@@ -101,6 +107,13 @@ class Operations:
         return BudgetClient(self.orders.client, self.orders.task_queue)
 
     @property
+    def costs(self) -> "CostClient":
+        """What work orders have cost, and will cost."""
+        from clients.temporal.costs import CostClient
+
+        return CostClient(self.orders.client, self.orders.task_queue)
+
+    @property
     def pipelines(self) -> "PipelineClient":
         """What can be done with pipelines."""
         from clients.temporal.pipelines import PipelineClient
@@ -144,8 +157,8 @@ class Operations:
 
     async def start(
         self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "", again: bool = False
-    ) -> TaskReply:
-        """Start a work order, once what can be seen to be wrong with it has been looked for.
+    ) -> StartReply:
+        """Start a work order and estimate it, once what can be seen to be wrong with it has been looked for.
 
         Args:
             order: What is to be done; its stage says whether it waits on the board first.
@@ -162,7 +175,24 @@ class Operations:
             order = checked_order(order, is_here=self.is_here)
         else:
             order = await self.prepare(order, order_id, again=again)
-        return await self.orders.run(order, order_id, key=key)
+        reply = await self.orders.run(order, order_id, key=key)
+        return StartReply(task=reply.task, estimate=await self.estimate(order))
+
+    async def estimate(self, order: WorkOrderInput) -> Estimate:
+        """Return what a work order will cost, by those before it; its agent may be a worker's default."""
+        agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        agent = next(iter(agents), None) or await default_agent(self.orders.client, self.orders.task_queue)
+        project = with_project(order).project or ""
+        return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
+
+    async def _estimate_rest(self, task: Task) -> Estimate | None:
+        """Return what the rest of a work order will cost that waits with its plan; of others nothing."""
+        if not task.waits_for_a_decision or task.assigned_agent is None:
+            return None
+        rest = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
+        return await self.costs.estimate(
+            Question(project=task.project, agent=task.assigned_agent, steps=rest, plan_bytes=task.plan_bytes or 0)
+        )
 
     async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
@@ -208,7 +238,8 @@ class Operations:
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         waits = task.question or task.plan_answer or waiting_for
-        return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base)
+        estimate = await self._estimate_rest(task)
+        return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base, estimate=estimate)
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""

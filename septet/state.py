@@ -93,6 +93,11 @@ class StateDir:
         return self.root / "held"
 
     @property
+    def cost_notes(self) -> Path:
+        """What agents have cost, until it was told to the history of their project."""
+        return self.root / "costs"
+
+    @property
     def runner(self) -> Path:
         """The lock and the socket of the runner."""
         return self.root / "runner"
@@ -151,6 +156,7 @@ class StateDir:
             self.packages,
             self.tokens,
             self.held_turns,
+            self.cost_notes,
             self.runner,
             self.pipelines,
         ):

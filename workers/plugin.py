@@ -83,6 +83,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     from workflows.account import Account
     from workflows.board import Board
     from workflows.comment import CommentCommandWorkflow
+    from workflows.costs import Costs
     from workflows.intake import Intake
     from workflows.janitor import Janitor
     from workflows.notification import NotificationWorkflow
@@ -105,6 +106,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
         TrackerPrompt,
         Account,
         Quota,
+        Costs,
     ]
 
 

@@ -16,6 +16,7 @@ from workers.announced_agents import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services
+from workers.cost_notes import telling_costs
 from workers.health import reporting_health
 from workers.held_turns import telling_left_turns
 from workers.janitor import scheduling_janitor
@@ -62,6 +63,7 @@ async def running_worker(
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(telling_left_turns(parts.host))
+        await stack.enter_async_context(telling_costs(client, parts.host))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         await stack.enter_async_context(
             Worker(

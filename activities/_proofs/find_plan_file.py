@@ -18,4 +18,5 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
         return Proof(NONE)
     path = plan_file(claim.place, claim.answer.plan_path)
     with (claim.place.worktree / path).open("rb") as file:
-        return Proof(path, plan_sha256=hashlib.file_digest(file, "sha256").hexdigest())
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return Proof(path, plan_sha256=sha256, plan_bytes=file.tell())

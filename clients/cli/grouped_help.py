@@ -9,7 +9,7 @@ from typer._click import Context, HelpFormatter  # typer brings its own click
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Start": ("run", "create", "pipeline", "intake", "demo", "issue"),
-    "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "open"),
+    "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "costs", "open"),
     "Decide": ("approve", "reject", "cancel", "move", "budget", "pr"),
     "Recover": ("retry", "refresh", "rescue", "doctor", "host-gone"),
     "Serve": ("up", "worker", "serve", "mcp", "runner", "promote", "codec"),

@@ -9,6 +9,7 @@ import typer
 from clients.cli import (
     budgets,
     codec,
+    costs,
     decide,
     follow,
     hosts,
@@ -123,7 +124,7 @@ def demo(
 
 for _commands in (
     show.app, follow.app, hosts.app, promote.app, start.app, decide.app, pipelines.app,
-    budgets.app, rescues.app, codec.app, intake.app, local_forge.issues, local_forge.pulls,
+    budgets.app, costs.app, rescues.app, codec.app, intake.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)
 

@@ -5,11 +5,11 @@ import sys
 
 from clients.cli.live import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
-from clients.cli.render.work_order import console, show_start, show_task, start_line
+from clients.cli.render.work_order import console, show_estimate, show_start, show_task, start_line
 from clients.cli.reply import CommandReply
 from clients.operations import Operations
 from septet.contracts.names import Status
-from septet.contracts.replies import TaskReply
+from septet.contracts.replies import StartReply, TaskReply
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 
@@ -25,7 +25,7 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
 
 def reply_of_start(answer: TaskReply, verb: str = "started") -> CommandReply:
     """Return a work order that goes on from now, with the commands that people type next."""
-    return CommandReply.from_reply(answer, lambda: show_start(answer.task, verb))
+    return CommandReply.from_reply(answer, lambda: show_start(answer.task, verb, _estimate_of(answer)))
 
 
 async def reply_at_end(
@@ -51,11 +51,18 @@ async def reply_at_end(
             task = await operations.orders.wait(order_id)
         except asyncio.CancelledError as error:
             raise stopped_waiting(order_id) from error
-        return CommandReply.from_reply(TaskReply(task=task), lambda: None, failure_of(task))
+        last_reply = answer.model_copy(update={"task": task})
+        return CommandReply.from_reply(last_reply, lambda: None, failure_of(task))
     out = console()
     out.print(start_line(answer.task, verb), soft_wrap=True)
+    show_estimate(out, _estimate_of(answer))
     last = await LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out).follow()
     return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
+
+
+def _estimate_of(answer: TaskReply) -> str:
+    """Return what a start says that it will cost; a retry says nothing."""
+    return answer.estimate.text if isinstance(answer, StartReply) and answer.estimate is not None else ""
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:

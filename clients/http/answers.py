@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from clients.disk.commits import CommitCount
+from septet.contracts.costs import Estimate
 from septet.contracts.names import Status, Step
 from septet.contracts.replies import LogsReply, NetworkReply, StepsReply
 from septet.contracts.task import Task
@@ -42,6 +43,8 @@ class AgentWorkOrder(Task):
     git_files_changed: int = 0
     error_message: str | None = None
     """`error.message`."""
+    estimate: Estimate | None = None
+    """What it will cost, as the answer to its start says it; else `None`."""
 
 
 class StepHistory(StepsReply):

@@ -12,6 +12,7 @@ from temporalio.service import RPCError
 from clients.http import (
     board,
     budgets,
+    costs,
     decisions,
     intakes,
     log_stream,
@@ -42,7 +43,7 @@ _EVERYWHERE: Final = problems(
 _NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
-    _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router,
+    _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router, costs.router,
     pipelines.router, intakes.router, tracker_webhooks.router, webhooks.router, reference.router,
 )  # fmt: skip
 

@@ -70,7 +70,7 @@ async def create_work_order(
     """Start a work order; its stage says whether it waits on the board first."""
     reply = await operations.start(new.order(), new.id, key=idempotency_key, again=new.again)
     response.headers["Location"] = f"{router.prefix}/{reply.task.id}"
-    return await _whole(operations, reply.task)
+    return (await _whole(operations, reply.task)).model_copy(update={"estimate": reply.estimate})
 
 
 @router.get("", responses={HTTPStatus.OK: {"headers": _LINK}})

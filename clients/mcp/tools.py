@@ -13,6 +13,7 @@ from clients.operations import Operations
 from clients.repository_path import whole_path
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
+from septet.contracts.costs import By, Week
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import Status
 from septet.contracts.order import Id, WorkOrderInput
@@ -20,12 +21,14 @@ from septet.contracts.replies import (
     BoardReply,
     BudgetReply,
     BudgetsReply,
+    CostsReply,
     DetailReply,
     DiffReply,
     LogsReply,
     PlanReply,
     RescuesReply,
     RestoredReply,
+    StartReply,
     StepsReply,
     TaskReply,
 )
@@ -71,7 +74,7 @@ class _Start(WorkOrderInput, Call):
         """Return it with the whole path of a repository that is on this machine."""
         return self.model_copy(update={"repository": whole_path(self.repository)})
 
-    async def answer(self, operations: Operations) -> TaskReply:
+    async def answer(self, operations: Operations) -> StartReply:
         """Start it, or put it on the board: its stage says which."""
         return await operations.start(_part_of(WorkOrderInput, self), self.id, again=self.again)
 
@@ -342,6 +345,27 @@ class ShowBudgets(Call):
         return await operations.budgets.list()
 
 
+class ShowCosts(Call):
+    """See what tasks have cost so far, by project, step, agent, model or week: dollars, tokens and agent minutes.
+
+    What a new task will cost, the answer to its start says (`estimate`), and so does `task_detail` while it waits
+    with its plan.
+    """
+
+    tool: ClassVar[str] = "costs"
+
+    by: By = "project"
+    """What is told apart."""
+    since: Week = ""
+    """The first week that counts, such as 2026-W40; all when absent."""
+    project: Annotated[str, Field(max_length=200)] = ""
+    """Only this project, such as o/r; all when absent."""
+
+    async def answer(self, operations: Operations) -> CostsReply:
+        """Add them up."""
+        return await operations.costs.show(self.by, self.since, self.project)
+
+
 class RaiseBudget(Call):
     """Raise a budget by an amount, so that the tasks that wait for it continue.
 
@@ -371,5 +395,5 @@ def _part_of(kind: type[Part], call: Part) -> Part:
 TOOLS: Final[tuple[type[Call], ...]] = (
     *(CreateTask, RunTask, TaskDetail, ShowBoard, MoveTask, ApprovePlan, RejectPlan),
     *(ReadPlan, ReadDiff, ShowSteps, ReadLogs, WaitForTask, CancelTask, RetryTask, ListRescues, RestoreRescue),
-    *(ShowBudgets, RaiseBudget),
+    *(ShowBudgets, RaiseBudget, ShowCosts),
 )

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -38,6 +39,14 @@ async def check_worker_agents(client: Client, task_queue: str, names: Iterable[s
     for name in dict.fromkeys(names):
         if not any((name or host.default) in host.agents for host in hosts):
             await _refuse(client, hosts, name)
+
+
+async def default_agent(client: Client, task_queue: str) -> str:
+    """Return the agent of a work order that names none, as a living worker has announced it; else nothing."""
+    with suppress(RPCError):
+        hosts = await announced_agents(client, task_queue)
+        return hosts[0].default if hosts else ""
+    return ""
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:

@@ -1,5 +1,6 @@
 """What a work order would run, as a dry run tells it."""
 
+from septet.contracts.costs import Estimate
 from septet.contracts.limits import Tools
 from septet.contracts.replies import Reply
 from septet.contracts.wire import Wire
@@ -42,3 +43,5 @@ class DryRunReply(Reply):
     check_seconds: float
     """The time that each of them has."""
     steps: tuple[DryRunStep, ...]
+    estimate: Estimate | None = None
+    """What it would cost."""

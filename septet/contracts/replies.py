@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from septet.contracts.amounts import Spending
 from septet.contracts.budget import AccountView
+from septet.contracts.costs import By, CostGroup, Estimate
 from septet.contracts.names import Stage
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.wire import Wire
@@ -113,10 +115,27 @@ class BudgetsReply(Reply):
     budgets: tuple[AccountView, ...]
 
 
+class CostsReply(Reply):
+    """What work orders have cost, by what was asked for."""
+
+    by: By
+    since: str = ""
+    """The first week that counts: `2026-W40`; empty for all that is known."""
+    costs: tuple[CostGroup, ...] = ()
+    total: Spending = Spending()
+
+
 class TaskReply(Reply):
     """A work order: what every start, decision and move answers."""
 
     task: Task
+
+
+class StartReply(TaskReply):
+    """A work order that was started, or put on the board."""
+
+    estimate: Estimate | None = None
+    """What it will cost."""
 
 
 class DetailReply(TaskReply):
@@ -129,6 +148,8 @@ class DetailReply(TaskReply):
     """What holds it up right now; `None` where nothing does."""
     base: str | None = None
     """The branch that it started from; `None` before it began, and where another host has its workspace."""
+    estimate: Estimate | None = None
+    """While it waits with its plan: what the rest of it will cost."""
 
 
 class StepsReply(Reply):

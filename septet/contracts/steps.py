@@ -24,6 +24,8 @@ class Progress(Wire):
     plan_path: str | None = None
     plan_sha256: str | None = None
     """Of the plan's file as it was found, and shown to whoever approves it."""
+    plan_bytes: int | None = None
+    """The size of that file."""
     branch_name: str | None = None
     commit_sha: str | None = None
 
@@ -140,6 +142,8 @@ class StepResult(StepFacts):
     commit_sha: str | None = None
     plan_sha256: str | None = None
     """The SHA-256 of the plan's file, where the step has found one."""
+    plan_bytes: int | None = None
+    """Its size."""
     outline: Outline | None = None
     """Of the solution that a pipeline's planner found."""
     findings: tuple[KeyFinding, ...] = ()

@@ -86,6 +86,8 @@ class Task(Wire):
     plan_path: str | None = None
     plan_sha256: str | None = None
     """The SHA-256 of the plan's file: what a decision on the plan names."""
+    plan_bytes: int | None = None
+    """The size of the plan's file: what is still to come costs more where it is longer."""
     branch_name: str | None = None
     commit_sha: str | None = None
     pr_url: str | None = None

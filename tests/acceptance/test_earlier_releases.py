@@ -14,7 +14,7 @@ from septet.contracts.names import Step
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
-NEW_FIELDS = {"stuck": None, "findings": [], "budget": None, "rework": None, "unconfined": ""}
+NEW_FIELDS = {"stuck": None, "findings": [], "budget": None, "rework": None, "unconfined": "", "plan_bytes": None}
 """What those releases did not tell of a work order."""
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 WHEELS = sorted((Path(__file__).parents[1] / "data" / "releases").glob("*.whl"))

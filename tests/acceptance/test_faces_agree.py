@@ -255,9 +255,11 @@ def filled(template: Any, names: dict[str, str]) -> Any:
 
 
 def common(value: Any, name: str) -> Any:
-    """Return an answer without what is its own work order's alone."""
+    """Return an answer without what is its own work order's alone, and the estimate of a start: `test_costs` has it."""
     if isinstance(value, dict):
-        return {key: None if key in OWN else common(part, name) for key, part in value.items()}
+        return {
+            key: None if key in OWN else common(part, name) for key, part in value.items() if key != "estimate"
+        }
     if isinstance(value, list):
         return [common(part, name) for part in value]
     if not isinstance(value, str):

@@ -22,6 +22,7 @@ DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry", "c
 DOES |= {"restore_rescue", "raise_budget"}
 LOOKS = {
     "budgets",
+    "costs",
     "plan",
     "diff",
     "wait",
@@ -123,6 +124,7 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
             "plan": ({"id": order}, ("plan", order)),
             "diff": ({"id": order}, ("diff", order)),
             "budgets": ({}, ("budget", "list")),
+            "costs": ({"by": "week"}, ("costs", "--by", "week")),
             "steps": ({"id": order}, ("steps", order)),
             "logs": ({"id": order, "limit": 1000}, ("logs", order)),
             "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),

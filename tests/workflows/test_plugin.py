@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ALL = {
     *("WorkOrder", "NotificationWorkflow", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"),
-    *("Intake", "CommentCommandWorkflow", "TrackerSession", "TrackerPrompt", "Account", "Quota"),
+    *("Intake", "CommentCommandWorkflow", "TrackerSession", "TrackerPrompt", "Account", "Quota", "Costs"),
 }
 
 

@@ -186,8 +186,8 @@ class WorkOrderState:
             case Step.BUILD_PLAN:
                 self.progress = _update_progress(self.progress, planner_answer=text)
             case Step.FIND_PLAN_FILE if text != "0":
-                self.progress = _update_progress(self.progress, plan_path=text, plan_sha256=result.plan_sha256)
-                self._change(now, plan_path=text, plan_sha256=result.plan_sha256)
+                self.progress = _update_progress(self.progress, plan_path=text, **_plan_facts(result))
+                self._change(now, plan_path=text, **_plan_facts(result))
             case Step.GENERATE_BRANCH:
                 self.progress = _update_progress(self.progress, branch_name=text)
                 self._change(now, branch_name=text)
@@ -215,6 +215,10 @@ class WorkOrderState:
 
     def _change(self, now: datetime, **values: object) -> None:
         self.task = self.task.model_copy(update={**values, "updated_at": timestamp(now)})
+
+
+def _plan_facts(result: StepResult) -> dict[str, object]:
+    return {"plan_sha256": result.plan_sha256, "plan_bytes": result.plan_bytes}
 
 
 def _update_progress(progress: Progress, **values: object) -> Progress:

@@ -53,6 +53,8 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     if task.created_at:
         elapsed = timedelta(seconds=round(elapsed_seconds(task)))
         yield "time", f"{elapsed}, started {age_of(task.created_at)} ago"
+    if detail.estimate is not None:
+        yield "estimate", detail.estimate.text.partition(": ")[2]
     if task.usage.tokens:
         cost = f", {task.usage.cost_usd:.2f} USD" if task.usage.cost_usd is not None else ""
         yield "tokens", f"{task.usage.tokens:,}{cost}"

@@ -31,6 +31,8 @@ def show_dry_run(reply: DryRunReply) -> None:
     for step in reply.steps:
         table.add_row(*(Text(printable(cell)) for cell in _cells(step)))
     out.print(table)
+    if reply.estimate is not None:
+        out.print(Text(printable(reply.estimate.text)), soft_wrap=True)
 
 
 def _plan(reply: DryRunReply) -> str:

@@ -47,10 +47,11 @@ def start_line(task: Task, verb: str) -> Text:
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
 
-def show_start(task: Task, verb: str) -> None:
-    """Print that a work order goes on, and the commands that people type next."""
+def show_start(task: Task, verb: str, estimate: str = "") -> None:
+    """Print that a work order goes on, what it will cost, and the commands that people type next."""
     out = console()
     out.print(start_line(task, verb), soft_wrap=True)
+    show_estimate(out, estimate)
     show_commands(
         out,
         (
@@ -59,6 +60,12 @@ def show_start(task: Task, verb: str) -> None:
             (f"septet cancel {task.id}", "stop it and keep its work"),
         ),
     )
+
+
+def show_estimate(out: Console, estimate: str) -> None:
+    """Print what a work order will cost, where somebody has estimated it."""
+    if estimate:
+        out.print(Text(printable(estimate)), soft_wrap=True)
 
 
 def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:

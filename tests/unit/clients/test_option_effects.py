@@ -17,7 +17,7 @@ COMMANDS: Final[Any] = typer.main.get_command(app)
 PLAN: Final = "0" * 64
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
-    "board": (), "list": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
+    "board": (), "list": (), "costs": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
     "cancel": ("wo-1",), "budget set": ("wo-1", "5usd"), "budget raise": ("wo-1", "5usd"), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
     "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
     "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
@@ -33,13 +33,15 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--plan": (PLAN, ("approve", "reject")),
     "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),
-    "--project": ("o/r", ("board",)),
+    "--project": ("o/r", ("board", "costs")),
     "--after": ("there", ("board", "list", "pipeline list")),
     "--limit": ("3", ("board", "list", "pipeline list")),
     "--state": ("open", ("list",)),
     "--agent": ("codex", ("list",)),
     "--repo": ("o/r", ("list",)),
     "--all": ("", ("board",)),
+    "--by": ("week", ("costs",)),
+    "--since": ("4w", ("costs",)),
 }  # fmt: skip
 """By option: a value, and the commands that ask the server for something else with it."""
 _INTAKE: Final = {"intake add": "acceptance/test_intake.py::test_an_intake_says_how_its_work_orders_are_done"}

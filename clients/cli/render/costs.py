@@ -1,0 +1,32 @@
+"""Costs as people read them."""
+
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import console
+from septet.contracts.amounts import Spending
+from septet.contracts.replies import CostsReply
+from septet.system.preview import printable
+
+
+def show_costs(reply: CostsReply) -> None:
+    """Print what was used, one group a line, and their sum."""
+    out = console()
+    if not reply.costs:
+        out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in (reply.by, "USD", "tokens", "minutes", "agent runs"):
+        table.add_column(heading, justify="left" if heading == reply.by else "right", overflow="fold")
+    for group in reply.costs:
+        table.add_row(printable(group.name) or "not named", *_cells(group.use))
+    if len(reply.costs) > 1:
+        table.add_row(Text("total", style="bold"), *_cells(reply.total))
+    out.print(table)
+    if reply.total.unpriced:
+        runs = f"{reply.total.unpriced} agent run{'s' * (reply.total.unpriced != 1)}"
+        out.print(f"{runs} told tokens but no dollars; they count as 0 USD.", soft_wrap=True)
+
+
+def _cells(use: Spending) -> tuple[str, ...]:
+    return f"{use.usd:.2f}", f"{use.tokens:,}", f"{use.seconds / 60:.1f}", str(use.turns)

@@ -1,0 +1,24 @@
+"""The path of costs: it answers what the command line answers."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from clients.http.parameters import Connected
+from clients.http.problems import problems
+from septet.contracts.costs import By, Week
+from septet.contracts.replies import CostsReply
+
+router = APIRouter(tags=["budgets"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
+
+
+@router.get("/costs")
+async def get_costs(
+    operations: Connected,
+    by: Annotated[By, Query(description="What is told apart.")] = "project",
+    since: Annotated[Week, Query(description="The first week that counts, such as `2026-W40`.")] = "",
+    project: Annotated[str, Query(max_length=200, description="Only this project, such as `o/r`.")] = "",
+) -> CostsReply:
+    """Show what agents have cost, by project, step, agent, model or week."""
+    return await operations.costs.show(by, since, project)

@@ -1,0 +1,107 @@
+"""What work orders have cost, and what the next one will cost: read from the histories of their projects."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from operator import attrgetter
+from typing import Final
+
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from clients.temporal.refusals import server_refusal
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import EARLIER, MOST_TOGETHER, By, CostGroup, CostHistory, Estimate, costs_id
+from septet.contracts.replies import CostsReply
+from septet.costs.estimate import Question, estimate_costs
+from septet.errors import ServerNotReachedError
+
+_NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
+_ANSWER_WITHIN: Final = timedelta(seconds=10)
+_ESTIMATE_WITHIN_SECONDS: Final = 3.0
+"""A work order starts without an estimate rather than late."""
+_AT_ONCE: Final = 20
+_NO_ANSWER: Final = "Estimate: unknown. The history of costs did not answer in time; workers answer for it."
+
+
+@dataclass(frozen=True, slots=True)
+class CostClient:
+    """The histories of costs of one queue of work orders."""
+
+    client: Client
+    task_queue: str = "septet"
+
+    async def show(self, by: By, since: str = "", project: str = "") -> CostsReply:
+        """Return what was used by each project, step, agent, model or week, the dearest first; weeks in order.
+
+        Args:
+            by: What is told apart.
+            since: The first week that counts; all when empty.
+            project: The only project that counts; all when empty.
+
+        Raises:
+            ServerNotReachedError: Nobody answered.
+        """
+        try:
+            histories = [await self._ask(project)] if project else await self._all()
+        except (RPCError, WorkflowQueryFailedError) as error:
+            raise _refusal(error) from error
+        sums: dict[str, Spending] = {}
+        for history in histories:
+            for row in history.rows if history is not None else ():
+                if not since or (row.week >= since and row.week != EARLIER):
+                    name = history.project if by == "project" and history is not None else getattr(row, by)
+                    sums[name] = sums.get(name, Spending()).plus(row.use)
+        groups = [CostGroup(name=name, use=use) for name, use in sums.items()]
+        in_order = sorted(groups, key=attrgetter("name")) if by == "week" else sorted(groups, key=_dearness)
+        total = Spending()
+        for use in sums.values():
+            total = total.plus(use)
+        return CostsReply(by=by, since=since, costs=tuple(in_order), total=total)
+
+    async def estimate(self, question: Question) -> Estimate:
+        """Return what a question's steps will cost; not known where the histories do not answer soon."""
+        with suppress(TimeoutError, RPCError, WorkflowQueryFailedError):
+            async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
+                own = await self._ask(question.project)
+                estimate = estimate_costs(question, own)
+                if estimate.is_known:
+                    return estimate
+                others = [each for each in await self._all() if each.project != question.project]
+                return estimate_costs(question, own, others)
+        return Estimate(text=_NO_ANSWER)
+
+    async def _all(self) -> Sequence[CostHistory]:
+        query = f'WorkflowType="Costs" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
+        prefix, at_once = costs_id(self.task_queue, ""), asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(project: str) -> CostHistory | None:
+            async with at_once:
+                return await self._ask(project)
+
+        rows = [row.id async for row in self.client.list_workflows(query, limit=MOST_TOGETHER)]
+        histories = await asyncio.gather(*(ask(row.removeprefix(prefix)) for row in rows))
+        return [history for history in histories if history is not None]
+
+    async def _ask(self, project: str) -> CostHistory | None:
+        """Return a project's history; `None` where it has none."""
+        handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
+        try:
+            history: CostHistory = await handle.query("costs", result_type=CostHistory, rpc_timeout=_ANSWER_WITHIN)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+        return history
+
+
+def _dearness(group: CostGroup) -> tuple[float, int, str]:
+    return -group.use.usd, -group.use.tokens, group.name
+
+
+def _refusal(error: RPCError | WorkflowQueryFailedError) -> ServerNotReachedError:
+    if isinstance(error, RPCError):
+        return server_refusal(error)
+    return ServerNotReachedError(f"The history of costs does not answer: {error}.", remedy=_NO_WORKER)

@@ -1,0 +1,100 @@
+"""What a project's history of costs keeps of what it is told: pure decisions over a state of bounded size."""
+
+from collections.abc import Iterable
+
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import (
+    EARLIER,
+    MOST_COMPLETED,
+    MOST_OPEN,
+    MOST_ROWS,
+    MOST_TURNS,
+    MOST_WEEKS,
+    CostHistory,
+    CostNote,
+    CostRow,
+    OrderCosts,
+    TurnCost,
+)
+
+_Key = tuple[str, str, str, str]
+"""Week, step, agent and model."""
+
+
+class CostBook:
+    """The history of one project."""
+
+    def __init__(self, history: CostHistory) -> None:
+        """Go on from a history."""
+        self._project = history.project
+        self._rows: dict[_Key, Spending] = {
+            (row.week, row.step, row.agent, row.model): row.use for row in history.rows
+        }
+        self._completed = {order.order_id: order for order in history.completed}
+        self._open = {order.order_id: order for order in history.open}
+
+    @property
+    def history(self) -> CostHistory:
+        """All that is known."""
+        rows = (
+            CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], use=use)
+            for key, use in self._rows.items()
+        )
+        return CostHistory(
+            project=self._project,
+            rows=tuple(rows),
+            completed=tuple(self._completed.values()),
+            open=tuple(self._open.values()),
+        )
+
+    def add(self, notes: Iterable[CostNote]) -> None:
+        """Take notes in; one that comes again counts nothing."""
+        for note in notes:
+            self._add(note)
+        self._forget_weeks()
+        self._forget_rows()
+
+    def _add(self, note: CostNote) -> None:
+        order = self._completed.pop(note.order_id, None) or self._open.pop(note.order_id, None)
+        order = order or OrderCosts(order_id=note.order_id)
+        before = next((turn.use for turn in order.turns if turn.key == note.key), Spending())
+        more = note.use.since(before)
+        key = (note.week, note.step, note.agent, note.model)
+        if any(more.amounts.values()):
+            more = more if not before.turns else more.model_copy(update={"turns": 0, "unpriced": 0})
+            self._rows[key] = self._rows.get(key, Spending()).plus(more)
+        use = before.plus(more)
+        turns = [turn for turn in order.turns if turn.key != note.key]
+        turns.append(TurnCost(key=note.key, step=note.step, use=use))
+        order = OrderCosts(
+            order_id=note.order_id,
+            agent=note.agent,
+            model=note.asked_model,
+            turns=tuple(turns[-MOST_TURNS:]),
+            plan_bytes=note.plan_bytes or order.plan_bytes,
+            is_completed=order.is_completed or note.completes,
+        )
+        kept, most = (self._completed, MOST_COMPLETED) if order.is_completed else (self._open, MOST_OPEN)
+        kept[note.order_id] = order
+        while len(kept) > most:
+            del kept[next(iter(kept))]
+
+    def _forget_weeks(self) -> None:
+        """Keep the last year by week; what was before is one sum for each step, agent and model."""
+        weeks = sorted({key[0] for key in self._rows} - {EARLIER})
+        for week in weeks[:-MOST_WEEKS]:
+            self._fold(key for key in [*self._rows] if key[0] == week)
+
+    def _forget_rows(self) -> None:
+        """Where there are too many agents and models, the oldest weeks become one sum for each step."""
+        weeks = sorted({key[0] for key in self._rows} - {EARLIER})
+        while len(self._rows) > MOST_ROWS and weeks:
+            week = weeks.pop(0)
+            self._fold((key for key in [*self._rows] if key[0] in {week, EARLIER}), by_step=True)
+
+    def _fold(self, keys: Iterable[_Key], *, by_step: bool = False) -> None:
+        for key in keys:
+            use = self._rows.pop(key)
+            _, step, agent, model = key
+            folded = (EARLIER, step, EARLIER, EARLIER) if by_step else (EARLIER, step, agent, model)
+            self._rows[folded] = self._rows.get(folded, Spending()).plus(use)

@@ -1,0 +1,67 @@
+"""What turns have cost, noted on disk until it was told to the history of their project."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from septet.contracts.costs import CostNote
+from septet.system.durable import write_durably
+
+_NEW: Final = ".json"
+_TAKEN: Final = ".taken"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFiles:
+    """Those of one host: a file for each turn, which a later note of the same turn replaces."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that tells them."""
+        return self.root / "lock"
+
+    def note(self, note: CostNote) -> None:
+        """Note what a turn has used up to now."""
+        self.root.mkdir(mode=0o700, exist_ok=True)
+        write_durably(self.root / f"{note.key}{_NEW}", note.model_dump_json().encode())
+
+    def is_due(self, oldest: float) -> bool:
+        """Say whether something is to be told now: a work order is completed, or a note is older than this time.
+
+        Args:
+            oldest: The time since the epoch, by the clock of the disk.
+        """
+        for path in self.root.glob(f"*{_NEW}"):
+            with suppress(FileNotFoundError):
+                note = _read(path)
+                if path.stat().st_mtime < oldest or (note is not None and note.completes):
+                    return True
+        return any(self.root.glob(f"*{_TAKEN}"))
+
+    def take(self) -> list[tuple[Path, CostNote]]:
+        """Return all notes, also those of a teller that died; a turn that is noted meanwhile has a new file."""
+        for path in sorted(self.root.glob(f"*{_NEW}")):
+            path.replace(path.with_suffix(_TAKEN))
+        notes = []
+        for path in sorted(self.root.glob(f"*{_TAKEN}")):
+            if (note := _read(path)) is None:
+                path.unlink()
+            else:
+                notes.append((path, note))
+        return notes
+
+    def forget(self, path: Path) -> None:
+        """Forget a note that was taken: it was told."""
+        path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> CostNote | None:
+    """Return a note; `None` where nobody can read it."""
+    with suppress(ValidationError):
+        return CostNote.model_validate_json(path.read_bytes())
+    return None

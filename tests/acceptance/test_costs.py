@@ -1,0 +1,132 @@
+"""What work orders have cost, and what the next one will cost, on a whole installation and on every face alike."""
+
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.waiting import until
+
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import CostNote
+from septet.costs.estimate import ALL_STEPS, FEWEST
+from septet.costs.note_files import NoteFiles
+
+pytestmark = pytest.mark.faces
+
+COMPLETED = 12
+A_CENT = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
+
+
+def costs_of(served: Septet, project: str, by: str = "project") -> dict[str, Any]:
+    ended = served("costs", "--by", by, "--project", project, "--json")
+    assert ended.code == 0, ended
+    answer: dict[str, Any] = ended.json
+    return answer
+
+
+def note_completed(served: Septet, project: str, count: int) -> None:
+    """Note work orders as a host's attempts do: the first costs 1 USD, each later one 10 cents more."""
+    notes = NoteFiles(served.state / "costs")
+    for number in range(count):
+        usd = (1 + number / 10) / len(ALL_STEPS)
+        for step in ALL_STEPS:
+            notes.note(
+                CostNote(
+                    project=project,
+                    order_id=f"wo-{number}",
+                    key=f"{project[-4:]}{number:04}{step}",
+                    step=step,
+                    agent="scripted",
+                    use=Spending(usd=usd, tokens=round(usd * 1e6), seconds=usd * 600),
+                    week="2026-W40",
+                    completes=step == ALL_STEPS[-1],
+                    plan_bytes=1000,
+                )
+            )
+
+
+def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
+    """The costs of a project are those of its work order's steps, by step and agent, as soon as that is completed."""
+    order = served.scenario("wo-costs", A_CENT)
+    done = served(
+        "run",
+        "--repo",
+        origin.bare,
+        "--title",
+        "Count",
+        "--id",
+        order,
+        "--project",
+        "o/counted",
+        "--wait",
+        "--json",
+    )
+    task = done.json["task"]
+    assert done.json["estimate"]["text"].startswith("Estimate: ")
+    tokens = sum(task["usage"][f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write"))
+
+    def is_whole() -> dict[str, Any] | None:
+        found = costs_of(served, "o/counted")
+        return found if found["total"]["tokens"] == tokens else None
+
+    found = until(is_whole)
+    assert found["total"]["usd"] == pytest.approx(task["usage"]["cost_usd"])
+    assert found["total"]["turns"] == len(ALL_STEPS)
+    assert [group["name"] for group in costs_of(served, "o/counted", "agent")["costs"]] == ["scripted"]
+    assert {group["name"] for group in costs_of(served, "o/counted", "step")["costs"]} == set(ALL_STEPS)
+    assert "o/counted" in served("costs").out
+    assert [*(served.state / "costs").glob("*.*")] == []
+    wrong = served("costs", "--since", "yesterday")
+    assert (wrong.code, "Write it as 2026-W40" in wrong.err) == (2, True)
+
+
+def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> None:
+    """A start, a dry run and the plan gate have the same estimate in the same words, from what was completed before."""
+    note_completed(served, "o/known", COMPLETED)
+    until(lambda: costs_of(served, "o/known")["total"]["turns"] == COMPLETED * len(ALL_STEPS))
+    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--project", "o/known", "--approve-plan")
+    dry = served(*asked, "--dry-run", "--json").json["estimate"]
+    assert (dry["is_known"], dry["orders"], dry["all_projects"]) == (True, COMPLETED, False)
+    assert 1.0 <= dry["remaining"]["usd"]["low"] < dry["remaining"]["usd"]["middle"] < 2.1
+    assert set(dry["steps"]) == set(ALL_STEPS)
+    assert dry["text"] in served(*asked, "--dry-run").out
+    order = served.scenario("wo-guess", {})
+    started = served(*asked, "--id", order)
+    assert dry["text"] in started.out
+
+    def at_gate() -> dict[str, Any] | None:
+        answer: dict[str, Any] = served("show", order, "--json").json
+        return answer["estimate"]
+
+    rest = until(at_gate)
+    assert rest["text"].startswith("Estimate to finish: ")
+    assert rest["remaining"]["usd"]["middle"] == pytest.approx(dry["remaining"]["usd"]["middle"] * 4 / 7)
+    assert rest["text"].removeprefix("Estimate to finish: ") in served("show", order).out
+    with served.api as api:
+        assert api.get(f"/agent-work-orders/{order}/detail").json()["estimate"] == rest
+        assert api.get("/costs", params={"project": "o/known"}).json() == costs_of(served, "o/known")
+        new = {"repository_url": str(origin.bare), "title": "Again", "project": "o/known", "stage": "collected"}
+        created = api.post("/agent-work-orders", json=new)
+        assert (created.status_code, created.json().get("estimate")) == (201, dry), created.text
+    assert served("cancel", order).code == 0
+
+
+def test_what_nobody_knows_is_said_to_be_unknown(served: Septet, origin: Origin) -> None:
+    """With an agent that has completed nothing yet a start says that its cost is unknown, and why."""
+    dry = served(
+        "run",
+        "--repo",
+        origin.bare,
+        "--title",
+        "Guess",
+        "--agent",
+        "scripted",
+        "--project",
+        "o/none",
+        "--dry-run",
+        "--json",
+    )
+    estimate = dry.json["estimate"]
+    assert estimate["is_known"] == (estimate["orders"] >= FEWEST)
+    assert ("unknown" in estimate["text"]) != estimate["is_known"]

@@ -1,0 +1,82 @@
+"""The history of a project's costs: each counts once, and it stays small."""
+
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import (
+    EARLIER,
+    MOST_COMPLETED,
+    MOST_OPEN,
+    MOST_ROWS,
+    MOST_WEEKS,
+    CostHistory,
+    CostNote,
+)
+from septet.contracts.names import Step
+from septet.costs.cost_book import CostBook
+
+LARGEST_BYTES = 1024 * 1024
+"""Half of what the server takes as one payload."""
+
+
+def note(usd: float, order_id: str = "wo-1", key: str = "1", **fields: object) -> CostNote:
+    values = {"step": "build_plan", "agent": "claude", "week": "2026-W40", **fields}
+    use = Spending(usd=usd, tokens=round(usd * 1000), seconds=usd * 10)
+    return CostNote.model_validate({"project": "o/r", "order_id": order_id, "key": key, "use": use, **values})
+
+
+def book() -> CostBook:
+    return CostBook(CostHistory(project="o/r"))
+
+
+def total(history: CostHistory) -> Spending:
+    sums = Spending()
+    for row in history.rows:
+        sums = sums.plus(row.use)
+    return sums
+
+
+def test_what_comes_again_counts_once() -> None:
+    """A note that is told again adds nothing, a later one of the same turn adds what is more in it; also after a new run."""
+    costs = book()
+    costs.add([note(1.0), note(1.0), note(1.5)])
+    costs = CostBook(CostHistory.model_validate_json(costs.history.model_dump_json()))
+    costs.add([note(1.5), note(2.0, key="2")])
+    found = total(costs.history)
+    assert (found.usd, found.tokens, found.turns) == (3.5, 3500, 2)
+    assert costs.history.open[0].by_step["build_plan"].usd == 3.5
+
+
+def test_a_work_order_is_completed_with_its_last_turn() -> None:
+    """What the pull request's turn says makes it one that estimates rest on, and a later rework leaves it one."""
+    costs = book()
+    costs.add([note(1.0), note(1.0, key="2", step="create_pull_request")])
+    assert [len(costs.history.open), len(costs.history.completed)] == [1, 0]
+    costs.add([note(1.0, key="2", step="create_pull_request", completes=True, plan_bytes=900)])
+    costs.add([note(3.0, key="3", step="rework")])
+    (completed,) = costs.history.completed
+    assert (completed.plan_bytes, completed.by_step["rework"].usd, costs.history.open) == (900, 3.0, ())
+
+
+def test_it_stays_small_and_its_sum_whole() -> None:
+    """Years of many agents, models and work orders stay within half of a payload, and no dollar is lost from the sum."""
+    costs, steps = book(), [step.value for step in Step]
+    for number in range(1200):
+        week = f"{2020 + number // 400}-W{1 + number // 8 % 50:02}"
+        turns = [
+            note(
+                1.0,
+                f"wo-{number}-{'x' * 40}",
+                f"{number:08x}{index}",
+                step=step,
+                week=week,
+                model=f"m{number % 7}",
+            )
+            for index, step in enumerate(steps)
+        ]
+        last = turns[-1].model_copy(update={"completes": number % 2 == 0})
+        costs.add([*turns[:-1], last])
+    history = costs.history
+    assert total(history).usd == 1200 * 7
+    assert (len(history.completed), len(history.open)) == (MOST_COMPLETED, MOST_OPEN)
+    assert len(history.rows) <= MOST_ROWS
+    assert len({row.week for row in history.rows} - {EARLIER}) <= MOST_WEEKS
+    assert len(history.model_dump_json()) < LARGEST_BYTES

@@ -1,0 +1,85 @@
+"""What agents have cost is told to the history of their project: at once when a work order is completed."""
+
+import asyncio
+import os
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from temporalio.client import Client
+
+from activities.host import Host
+from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
+from septet.system.locks import take_lock
+from workers.beside import beside, repeat
+
+_LOOK_SECONDS: Final = 2.0
+"""How often the disk is looked at: that a work order is completed is told so soon."""
+_GATHERED_SECONDS: Final = 300.0
+"""Other turns are told together, once the first of them is so old: each message is an Action."""
+
+
+@asynccontextmanager
+async def telling_costs(client: Client, host: Host) -> AsyncIterator[None]:
+    """Tell histories what this host's agents have cost, for as long as the block lasts."""
+    teller = CostTeller(client, host)
+    async with beside(repeat(teller.look, lambda: _LOOK_SECONDS, "costs_not_told")):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class CostTeller:
+    """Tells what one host has noted; of its workers' processes one at a time."""
+
+    client: Client
+    host: Host
+    gathered_seconds: float = _GATHERED_SECONDS
+
+    async def look(self) -> int:
+        """Tell what is due, and return how many notes that was.
+
+        Raises:
+            RPCError: The server refused; it is told at the next look.
+        """
+        lock = await asyncio.to_thread(self._lock_if_due)
+        if lock is None:
+            return 0
+        try:
+            return await self._tell(await asyncio.to_thread(self.host.cost_notes.take))
+        finally:
+            os.close(lock)
+
+    def _lock_if_due(self) -> int | None:
+        notes = self.host.cost_notes
+        return take_lock(notes.lock) if notes.is_due(time.time() - self.gathered_seconds) else None
+
+    async def _tell(self, notes: list[tuple[Path, CostNote]]) -> int:
+        by_project: dict[str, list[tuple[Path, CostNote]]] = defaultdict(list)
+        for path, note in notes:
+            by_project[note.project].append((path, note))
+        for project, own in by_project.items():
+            for first in range(0, len(own), MOST_NOTES):
+                page = own[first : first + MOST_NOTES]
+                await self._send(project, tuple(note for _, note in page))
+                await asyncio.to_thread(self._forget, [path for path, _ in page])
+        return len(notes)
+
+    async def _send(self, project: str, notes: tuple[CostNote, ...]) -> None:
+        queue = self.host.settings.task_queue
+        await self.client.start_workflow(
+            "Costs",
+            CostHistory(project=project),
+            id=costs_id(queue, project),
+            task_queue=queue,
+            start_signal="note",
+            start_signal_args=[CostNotes(notes=notes)],
+            static_summary=f"What work orders of {project} have cost"[:200],
+        )
+
+    def _forget(self, paths: list[Path]) -> None:
+        for path in paths:
+            self.host.cost_notes.forget(path)

@@ -1,0 +1,55 @@
+"""What a project's work orders have cost: workers tell it, and estimates rest on it."""
+
+from typing import Final
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.amounts import Spending
+    from septet.contracts.costs import CostHistory, CostNotes
+    from septet.costs.cost_book import CostBook
+
+_MESSAGES: Final = 500
+"""After so many it continues as new, whatever the server suggests: a query replays them all on a new worker."""
+
+
+@workflow.defn(name="Costs")
+class Costs:
+    """The history of one project; it stays for ever, and no server's retention removes it."""
+
+    @workflow.init
+    def __init__(self, history: CostHistory) -> None:
+        """Go on from what the run before knew."""
+        self._book = CostBook(history)
+        self._messages = 0
+
+    @workflow.run
+    async def run(self, history: CostHistory) -> None:
+        """Take notes in, until there are so many that a new run is to begin."""
+        del history
+        await workflow.wait_condition(
+            lambda: self._messages >= _MESSAGES or workflow.info().is_continue_as_new_suggested()
+        )
+        workflow.continue_as_new(self._book.history)
+
+    @workflow.signal(description="What turns of this project's work orders have used.")
+    def note(self, notes: CostNotes) -> None:
+        """Take it in; what comes again counts nothing."""
+        self._book.add(notes.notes)
+        self._messages += 1
+        self._show()
+
+    @workflow.query(description="All that is known of what this project's work orders have cost.")
+    def costs(self) -> CostHistory:
+        """Return the history."""
+        return self._book.history
+
+    def _show(self) -> None:
+        history, total = self._book.history, Spending()
+        for row in history.rows:
+            total = total.plus(row.use)
+        minutes = total.seconds / 60
+        workflow.set_current_details(
+            f"**{history.project}**: {total.usd:.2f} USD, {total.tokens:,} tokens, {minutes:.0f} minutes, "
+            f"{total.turns} agent runs. {len(history.completed)} completed work orders are kept one by one."
+        )
