@@ -243,9 +243,10 @@ class Operations:
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
-        steps = (await self.orders.get(order_id)).steps
+        task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
-        return StepsReply(steps=steps, refused_hosts=refused_to(runs))
+        rounds = task.rework.history if task.rework is not None else ()
+        return StepsReply(steps=task.steps, refused_hosts=refused_to(runs), rounds=rounds)
 
     async def plan(self, order_id: str) -> PlanReply:
         """Return the plan of a work order, whole unless it is very long.

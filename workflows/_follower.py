@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Verdict
 from septet.contracts.pull_request import Follow
-from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkState
+from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task, TaskError
 from workflows._failures import AgentEnded, AgentLeft, explain_failure
@@ -116,7 +116,8 @@ class Follower:
         """Follow no more."""
         if self.state is not None and self.is_active:
             self._waiting = {}
-            self.state = self.state.model_copy(update={"state": "ended", "why": why})
+            state = self.state.ending_round("ended")
+            self.state = state.model_copy(update={"state": "ended", "why": why})
 
     def take_round(self) -> bool:
         """Begin the next round with all that waits; where there may be none any more, end instead."""
@@ -131,11 +132,14 @@ class Follower:
             return False
         events = tuple(self._waiting.values())
         self._taken |= self._waiting.keys()
+        titles = tuple(event.title for event in events[:_TITLES_SHOWN])
+        round_ = ReworkRound(number=self.state.round + 1, events=titles)
         self.state = self.state.model_copy(
             update={
                 "state": "working",
-                "round": self.state.round + 1,
-                "events": tuple(event.title for event in events[:_TITLES_SHOWN]),
+                "round": round_.number,
+                "events": titles,
+                "history": (*self.state.history, round_),
             }
         )
         rework = Rework(round=self.state.round, url=self._url, events=events)
@@ -152,6 +156,7 @@ class Follower:
         try:
             await self._try_twice(task)
         except ActivityError as error:
+            self._end_round("failed")
             self.end(explain_failure(error)[0].message)
         self._worked += workflow.now() - began
         self._news_at, self.error = workflow.now(), None
@@ -192,6 +197,7 @@ class Follower:
                 self._learn(result)
                 return
             reasons = result.reasons
+        self._end_round("failed")
         self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")
 
     def _round_call(self) -> StepCall:
@@ -217,9 +223,17 @@ class Follower:
     def _leave(self, preparation: PreparedRework) -> None:
         """End a round in which there was nothing to do; it counts for none where all was answered already."""
         if preparation.state == "gone":
+            self._end_round("gone")
             self.end(_GONE)
         elif self.state is not None and preparation.state == "answered":
-            self.state = self.state.model_copy(update={"round": self.state.round - 1})
+            update = {"round": self.state.round - 1, "history": self.state.history[:-1]}
+            self.state = self.state.model_copy(update=update)
+        elif preparation.state in {"merged", "closed"}:
+            self._end_round("merged" if preparation.state == "merged" else "closed")
+
+    def _end_round(self, outcome: RoundOutcome, commit_sha: str = "") -> None:
+        if self.state is not None:
+            self.state = self.state.ending_round(outcome, commit_sha)
 
     def _take_in(self, result: StepResult) -> None:
         self.usage = self.usage.plus(result.usage)
@@ -227,6 +241,7 @@ class Follower:
 
     def _learn(self, result: StepResult) -> None:
         """Let the next round go on from where this one ended, in its session."""
+        self._end_round("done", result.commit_sha or "")
         if self._follow is None:
             return
         call = self._follow.call

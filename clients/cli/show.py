@@ -45,12 +45,13 @@ async def steps(operations: "Operations", order_id: given.Id) -> CommandReply:
     Example: septet steps wo-42 --json
     """
     from clients.cli.render.network import show_refusals
-    from clients.cli.render.steps import show_steps
+    from clients.cli.render.steps import show_rounds, show_steps
 
     answer = await operations.steps(order_id)
 
     def show_all() -> None:
         show_steps(answer.steps)
+        show_rounds(answer.rounds)
         show_refusals(order_id, answer.refused_hosts)
 
     return CommandReply.from_reply(answer, show_all)

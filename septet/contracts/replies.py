@@ -8,6 +8,7 @@ from septet.contracts.amounts import Spending
 from septet.contracts.budget import AccountView
 from septet.contracts.costs import By, CostGroup, Estimate
 from septet.contracts.names import Stage
+from septet.contracts.rework import ReworkRound
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.wire import Wire
 
@@ -158,6 +159,8 @@ class StepsReply(Reply):
     steps: tuple[TaskStep, ...] = ()
     refused_hosts: tuple[str, ...] = ()
     """Of its runs on the host that is asked: `name:port`, each once."""
+    rounds: tuple[ReworkRound, ...] = ()
+    """What the agent did on its pull request since."""
 
 
 class TasksReply(PagedReply):

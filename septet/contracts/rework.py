@@ -62,6 +62,21 @@ class PreparedRework(Wire):
     """What the agent begins with."""
 
 
+RoundOutcome = Literal["working", "done", "failed", "ended", "merged", "closed", "gone"]
+
+
+class ReworkRound(Wire):
+    """One round, as people are shown it."""
+
+    number: int
+    events: tuple[str, ...] = ()
+    """What it answers, in words."""
+    outcome: RoundOutcome = "working"
+    """`ended`: a person, or the pull request's end, has ended it; `gone`: there was no branch."""
+    commit_sha: str = ""
+    """What it pushed."""
+
+
 class ReworkState(Wire):
     """What people are shown of the rounds on a pull request."""
 
@@ -74,6 +89,15 @@ class ReworkState(Wire):
     """What the last round answers, in words."""
     why: str = ""
     """Why it ended."""
+    history: Annotated[tuple[ReworkRound, ...], Field(max_length=20)] = ()
+    """Its rounds, from the first to the last."""
+
+    def ending_round(self, outcome: RoundOutcome, commit_sha: str = "") -> "ReworkState":
+        """Return the state in which the round that works has ended."""
+        if not self.history or self.history[-1].outcome != "working":
+            return self
+        last = self.history[-1].model_copy(update={"outcome": outcome, "commit_sha": commit_sha})
+        return self.model_copy(update={"history": (*self.history[:-1], last)})
 
     @property
     def text(self) -> str:

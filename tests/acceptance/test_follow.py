@@ -86,6 +86,15 @@ def test_a_failed_check_is_mended_once(followed: Followed) -> None:
     assert [run for run in followed.septet.runs("wo-check") if "rework" in run] == ["8-rework-1"]
     assert [note.author for note in pull.notes] == ["septet"]
     assert f"<!-- septet answers: checks:{head} -->" in pull.notes[0].body
+    (row,) = followed.septet("steps", "wo-check", "--json").json["rounds"]
+    assert row == {
+        "number": 1,
+        "events": ["checks failed: tests"],
+        "outcome": "done",
+        "commit_sha": followed.fake.sha(pull),
+    }
+    shown = " ".join(followed.septet("steps", "wo-check").out.split())
+    assert f"round 1 done {row['commit_sha'][:12]} answers checks failed: tests" in shown
     followed.fake.end_pull(pull.number, "merged")
     until(lambda: followed.task("wo-check")["stage"] == "done")
     assert "merged" in followed.task("wo-check")["rework"]["why"]

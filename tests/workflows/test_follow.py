@@ -135,6 +135,11 @@ async def test_an_event_is_answered_once_in_the_implementors_session(client: Cli
         f"after-{Step.IMPLEMENT_PLAN}",
     ]
     assert (task.stage, task.rework and task.rework.why) == (Stage.DONE, "the pull request is merged")
+    assert task.rework is not None
+    assert [(row.number, row.events, row.outcome, row.commit_sha) for row in task.rework.history] == [
+        (1, ("title of checks:1",), "done", "badc0de"),
+        (2, ("title of checks:2",), "done", "badc0de"),
+    ]
     assert [(move.came_from, move.to) for move in history] == [
         ("review", "executing"),
         ("executing", "review"),
@@ -183,6 +188,7 @@ async def test_a_second_try_is_told_why(client: Client) -> None:
     assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2]
     assert task.rework is not None
     assert task.rework.why == "It has moved"
+    assert [row.outcome for row in task.rework.history] == ["failed"]
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:
@@ -211,6 +217,8 @@ async def test_what_is_answered_already_counts_for_no_round(client: Client) -> N
         task = await until(watch, "waiting", 0)
     assert calls_of(doubles, "rework") == []
     assert task.stage is Stage.REVIEW
+    assert task.rework is not None
+    assert task.rework.history == ()
 
 
 async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(client: Client) -> None:
@@ -232,6 +240,7 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
         assert (await orders.get(order_id)).rework == task.rework
     assert task.rework is not None
     assert "I do it" in task.rework.why
+    assert [row.outcome for row in task.rework.history] == ["ended"]
     assert len(calls_of(doubles, "rework")) == 1
 
 

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from rich.text import Text
 
 from clients.cli.render.work_order import console, usual_reading
 from septet.contracts.facts import Usage
+from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
 from septet.system.preview import printable
 
 _FILES_SHOWN = 20
+_MARKS: Final = {"done": ("✓", "green"), "working": ("▸", "cyan")}
+"""Of a round's outcome; any other one is a failure."""
 
 
 def show_steps(rows: Sequence[TaskStep]) -> None:
@@ -25,6 +29,19 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
         out.print(Text.assemble((mark, style), (f" {row.step}", "bold"), f"  {_when(row)}"), soft_wrap=True)
         for name, value in _facts(row):
             out.print(Text(f"  {name:<10}{printable(value)}"), soft_wrap=True)
+
+
+def show_rounds(rounds: Sequence[ReworkRound]) -> None:
+    """Print each round on the pull request: its number, what it answers, its commit and its outcome."""
+    out = console()
+    for row in rounds:
+        mark, style = _MARKS.get(row.outcome, ("✗", "red"))
+        commit = f"  {row.commit_sha[:12]}" if row.commit_sha else ""
+        out.print()
+        head = Text.assemble((mark, style), (f" round {row.number}", "bold"), f"  {row.outcome}{commit}")
+        out.print(head, soft_wrap=True)
+        for event in row.events:
+            out.print(Text(f"  answers   {printable(event)}"), soft_wrap=True)
 
 
 def _when(row: TaskStep) -> str:

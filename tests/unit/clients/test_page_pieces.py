@@ -9,6 +9,7 @@ from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from septet.contracts.names import Status
 from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
+from septet.contracts.rework import ReworkRound, ReworkState
 from septet.contracts.task import Task
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
@@ -42,6 +43,20 @@ def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
     assert "host-9.example:443" in html
     assert "host-10.example:443" not in html
     assert "and 2 more" in html
+
+
+def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:
+    """Each says its number, what it answers, its commit and what came of it; the piece is told when one begins."""
+    rounds = (
+        ReworkRound(number=1, events=("checks failed: <tests>",), outcome="done", commit_sha="c0ffee" * 6),
+        ReworkRound(number=2, events=("ada asks for changes",)),
+    )
+    pieces, look = Pieces(None), WatchReply(task=TASK)
+    assert "Rounds on the pull request" not in pieces.changed_pieces(look, DETAIL)["steps"]
+    followed = TASK.model_copy(update={"rework": ReworkState(state="working", round=2, history=rounds)})
+    html = pieces.changed_pieces(look.model_copy(update={"task": followed}), DETAIL)["steps"]
+    for shown in ("round 1", "checks failed: &lt;tests&gt;", "c0ffeec0ffee", "done", "round 2", "working"):
+        assert shown in html, shown
 
 
 class CountedPlan(PlanView):
