@@ -1,6 +1,8 @@
 #!/bin/sh
 # An agent that does almost nothing: claude's stream, a plan, an edit, and the answer that the schema asks for.
-# It starts in a millisecond or two, so that what is measured around it is Septet's.
+# It starts in a millisecond or two, so that what is measured around it is Septet's. On stderr it says when it began,
+# and when it ends.
+date +%s%N >&2
 cat > /dev/null
 session=00000000-0000-4000-8000-000000000000
 case "$*" in
@@ -31,3 +33,4 @@ cat <<EVENTS
 {"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"I begin."}],"usage":{"input_tokens":1,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"$session"}
 {"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","structured_output":$answer,"session_id":"$session","total_cost_usd":0,"usage":{"input_tokens":1,"output_tokens":1}}
 EVENTS
+date +%s%N >&2

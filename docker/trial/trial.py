@@ -17,7 +17,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import confined
 import stack
+from table import NotSoError, expect, note
 
 ORIGIN = "/srv/git/sample.git"
 MAKE_ORIGIN = f"""set -eu
@@ -37,10 +39,6 @@ NEXT = "next"
 STEPS = 7
 HALF_DONE = "half-done.txt"
 MEGABYTE = 1_000_000
-
-
-class NotSoError(Exception):
-    """Something was not seen that should be."""
 
 
 def main() -> int:
@@ -78,6 +76,8 @@ def check_everything(started: float) -> None:
     check_killed("wo-restarted", "worker", lambda victim: stack.docker("start", victim), undisturbed)
     check_killed("wo-runner-replaced", "runner", replace, undisturbed)
     check_upgrade()
+    confined.check_sandbox(ORIGIN)
+    confined.check_separate_users(ORIGIN)
     check_stop(stack.wait_for("healthy workers", stack.healthy_workers)[-1])
     check_health()
 
@@ -340,22 +340,6 @@ def seconds_of(task: dict[str, Any]) -> float:
     """Return how long a closed work order took."""
     created, updated = (datetime.fromisoformat(task[key]) for key in ("created_at", "updated_at"))
     return (updated - created).total_seconds()
-
-
-def expect(what: str, seen: object, *, holds: bool) -> None:
-    """Note what was seen and go on when it is as it should be.
-
-    Raises:
-        NotSoError: It is not.
-    """
-    note(what, seen, mark="ok" if holds else "NOT SO")
-    if not holds:
-        raise NotSoError(f"not as it should be: {what}: {seen}")
-
-
-def note(what: str, seen: object, mark: str = "") -> None:
-    """Print one line of the table."""
-    print(f"{mark:6} | {what:52} | {seen}", flush=True)
 
 
 if __name__ == "__main__":

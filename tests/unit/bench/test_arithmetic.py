@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.figure import Figure, median, percentile
-from bench.gap import Batch, best_of, gaps_ms
+from bench.gap import Batch, added_by, best_of, gaps_ms, program_gaps_ms
 from bench.ladder import hostile
 from bench.pace import Pace
 from bench.stream import TARGETS, grown, read_grown
@@ -63,6 +63,20 @@ def test_gaps_are_between_an_end_and_the_next_start(tmp_path: Path) -> None:
         record = {"started_at": f"{day}{started}+00:00", "ended_at": f"{day}{ended}+00:00"}
         (tmp_path / folder / "exit.json").write_text(json.dumps(record), encoding="utf-8")
     assert gaps_ms(tmp_path) == pytest.approx([50.0, 35.0])
+
+
+def test_gaps_of_programs_are_between_their_own_words(tmp_path: Path) -> None:
+    """A gap goes from the last moment that a program names to the first of the next, beside what else it says."""
+    for folder, words in [("2-b", "150000000\n300000000\n"), ("1-a", "working\n1000000\n100000000\n")]:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "stderr.log").write_text(words, encoding="utf-8")
+    assert program_gaps_ms(tmp_path) == [50.0]
+
+
+def test_what_the_sandbox_adds_is_held_against_five_milliseconds() -> None:
+    """It is the difference of the two gaps."""
+    assert (added_by("sandbox", 34.0, 30.0).value, added_by("sandbox", 34.0, 30.0).passed) == (4.0, True)
+    assert added_by("sandbox", 36.0, 30.0).passed is False
 
 
 def test_the_best_batch_has_the_smallest_median() -> None:
