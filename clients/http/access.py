@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from clients.http import reference
 from clients.http.problems import problem
 from clients.http.webhooks import WEBHOOK_LIMIT_BYTES, is_webhook
-from clients.page.access import DECIDING_KEY_HEADER, is_page
+from clients.page.access import DECIDING_KEY_HEADER, is_page, missing_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
@@ -53,7 +53,7 @@ class Guard:
         else:
             await self.app(scope, _receive_body(body, receive), send)
 
-    def _refusal(self, method: str, path: str, headers: Headers) -> JSONResponse | None:
+    def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
         """Refuse a name that is not this machine's (a page of another site may have bound its own to it).
 
         A page of another site may send what it cannot read the answer of, without a token where none is wanted.
@@ -74,6 +74,8 @@ class Guard:
             or (method == "POST" and self._is_own_page(headers))
         ):
             return None
+        if "authorization" not in headers and (page := missing_page(method, headers.get("accept", ""))):
+            return page
         remedy = (
             "Send `Authorization: Bearer TOKEN`, with the token from the file `api-token` in the server's "
             "SEPTET_STATE_DIR, or from its SEPTET_API_TOKEN if that is set."

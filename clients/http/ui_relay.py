@@ -33,12 +33,10 @@ _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _TIMEOUT_SECONDS: Final = 60.0
-_FRAMING: Final = {
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-"""No page of another site shows it in a frame, where a click could be led astray."""
+_FRAMING: Final = {"X-Frame-Options": "SAMEORIGIN", "Cross-Origin-Resource-Policy": "same-origin"}
+_OWN_FRAMES: Final = "frame-ancestors 'self'"
+"""No page of another origin shows it in a frame, where a click could be led astray. The UI's own pages do: what a
+work order tells in Markdown is such a frame."""
 _SIGN_IN: Final = (
     "Sign-in link required. Open the link that septet up printed at its last start, then reload this page.\n"
 )
@@ -107,11 +105,12 @@ class UiRelay:
             return PlainTextResponse(words, HTTPStatus.BAD_GATEWAY)
         response = StreamingResponse(_chunks(answer), answer.status_code, background=BackgroundTask(answer.aclose))
         response.raw_headers = [
-            (name, value)
+            (name.lower(), value)
             for name, value in answer.headers.raw
             if name.lower().decode("latin-1") not in _HOP_BY_HOP
         ]
         response.headers.update(_FRAMING)
+        response.headers.append("Content-Security-Policy", _OWN_FRAMES)  # beside the UI's own, which holds too
         return response
 
 

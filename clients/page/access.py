@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from clients.page.key import deciding_key, looking_key
-from clients.page.rendering import render
+from clients.page.rendering import HEADERS, render
 
 _KEPT_SECONDS: Final = 30 * 24 * 3600
 _DEFAULT_PORT: Final = 80
@@ -29,6 +29,20 @@ def is_page(path: str) -> bool:
     return path in {"/", "/live", "/live/pipelines", "/new", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
+
+
+def missing_page(method: str, accept: str) -> Response | None:
+    """Return what a person's browser gets where there is no page; `None` for programs, which are told in JSON."""
+    if method != "GET" or "text/html" not in accept:
+        return None
+    words = {
+        "title": "There is no page here",
+        "message": "Check the address, or begin at the board.",
+        "remedy": "Programs call the HTTP API with the token from the file `api-token` in the state directory.",
+    }
+    response = render("refused.html", HTTPStatus.NOT_FOUND, **words)
+    response.headers.update(HEADERS)
+    return response
 
 
 @dataclass(frozen=True, slots=True)

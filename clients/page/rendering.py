@@ -166,7 +166,7 @@ def _environment() -> Environment:
         heading_of=transcript.heading_of,
         edit_of=transcript.edit_of,
         body_of=transcript.body_of,
-        is_answer=transcript.is_answer,
+        says_nothing_new=transcript.says_nothing_new,
         words_of=transcript.words_of,
     )
     return environment

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from clients.patches import PatchLine, difference
+from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.replies import LogEntry
 
 _NAMES: Final = ("command", "file_path", "filePath", "path", "pattern", "query", "url", "description")
@@ -16,7 +17,7 @@ def heading_of(entry: LogEntry) -> str:
     """Return what a tool call is about, in one line."""
     call = _arguments(entry)
     words = next((str(call[name]) for name in _NAMES if call.get(name)), "") if call else entry.text
-    line = " ".join(words.split())
+    line = without_workspace(" ".join(words.split()))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
@@ -46,9 +47,9 @@ def words_of(entry: LogEntry) -> str:
     return body_of(entry) if entry.kind == "result" else entry.text
 
 
-def is_answer(entry: LogEntry) -> bool:
-    """Return whether it only hands over the answer, which follows as the result."""
-    return entry.tool == "StructuredOutput"
+def says_nothing_new(entry: LogEntry) -> bool:
+    """Return whether it only hands over the answer, which follows as the result, or confirms what was written."""
+    return entry.tool == "StructuredOutput" or only_confirms(entry)
 
 
 def _arguments(entry: LogEntry) -> Mapping[str, object]:

@@ -148,6 +148,17 @@ def test_temporals_ui_answers_to_the_name_of_this_machine_alone(served: Septet) 
             assert client.get(WORKFLOWS, headers=headers).status_code == 421
 
 
+def test_temporals_ui_is_framed_by_its_own_pages_alone(served: Septet) -> None:
+    """Markdown of work orders, which the UI shows in a frame, keeps the UI's own policy, and no other page frames it."""
+    with ui_of(served) as client:
+        headers = {"Cookie": _cookie(cookies_of(served))}
+        answer = client.get("/render", params={"content": "| a |\n| - |"}, headers=headers)
+    policies = answer.headers.get_list("content-security-policy")
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self'" in policies
+    assert any("default-src 'none'" in policy for policy in policies)
+
+
 def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet) -> None:
     """A request that acts has the UI's own origin, or none, as a program's."""
     path = f"{WORKFLOWS}/wo-none/terminate"

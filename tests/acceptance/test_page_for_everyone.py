@@ -103,6 +103,18 @@ def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet
     tab.close()
 
 
+def test_an_address_that_there_is_not_is_a_page(browser: Browser, served: Septet) -> None:
+    """A browser that follows a mistyped address reads on a page where to begin; programs are told in JSON."""
+    with tab_of(browser, served, allowed=(NOT_THERE,)) as page:
+        answer = page.goto("/nothing-here")
+        assert answer is not None
+        assert answer.status == HTTPStatus.NOT_FOUND
+        expect(page.locator("h1")).to_have_text("There is no page here")
+        assert violations(page) == []
+        page.get_by_role("link", name="Board").first.click()
+        expect(page.locator("h1")).to_have_text("Board")
+
+
 def test_what_needs_a_person_is_first(page: Page, scene: Septet) -> None:
     """The board begins with what waits for a person, with why, and its title counts it."""
     page.goto("/")

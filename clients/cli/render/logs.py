@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from clients.disk.runs import runs_of
 from clients.patches import difference
+from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.replies import AgentRun, LogEntry
 from septet.state import StateDir
 from septet.system.preview import printable
@@ -19,12 +20,6 @@ _STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
 _PATHS: Final = ("file_path", "path", "filePath", "notebook_path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
 _NO_TIME: Final = " " * len("00:00:00  ")
-_ANY_WORKSPACE: Final = re.compile(r"(/[^/\s]+)+/workspaces/[^/\s]+/")
-"""What paths of agents begin with, on whatever host."""
-_DONE: Final = re.compile(
-    r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
-)
-"""What edits of files answer: the call before has told the same."""
 
 
 @dataclass(slots=True)
@@ -110,12 +105,7 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
 def headline(entry: LogEntry) -> str:
     """Return an entry in one line: what a tool was asked or answered, or what the agent said."""
     lines = _lines(entry, structured=True)
-    return _ANY_WORKSPACE.sub("", next((line.strip() for line in lines if line.strip()), ""))
-
-
-def only_confirms(entry: LogEntry) -> bool:
-    """Whether an entry is a tool's answer that a file was written: its call has told the same."""
-    return entry.kind == "tool_result" and _DONE.search(entry.text.strip().partition("\n")[0]) is not None
+    return without_workspace(next((line.strip() for line in lines if line.strip()), ""))
 
 
 def is_structured(entry: LogEntry) -> bool:

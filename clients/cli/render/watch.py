@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.logs import headline, is_structured, only_confirms
+from clients.cli.render.logs import headline, is_structured
 from clients.cli.render.work_order import (
     end_lines,
     next_commands,
@@ -18,6 +18,7 @@ from clients.cli.render.work_order import (
     task_view,
 )
 from clients.patches import PatchFile, files_of
+from clients.tool_calls import only_confirms
 from clients.watch import elapsed_seconds
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
 from septet.system.preview import preview, printable
