@@ -23,6 +23,7 @@ REPLAY = ROOT / "tests" / "replay"
 async def record() -> None:
     """Record what is missing, and say what was recorded."""
     from fakes.board_histories import BOARDS, WATCHES, history_of_board, history_of_watch
+    from fakes.budget_histories import BUDGETS, history_of_budget
     from fakes.histories import TOLD, history_of
     from fakes.intake_histories import INTAKES, history_of_intake
     from fakes.janitor_histories import PASSES, history_of_pass
@@ -46,6 +47,7 @@ async def record() -> None:
         await _record(REPLAY / "board", BOARDS, partial(history_of_board, server.client))
         await _record(REPLAY / "intake", INTAKES, partial(history_of_intake, server.client))
         await _record(REPLAY / "tracker", TRACKED, partial(history_of_tracked, server.client))
+        await _record(REPLAY / "budget", BUDGETS, partial(history_of_budget, server.client))
         ways = (*PIPELINES, *MEMBERS)
         await _record(REPLAY / "pipeline", ways, partial(history_of_pipeline, server.client))
         await _record(REPLAY / "pull_request", WATCHES, partial(history_of_watch, server.client))

@@ -89,6 +89,9 @@ async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, 
     assert books.view().total.usd == pytest.approx(finished.usage.cost_usd)
     assert books.view().running == 0
     assert [*paid.parts.host.held_turns.places()] == []
+    notes = [note for _, note in paid.parts.host.cost_notes.take()]
+    assert sum(note.use.usd for note in notes) == pytest.approx(finished.usage.cost_usd)
+    assert {(note.order_id, note.step, note.agent) for note in notes} == {("wo-1", "implement_plan", "scripted")}
 
 
 async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for(

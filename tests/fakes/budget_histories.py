@@ -1,0 +1,92 @@
+"""A work order that waits for its budget, its account, a login's pause and a project's costs: recorded histories."""
+
+import asyncio
+import uuid
+from typing import Any, Final
+
+from fakes.activities import Doubles, done, ended
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
+from temporalio.worker import Worker
+
+from clients.temporal.budgets import BudgetClient
+from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.budget import AccountState, LimitCall, ReserveCall, SettleCall, account_id
+from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
+from septet.contracts.names import Step, Verdict
+from septet.contracts.quota import QuotaPause, quota_id
+from septet.contracts.steps import StepCall, StepResult
+from workers.accounts import FleetAccounts
+from workflows.account import Account
+from workflows.costs import Costs
+from workflows.pull_request import PullRequestWorkflow
+from workflows.quota import Quota
+from workflows.work_order import WorkOrder
+
+BUDGETS: Final = ("order-over-budget", "account", "quota", "costs")
+_ORDER: Final = "wo-over-budget"
+_WITHIN_SECONDS: Final = 60.0
+
+
+async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
+    """Let a work order meet its budget of three dollars, raise that, and return the history of one of the workflows."""
+    doubles = Doubles(f"budget-histories-{uuid.uuid4().hex[:8]}")
+    accounts = FleetAccounts(client, doubles.task_queue)
+
+    async def step(call: StepCall) -> StepResult:
+        """Ask as an attempt does, and use a dollar."""
+        opening = AccountState(scope=f"order/{_ORDER}", limit=parse_limit("3usd"))
+        key = f"{call.step}-{len(doubles.calls_of(call.step))}"
+        grant = await accounts.reserve(opening, ReserveCall(key=key, order_id=_ORDER, step=call.step), opens=True)
+        if grant is not None and grant.wait is not None:
+            return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
+        await accounts.settle(opening.scope, SettleCall(key=key, used=Spending(usd=1.0)))
+        return done(call)
+
+    doubles.steps = {each: [step] for each in Step}
+    workflows = [WorkOrder, PullRequestWorkflow, Account, Quota, Costs]
+    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        handles = {
+            "order-over-budget": await _order_over_budget(client, doubles.task_queue),
+            "account": client.get_workflow_handle(account_id(doubles.task_queue, f"order/{_ORDER}")),
+            "quota": await _quota(client, accounts, doubles.task_queue),
+            "costs": await _costs(client, doubles.task_queue),
+        }
+        return await handles[name].fetch_history()
+
+
+async def _order_over_budget(client: Client, task_queue: str) -> WorkflowHandle[Any, Any]:
+    handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+        "WorkOrder",
+        {"repository": "/app", "title": "Totals are wrong", "budget": "3usd"},
+        id=f"{_ORDER}",
+        task_queue=task_queue,
+    )
+    await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+    await BudgetClient(client, task_queue).raise_limit(_ORDER, LimitCall(limit="9usd"))
+    await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+    return handle
+
+
+async def _quota(client: Client, accounts: FleetAccounts, task_queue: str) -> WorkflowHandle[Any, Any]:
+    for until in (1.0, 2.0):  # over already: it ends at once
+        await accounts.note_pause("login", QuotaPause(agent="claude", until=until, message="the limit is reached"))
+    handle = client.get_workflow_handle(quota_id(task_queue, "login"))
+    await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+    return handle
+
+
+async def _costs(client: Client, task_queue: str) -> WorkflowHandle[Any, Any]:
+    handle = client.get_workflow_handle(costs_id(task_queue, "o/r"))
+    for number in (1, 2):
+        note = CostNote(order_id="wo-1", key="1", step="build_plan", agent="claude", use=Spending(usd=number))
+        await client.start_workflow(
+            "Costs",
+            CostHistory(project="o/r"),
+            id=costs_id(task_queue, "o/r"),
+            task_queue=task_queue,
+            start_signal="note",
+            start_signal_args=[CostNotes(notes=(note,))],
+        )
+        await handle.query(Costs.costs)
+    return handle

@@ -1,0 +1,81 @@
+"""The history of a project's costs on a real server: what a host notes is told, once, whoever dies meanwhile."""
+
+import asyncio
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+from fakes.step_lab import settings_of
+from temporalio.client import Client
+from temporalio.worker import Replayer, Worker
+
+from clients.temporal.costs import CostClient
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
+from septet.costs.estimate import Question
+from workers.cost_notes import CostTeller
+from workers.plugin import SeptetPlugin
+from workers.registry import parts_of
+from workflows.costs import Costs
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def note(key: str, usd: float, week: str = "2026-W40", project: str = "o/r") -> CostNote:
+    return CostNote(
+        project=project,
+        order_id="wo-1",
+        key=key,
+        step="build_plan",
+        agent="claude",
+        use=Spending(usd=usd),
+        week=week,
+    )
+
+
+async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client: Client, tmp_path: Path) -> None:
+    """Notes that were taken and not told, or told and not removed, are told again, and each dollar counts once."""
+    queue = f"queue-{uuid.uuid4().hex}"
+    settings = settings_of(tmp_path).model_copy(update={"task_queue": queue})
+    costs = CostClient(client, queue)
+    async with parts_of(settings) as parts, Worker(client, task_queue=queue, workflows=[Costs]):
+        notes, teller = parts.host.cost_notes, CostTeller(client, parts.host, gathered_seconds=0.0)
+        assert await teller.look() == 0
+        notes.note(note("1", 1.0))
+        assert await CostTeller(client, parts.host).look() == 0, "it is gathered with others for a while"
+        assert len(notes.take()) == 1, "this teller died before it told"
+        notes.note(note("2", 2.0, week="2026-W41"))
+        assert await teller.look() == 2
+        assert (await costs.show("project")).total.usd == 3.0
+
+        notes.note(note("2", 2.5, week="2026-W41"))
+        shutil.copy(notes.root / "2.json", tmp_path / "kept.json")
+        await teller.look()
+        shutil.copy(tmp_path / "kept.json", notes.root / "2.taken")  # this one died before it removed what it told
+        await asyncio.gather(teller.look(), CostTeller(client, parts.host, gathered_seconds=0.0).look())
+        assert [path.name for path in notes.root.iterdir()] == ["lock"]
+        shown = await costs.show("week", project="o/r")
+        assert [(group.name, group.use.usd) for group in shown.costs] == [("2026-W40", 1.0), ("2026-W41", 2.5)]
+        assert (await costs.show("week", since="2026-W41", project="o/r")).total.usd == 2.5
+        assert (await costs.show("agent", project="o/nobody")).costs == ()
+        estimate = await costs.estimate(Question(project="o/r", agent="claude"))
+        assert "No work order with claude has been completed yet" in estimate.text
+        history = await client.get_workflow_handle(costs_id(queue, "o/r")).fetch_history()
+    await Replayer(workflows=[Costs], plugins=[SeptetPlugin()]).replay_workflow(history)
+
+
+async def test_a_history_goes_on_in_new_runs(client: Client) -> None:
+    """After many messages the workflow continues as new, and its sums and last work orders with it."""
+    queue = f"queue-{uuid.uuid4().hex}"
+    async with Worker(client, task_queue=queue, workflows=[Costs]):
+        handle = await client.start_workflow(
+            "Costs", CostHistory(project="o/r"), id=costs_id(queue, "o/r"), task_queue=queue
+        )
+        first = (await handle.describe()).run_id
+        whole = client.get_workflow_handle(handle.id)
+        for number in range(520):
+            await whole.signal("note", CostNotes(notes=(note(f"{number}", 1.0),)))
+        total = (await CostClient(client, queue).show("project")).total
+        assert (total.usd, total.turns) == (520.0, 520)
+        assert (await whole.describe()).run_id != first
