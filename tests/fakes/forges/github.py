@@ -5,7 +5,7 @@ import re
 import time
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -39,7 +39,7 @@ class GitHubFake(ForgeFake):
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         if asked.path.startswith("/_logs/"):  # a store of files, whose addresses are known to who was told them
-            return 200, self.logs[asked.path.removeprefix("/_logs/")].encode()
+            return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
         for method, pattern, act in self._routes():
             if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
                 return act(asked, *match.groups())
@@ -260,7 +260,7 @@ class GitHubFake(ForgeFake):
         name = self.check_names()[int(number) - 1]
         if name not in self.logs:
             return 404, {"message": "Not Found"}
-        return 302, f"{self.url}/_logs/{name}"
+        return 302, f"{self.url}/_logs/{quote(name)}"
 
     def _run(self, _asked: Asked, number: str) -> Answer:
         name = self.check_names()[int(number) - 1]
