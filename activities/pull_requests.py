@@ -57,10 +57,10 @@ def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) ->
     Raises:
         SeptetError: The forge did not tell.
     """
-    address, forge = host.forge(look.repository)
+    _, forge = host.forge(look.repository)
     number = pull_request_number(look.url)
     if isinstance(forge, PolledForge):
-        state = polls.state(address.url, forge, number)
+        state = polls.state(look.repository, forge, number)
     else:
         state = forge.pull_request(number, look.commit).state
     return _with_events(forge, look, state)

@@ -30,12 +30,17 @@ from septet.system.text import cut
 from workers.beside import beside, repeat
 from workers.look_pace import LookPace
 from workers.pull_request_list import WatchedPullRequest, list_watched
+from workers.webhook_notes import WebhookNotes
 from workflows.pull_request import PullRequestWorkflow
 
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
 """One that an agent follows is looked at as if it were so much younger."""
+_TOLD_SECONDS: Final = 900.0
+_TOLD_SHARE_SECONDS: Final = 450.0
+"""Where webhooks tell what happens, those that agents follow are looked at eight times an hour in all, and each of
+them four times at most: a look is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
 """Threads of their own, so that a forge that hangs holds nobody else up."""
 
@@ -50,12 +55,16 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
     settings = host.settings
     pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
     here = WatchingHost(host=host.id, control_queue=host.control_queue)
-    look_at = partial(look_by_polls, host, PullRequestPolls(settings.look_seconds))
-    watcher = PullRequestWatcher(client, settings.task_queue, here, look_at, pace)
+    notes = WebhookNotes(client)
+    polls = PullRequestPolls(settings.look_seconds, is_told=notes.is_told)
+    watcher = PullRequestWatcher(
+        client, settings.task_queue, here, partial(look_by_polls, host, polls), pace, notes.is_told
+    )
     lock = open_lock(host.state.root / "looks.lock")
 
     async def look() -> None:
         if try_lock(lock):
+            await notes.refresh()
             await watcher.look_around()
 
     try:
@@ -77,6 +86,8 @@ class PullRequestWatcher:
     look: Look
     """Asks the forge; it may take long, and raises a `SeptetError`."""
     pace: LookPace
+    is_told: Callable[[str], bool] = lambda _repository: False
+    """Says whether webhooks tell what changes in a repository."""
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
     """When each was looked at, by the monotonic clock."""
@@ -137,11 +148,17 @@ class PullRequestWatcher:
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()
-        if watch.run_id not in self._looked_at:
+        is_first = watch.run_id not in self._looked_at
+        if is_first:
             share = hash(watch.run_id) % 1000 / 1000 if watch.age_seconds > self.pace.longest_seconds else 1.0
             self._looked_at[watch.run_id] = now - self.pace.longest_seconds * share
         since = now - self._looked_at[watch.run_id]
+        if watch.look.follows and not is_first and self.is_told(watch.look.repository):
+            return since >= max(_TOLD_SECONDS, _TOLD_SHARE_SECONDS * self._followed_in(watch.look.repository))
         return self.pace.is_over(since, watch.age_seconds * (_FOLLOWED if watch.look.follows else 1.0))
+
+    def _followed_in(self, repository: str) -> int:
+        return sum(each.look.follows and each.look.repository == repository for each in self._watched.values())
 
     async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
         """Return which of the other hosts that are to look are gone."""

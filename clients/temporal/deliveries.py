@@ -39,6 +39,9 @@ _NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this
 _TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
 """Of a command: GitHub sends deliveries again for so long, and nobody means one that is older."""
+_NOTED_EVERY: Final = timedelta(minutes=10)
+_NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
+"""When this process noted last that a repository sends webhooks."""
 _KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 
@@ -65,6 +68,8 @@ class Deliveries:
             InvalidInputError: The event names no repository.
         """
         try:
+            if isinstance(event, PullRequestChanged | ReviewWritten | ChecksChanged):
+                await self._note(event)
             match event:
                 case IssueChanged():
                     return await self._take_issue(event, digest)
@@ -80,6 +85,15 @@ class Deliveries:
                     return _NOTHING
         except RPCError as error:
             raise server_refusal(error) from error
+
+    async def _note(self, event: ForgeEvent) -> None:
+        """Note that the repository sends webhooks, so that it is asked more rarely: about once an hour."""
+        key, now = parse_address(event.repository, home=Path.home()).key, datetime.now(UTC)
+        place = (self.client.namespace, self.client.service_client.config.target_host, key)
+        if now - _NOTED.get(place, datetime.min.replace(tzinfo=UTC)) < _NOTED_EVERY:
+            return
+        _NOTED[place] = now
+        await IntakeClient(self.client, self.task_queue).note_delivery(key, now)
 
     async def _take_issue(self, event: IssueChanged, digest: str) -> WebhookReply:
         intakes = await self._intakes(event)

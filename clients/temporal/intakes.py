@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -18,18 +18,21 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.payloads import read_json
 from clients.temporal.refusals import server_refusal
-from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass
+from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass, delivered_at, delivery_note
 from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView
 from septet.errors import AlreadyRunningError, NotFoundError
 from septet.git.address import parse_address, without_credentials
 from septet.system.timestamps import timestamp
 
 _DIGEST: Final = 6
+_NOTED_EVERY: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,25 @@ class IntakeClient:
         names = sorted([name async for name in self._names(f"{INTAKE_PREFIX}{key}-")])
         descriptions = [await self._describe(name) for name in names]
         return tuple([await self._input(each) for each in descriptions if not each.schedule.state.paused])
+
+    async def note_delivery(self, key: str, now: datetime) -> None:
+        """Note at the intakes of a repository that it sends webhooks, about once an hour.
+
+        Raises:
+            RPCError: The server refused.
+        """
+        note = delivery_note(now)
+
+        def noted(update: ScheduleUpdateInput) -> ScheduleUpdate | None:
+            schedule = update.description.schedule
+            before = delivered_at(schedule.state.note or "")
+            if before is not None and now - before < _NOTED_EVERY:
+                return None
+            schedule.state.note = note
+            return ScheduleUpdate(schedule=schedule)
+
+        for name in [name async for name in self._names(f"{INTAKE_PREFIX}{key}-")]:
+            await self.client.get_schedule_handle(name).update(noted)
 
     async def _names(self, prefix: str) -> AsyncIterator[str]:
         async for entry in await self.client.list_schedules():

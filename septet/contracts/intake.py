@@ -1,5 +1,6 @@
 """Taking issues from a forge: what is taken, how its work orders are done, and what passes on the way."""
 
+from datetime import datetime
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
@@ -7,6 +8,7 @@ from pydantic import Field, StringConstraints
 from septet.contracts.comment_commands import CommandComment
 from septet.contracts.order import Name, Repository, WorkOrderInput
 from septet.contracts.wire import StrictWire, Wire
+from septet.system.timestamps import timestamp
 
 INTAKE_PREFIX: Final = "septet-intake-"
 """What the ids of the schedules of intakes begin with."""
@@ -15,6 +17,7 @@ TAKEN_AT_ONCE: Final = 100
 OBEYED_AT_ONCE: Final = 20
 """The most comments with commands that one pass finds."""
 SEEN_LIMIT: Final = 500
+_DELIVERED: Final = "last webhook: "
 DEFAULT_LABEL: Final = "septet"
 EVERY_SECONDS: Final = 300
 
@@ -52,6 +55,21 @@ class IntakeInput(StrictWire):
         return WorkOrderInput(
             repository=self.repository, issue=issue, stage=stage, plan_comment=self.approve_plan, **choices
         )
+
+
+def delivery_note(when: datetime) -> str:
+    """Return the note at an intake that its repository sends webhooks of pull requests."""
+    return f"{_DELIVERED}{timestamp(when)}"
+
+
+def delivered_at(note: str) -> datetime | None:
+    """Return when a repository has sent a webhook, by the note at its intake; `None` where it does not say."""
+    if not note.startswith(_DELIVERED):
+        return None
+    try:
+        return datetime.fromisoformat(note.removeprefix(_DELIVERED))
+    except ValueError:
+        return None
 
 
 class IntakePass(Wire):

@@ -11,6 +11,8 @@ from septet.forges.forge import Forge, PullRequest, PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
 """A repository in which nothing changes is asked so rarely."""
+TOLD_SECONDS: Final = 300.0
+"""One that sends webhooks is asked so rarely, in case one is lost."""
 _MOST_PAGES: Final = 200
 """The last pages of a repository with more pull requests are not read: each of those is asked for by itself."""
 _SHARE: Final = 0.1
@@ -65,6 +67,8 @@ class PullRequestPolls:
     first_seconds: float
     """An answer so young is good for everybody; where nothing changes, an older one too."""
     clock: Callable[[], float] = time.monotonic
+    is_told: Callable[[str], bool] = lambda _key: False
+    """Says whether webhooks tell what changes in a repository, by its key: then it is asked rarely."""
     _repositories: dict[str, _Repository] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -86,7 +90,7 @@ class PullRequestPolls:
         with self._lock:
             repository = self._repositories.setdefault(key, _Repository())
         with repository.lock:
-            if self._is_old(repository):
+            if self._is_old(repository, is_told=self.is_told(key)):
                 self._ask(repository, forge)
             if repository.error is not None:
                 raise repository.error
@@ -99,11 +103,12 @@ class PullRequestPolls:
             repository.changed_at = self.clock()
         return state
 
-    def _is_old(self, repository: _Repository) -> bool:
+    def _is_old(self, repository: _Repository, *, is_told: bool) -> bool:
         if repository.asked_at is None:
             return True
         now, quiet = self.clock(), repository.asked_at - repository.changed_at
         good_seconds = min(max(self.first_seconds, _SHARE * quiet), LONGEST_SECONDS)
+        good_seconds = TOLD_SECONDS if is_told else good_seconds
         return now - repository.asked_at >= good_seconds
 
     def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:

@@ -222,7 +222,7 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
     """A webhook that a pull request was merged moves its task to done; the forge is not asked."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("merged",))
-    with site.intake("--label", "merged", "--at-once"):
+    with site.intake("--label", "merged", "--at-once") as intake:
         order = until(lambda: site.orders(number))[0]
         assert site.septet.closed(order)["status"] == "completed"
         pull = max(site.forge.pulls)
@@ -231,6 +231,8 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
         assert told["workflows"] == [f"{order}/pr"]
         until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "done")
         assert site.forge.pulls[pull].state == "open", "the forge itself knows nothing of it here"
+        described = site.septet.temporal("schedule", "describe", "--schedule-id", intake["id"], "-o", "json")
+        assert "last webhook: " in described.out
 
 
 def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -> None:

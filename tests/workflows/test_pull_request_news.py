@@ -244,7 +244,7 @@ async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) ->
     async with in_review(client, doubles) as watch, looking(client, doubles, forge, "second"):
         orders = WorkOrders(client, doubles.task_queue)
         told = await wait_until(lambda: orders.waiting_for(watched_order(watch.id)))
-    assert "host host, which looked at it, is gone" in told
+    assert "host host, which watched it, is gone" in told
 
 
 async def _nudge_until_done(watch: WorkflowHandle[Any, Task]) -> bool:

@@ -13,7 +13,7 @@ from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
-from septet.forges.polls import LONGEST_SECONDS, PolledForge, PullRequestPolls
+from septet.forges.polls import LONGEST_SECONDS, TOLD_SECONDS, PolledForge, PullRequestPolls
 from septet.git.address import parse_address
 from septet.settings import Settings
 
@@ -110,6 +110,28 @@ def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge:
     assert len(fake.asked) <= HOUR / LONGEST_SECONDS
     fake.end_pull(numbers[0], "merged")
     clock.now += 60
+    assert polls.state("it", forge, numbers[0]) == "merged"
+
+
+def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
+    fake: ForgeFake, forge: PolledForge
+) -> None:
+    """However much changes, the repository is asked every five minutes; a merge of which no webhook told is seen then."""
+    for number in range(31, MANY + 1):
+        fake.pulls[number] = PullState(number, "o/foo.js", "feat-1", "main", "A thing", "", draft=False)
+        fake.touch(fake.pulls[number])
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock, is_told=lambda key: key == "it")
+    assert states(polls, forge, fake) == ["open"] * MANY
+    fake.asked.clear()
+    numbers = sorted(fake.pulls)
+    for clock.now in range(0, HOUR, 6):
+        fake.touch(fake.pulls[numbers[-1]])
+        share = int(clock.now) // 6 % 100
+        assert {polls.state("it", forge, number) for number in numbers[share::100]} == {"open"}
+    assert len(fake.asked) <= HOUR / TOLD_SECONDS
+    fake.end_pull(numbers[0], "merged")
+    clock.now += TOLD_SECONDS
     assert polls.state("it", forge, numbers[0]) == "merged"
 
 
