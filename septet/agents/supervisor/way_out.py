@@ -127,7 +127,8 @@ class WayOut:
                     self.pid = 0
             except ChildProcessError:
                 self.pid = 0
-            time.sleep(0.0005)
+            if self.pid:
+                time.sleep(0.0005)
 
 
 def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
