@@ -26,7 +26,7 @@ from septet.system.threads import shielded_thread
 
 C = TypeVar("C")
 
-_ANEW: Final = "the step begins anew from its checkpoint"
+_ANEW: Final = "the step starts again from its checkpoint"
 
 
 @dataclass(slots=True)

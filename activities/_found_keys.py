@@ -62,8 +62,10 @@ def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str
 def _words(findings: tuple[KeyFinding, ...]) -> str:
     """Return what the agent is told."""
     places = ", ".join(finding.where for finding in findings)
-    also = ", and make the branch's commits anew without it" if any(each.commit for each in findings) else ""
-    return f"What looks like a key stands in {places}. Take it out{also}: it must not be committed or pushed."
+    also = ", and recreate the branch's commits without it" if any(each.commit for each in findings) else ""
+    return (
+        f"Something that looks like a key is in {places}. Take it out{also}: it must not be committed or pushed."
+    )
 
 
 def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:

@@ -86,7 +86,7 @@ def _text(order_id: str, path: str, content: bytes, sha256: str) -> str:
             f"/septet approve {sha256}",
             "```",
             "",
-            "To have it planned again, comment:",
+            "To let the agent plan again, comment:",
             "",
             "```",
             f"/septet reject {sha256} what should be different",

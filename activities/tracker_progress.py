@@ -89,7 +89,7 @@ def _question(issue: TrackedIssue, place: Place, call: StepCall, result: StepRes
             "",
             "---",
             "",
-            f"Reply `approve {sha256}` to approve exactly this plan, or `reject` and what is to be different.",
+            f"Reply `approve {sha256}` to approve exactly this plan, or `reject` and what should be different.",
         )
     )
     key = f"{order_id}/plan/{sha256}/{call.starts_from}"[:300]  # planned again, it may be the same plan

@@ -13,7 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="What the key is called, such as its month: 2026-11.")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, such as its month: 2026-11.")]
 
 
 @app.command("new-key")

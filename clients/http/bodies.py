@@ -61,14 +61,14 @@ class NewWorkOrder(OrderChoices):
     repository_url: Repository
     """An address that git takes, or a path on the worker's host."""
     sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"
-    """Both mean the same: every work order has its own clone and branch."""
+    """Both values mean the same: every work order has its own clone and branch."""
     workflow_type: Literal["agent_workflow_plan"] = "agent_workflow_plan"
     user_request: _Text | None = None
-    """What is wanted, in words: the first line is the title."""
+    """The task in your own words: the first line is the title."""
     github_issue_number: (
         Annotated[int, Field(ge=1, le=_MOST)] | Annotated[str, StringConstraints(pattern=_NUMBER)] | None
     ) = None
-    """The number of an issue on the repository's forge, as a number or as text."""
+    """The number of an issue on the repository's forge, as a number or a string."""
     title: _Text | None = None
     """The issue's title, when the issue is given as text."""
     description: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
@@ -139,21 +139,21 @@ class RejectBody(PlanBody):
     """What is wrong with a plan, or that what looks like a key is to be taken out."""
 
     feedback: Annotated[Words, StringConstraints(min_length=1)]
-    """What the planner is told."""
+    """Your feedback for the planner."""
 
 
 class LimitBody(LimitCall):
     """A limit, or by how much it is raised."""
 
     budget: BudgetName
-    """Which: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
+    """The budget: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
 
 
 class RestoreBody(StrictWire):
     """Which snapshot is wanted back."""
 
     snapshot: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,200}$")]
-    """Its name, as `GET /rescues` tells it."""
+    """The snapshot's name, from `GET /rescues`."""
 
 
 class PromptBody(StrictWire):

@@ -116,5 +116,5 @@ async def _plan_text(operations: Operations, task: Task) -> str:
 def _findings_text(task: Task) -> str:
     places = "\n".join(finding.where for finding in task.findings)
     choice = "Approve to let all of it pass, or reject" if _can_all_pass(task) else "Reject"
-    what = f"What looks like a key is in the work of {task.id} ({task.title}):"
+    what = f"Something that looks like a key is in the work of {task.id} ({task.title}):"
     return f"{what}\n{places}\n{choice} to have the agent take it out."

@@ -93,11 +93,11 @@ class DecidePipeline(Call):
     """The pipeline's id."""
     decision: PipelineDecision
     issue_id: Annotated[str, StringConstraints(max_length=20)] = ""
-    """The issue's id in the pipeline: for `skip` and `replan` alone."""
+    """The issue's id in the pipeline; only for `skip` and `replan`."""
     who: Who = ""
-    """Whose decision it is; this agent's when absent."""
+    """Who decides; this agent when absent."""
     why: Words = ""
-    """Why; for `replan` what the planner is told."""
+    """The reason; for `replan`, your feedback for the planner."""
 
     async def answer(self, operations: Operations) -> PipelineReply:
         """Carry it out."""

@@ -48,16 +48,16 @@ class _OfTask(Call):
     """What is asked of one task."""
 
     id: Id
-    """The task's id, such as wo-42, as `board` and every start answer it."""
+    """The task's id, such as wo-42, as `board`, `run` and `create_task` return it."""
 
 
 class _Decision(_OfTask):
     """What is decided about one task."""
 
     who: Who = ""
-    """Whose decision it is, as the history shows it; this agent's when absent."""
+    """Who decides, as the history shows it; this agent when absent."""
     why: Words = ""
-    """Why, as the history shows it."""
+    """The reason, as the history shows it."""
 
 
 class _Start(WorkOrderInput, Call):
@@ -83,7 +83,7 @@ class CreateTask(_Start):
     """Put an issue on the board, without starting work on it.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). A
-    `collected` task waits until somebody moves it. A `triaged` task starts by itself in its turn: the best score
+    `collected` task waits until someone moves it. A `triaged` task starts by itself in its turn: the best score
     (`priority` + `impact` - `effort`) first, and only when the tasks in `after` are done. Choose an `id` if you
     might call twice: a used id is refused, so nothing is created twice.
     """
@@ -91,11 +91,11 @@ class CreateTask(_Start):
     tool: ClassVar[str] = "create_task"
 
     stage: Literal["collected", "triaged"] = "collected"
-    """Where it waits: for a person's word, or for its turn."""
+    """Where it waits: `collected` until someone moves it, or `triaged` for its turn."""
 
 
 class RunTask(_Start):
-    """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
+    """Start work on an issue now: a coding agent plans it, implements it and opens a pull request.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
     costs money and takes minutes: the answer is the task as it starts. Look at it later with `task_detail`: it is
@@ -210,7 +210,7 @@ class ApprovePlan(_Decision):
 
 
 class RejectPlan(_Decision):
-    """Reject a task's plan, with your feedback: it is planned again, and waits with the new plan.
+    """Reject a task's plan, with your feedback: the agent plans again, and the task waits with the new plan.
 
     If it waits with `findings`, its coding agent removes them.
     """
@@ -219,7 +219,7 @@ class RejectPlan(_Decision):
     hints: ClassVar[ToolAnnotations] = ADDS
 
     feedback: Annotated[Words, Field(min_length=1)]
-    """What the planner is told."""
+    """Your feedback for the planner."""
     plan_sha256: Sha256 | None = None
     """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
 
@@ -378,9 +378,9 @@ class RaiseBudget(Call):
     budget: BudgetName
     """`day`, `project/NAME`, `pipeline/ID`, or the id of a task."""
     amount: BudgetText
-    """By how much, such as 5usd, 2Mtok or 90min."""
+    """The amount to add, such as 5usd, 2Mtok or 90min."""
     who: Who = ""
-    """Whose decision it is; this agent's when absent."""
+    """Who decides; this agent when absent."""
 
     async def answer(self, operations: Operations) -> BudgetReply:
         """Raise it."""

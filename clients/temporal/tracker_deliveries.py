@@ -12,8 +12,8 @@ from clients.temporal.refusals import server_refusal
 from septet.contracts.intake_replies import WebhookReply
 from septet.contracts.tracker import SessionPrompted, SessionStarted
 
-_NOTHING: Final = WebhookReply(accepted=False, why="It tells of nothing that Septet acts on.")
-_KNOWN: Final = WebhookReply(accepted=False, why="It came before.")
+_NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")
+_KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,7 @@ class WorkOrders(Executions[Task]):
         """Return how to go on where one was to be cancelled that is closed."""
         if view.status is Status.FAILED:
             return f"`septet move {view.id} cancelled` gives it up."
-        return "Nothing of it runs any more."
+        return "Nothing of it is running."
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
@@ -279,7 +279,7 @@ class WorkOrders(Executions[Task]):
             url = row.typed_search_attributes.get(REPOSITORY, "")
             if url and parse_address(url, home=Path.home()).key == address.key:
                 message = f"{row.id} already works on issue {order.issue} of {address.project}."
-                remedy = f"Watch it: septet watch {row.id}. To start another one all the same, add --again."
+                remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
                 raise AlreadyRunningError(message, remedy=remedy)
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ class Spending(Wire):
     turns: int = 0
     """Agent runs, each from its start to its end."""
     unpriced: int = 0
-    """Those of them whose CLI tells no cost: they count as no dollars."""
+    """Runs whose CLI reports no cost: they count as 0 dollars."""
 
     @classmethod
     def of(cls, usage: Usage, seconds: float) -> Self:
@@ -86,7 +86,7 @@ class Limit(Wire):
     tokens: Annotated[int, Field(gt=0)] | None = None
     minutes: Annotated[float, Field(gt=0)] | None = None
     daily: bool = False
-    """It begins anew at midnight UTC."""
+    """It resets at midnight UTC."""
 
     @property
     def amounts(self) -> dict[str, float]:

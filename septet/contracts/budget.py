@@ -78,7 +78,7 @@ class BudgetWait(Wire):
     message: str
     remedy: str = ""
     until: str | None = None
-    """When a daily limit begins anew: ISO 8601, UTC."""
+    """When a daily limit resets: ISO 8601, UTC."""
 
 
 class Grant(Wire):
@@ -127,9 +127,9 @@ class LimitCall(StrictWire):
     """Set a budget, or raise it."""
 
     limit: BudgetText
-    """The limit; for a raise, by how much."""
+    """The limit; for a raise, the amount to add."""
     step: Annotated[str, StringConstraints(max_length=40)] = ""
-    """The step whose limit it is; the whole budget's where it is empty."""
+    """The step to limit; the whole budget when empty."""
     who: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
@@ -138,15 +138,15 @@ class AccountView(Wire):
 
     scope: str
     limit: str = ""
-    """As it is written; empty where nothing is limited."""
+    """The limit as you write it; empty if there is none."""
     step_limits: Mapping[str, str] = Field(default_factory=dict)
     spent: Spending = Spending()
-    """What counts against the limit: of today, where it is a daily one."""
+    """What counts against the limit; for a daily limit, today's use."""
     total: Spending = Spending()
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
     days: tuple[tuple[str, Spending], ...] = ()
     running: int = 0
-    """Agents that may use of it now."""
+    """Agents that are using it now."""
     waiting: tuple[str, ...] = ()
-    """The first of the work orders that wait for it."""
+    """The first work orders that wait for it."""
     waiting_count: int = 0

@@ -32,7 +32,7 @@ class MoveReason(Wire):
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """What the agent is told, where the move lets it work again."""
+    """Your feedback for the agent, if the move lets it work again."""
 
     @property
     def reason_line(self) -> str:
@@ -53,7 +53,7 @@ class PlanDecision(StrictWire):
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """What the planner is told when its plan is rejected."""
+    """Your feedback for the planner, if you reject its plan."""
 
 
 class FindingsDecision(StrictWire):
@@ -64,7 +64,7 @@ class FindingsDecision(StrictWire):
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """What the agent is told when they are rejected."""
+    """Your feedback for the agent, if you reject them."""
 
 
 class RetryCall(StrictWire):
@@ -75,7 +75,7 @@ class RetryCall(StrictWire):
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """What the agent is told as it takes the step again."""
+    """Your feedback for the agent when it repeats the step."""
 
 
 class PreviousRun(Wire):

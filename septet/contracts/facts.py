@@ -16,9 +16,9 @@ class Usage(Wire):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
-    """Those of the output tokens that were spent on reasoning, where the CLI says."""
+    """The output tokens spent on reasoning, if the CLI reports them."""
     cost_usd: float | None = None
-    """US dollars, where the CLI says; `None` where it does not."""
+    """US dollars, if the CLI reports them; otherwise `None`."""
     estimated: bool = False
     """The tokens were read from text and not from the CLI's own usage record."""
 
@@ -53,7 +53,7 @@ class KeyFinding(Wire):
     line: int
     """From 1."""
     rule: str
-    """What the scanner says that it looks like, as `github-pat`."""
+    """What it looks like to the scanner, such as `github-pat`."""
     commit: str = ""
     """The first characters of the commit that adds it; empty where nothing is committed yet."""
 
@@ -80,9 +80,9 @@ class Rescue(Wire):
     reason: str
     """Why it was taken, in a few words."""
     step: str | None = None
-    """The step that was under way."""
+    """The step that was running."""
     patch: str | None = None
-    """The path of `rescue.patch` on the host that took it; `None` where the tree equals the base."""
+    """The path of `rescue.patch` on the host that took it; `None` if the tree equals the base."""
     host: str | None = None
     """The id of the host whose vault holds it."""
     taken_at: str = ""

@@ -33,7 +33,7 @@ class IntakeInput(StrictWire):
     label: Label = DEFAULT_LABEL
     """Open issues that have this label are taken, each once."""
     every_seconds: Annotated[int, Field(ge=10, le=86_400)] = EVERY_SECONDS
-    """How often the forge is asked; a webhook tells of an issue at once."""
+    """How often Septet asks the forge; a webhook reports an issue immediately."""
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
@@ -41,9 +41,9 @@ class IntakeInput(StrictWire):
     project: Name | None = None
     """The board's project; the repository's name when absent."""
     at_once: bool = False
-    """Begin at once, without waiting for a turn on the board."""
+    """Start immediately, without waiting for a turn on the board."""
     approve_plan: bool = False
-    """Wait for a person after the plan."""
+    """Wait for approval after planning."""
     draft: bool = False
     """Open the pull requests as drafts."""
 

@@ -62,13 +62,13 @@ class OrderChoices(StrictWire):
     impact: Score = 3
     effort: Score = 3
     after: Annotated[tuple[Id, ...], Field(max_length=100)] = ()
-    """Work orders that must be over before this one begins: how far, `after_until` says."""
+    """Work orders that must reach `after_until` before this one starts."""
     after_until: Literal["merged", "completed", "closed"] = "merged"
-    """Until their pull requests are merged, until these are proven, or until they ended, however they did."""
+    """`merged`, `completed` with a proven pull request, or `closed` in any way."""
     stage: Literal["collected", "triaged"] | None = None
-    """Where it waits on the board: for a person, or for its turn; it begins at once when absent."""
+    """Where it waits on the board: for you, or for its turn; it starts immediately when absent."""
     approve_plan: bool = False
-    """Wait for a person after the plan."""
+    """Wait for approval after planning."""
     plan_only: bool = False
     """End with the plan, proven and kept; a retry continues with it."""
     follow_pr: bool = False
@@ -102,7 +102,7 @@ class WorkOrderInput(OrderChoices):
     tracker: TrackedIssue | None = None
     """The issue, when a tracker such as Linear has it and not the repository's forge."""
     plan_comment: bool = False
-    """Post the plan to the issue where it waits for a person."""
+    """Post a plan that waits for approval to the issue."""
     pipeline: Id | None = None
     """The pipeline that does it, with the agents that it keeps for many issues."""
     pipeline_budget: BudgetText | None = None

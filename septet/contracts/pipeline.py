@@ -68,28 +68,28 @@ class PipelineChoices(StrictWire):
     agent: Name | None = None
     """The agent of both roles; the worker's default when absent."""
     planner: Name | None = None
-    """The agent that plans, where it is another one."""
+    """The agent that plans, if it is a different one."""
     executor: Name | None = None
-    """The agent that executes, where it is another one."""
+    """The agent that implements, if it is a different one."""
     model: Name | None = None
     base: Name | None = None
     push_to: Fork | None = None
     """A fork on the same host that all work is pushed to, as for a work order."""
     project: Name | None = None
     executors: Annotated[int, Field(ge=1, le=16)] = 1
-    """How many solutions that touch different files may be carried out side by side."""
+    """How many solutions that touch different files may be implemented in parallel."""
     one_branch: bool = False
     """One branch and one pull request, with a commit for each solution."""
     fresh: bool = False
-    """Give each issue new sessions: what was said about another one is not known."""
+    """Give each issue new sessions, which know nothing of the other issues."""
     plans_ahead: Annotated[int, Field(ge=1, le=50)] = 5
     """How many solutions may wait for an executor before the planner pauses."""
     context_tokens: Annotated[int, Field(ge=1_000, le=100_000_000)] = 120_000
     """A session that has grown longer is asked for a summary, with which the next issue begins a new one."""
     plan_seconds: Seconds = 300.0
-    """The most that an agent may take for a plan."""
+    """The longest time for a plan."""
     execution_seconds: Seconds = 600.0
-    """The most that an agent may take to carry out a solution."""
+    """The longest time to implement a solution."""
     budget: BudgetText | None = None
     """What all its agents may use together, as `20usd`: its work orders wait when that is used up."""
     draft: bool = False
@@ -108,7 +108,7 @@ class PipelineInput(PipelineChoices):
 
     repository: Repository
     issues: Annotated[tuple[PipelineIssue | IssueNumber, ...], Field(max_length=MOST_ISSUES)] = ()
-    """In the order wanted; a plain number is an issue of the forge."""
+    """In the order you want; a plain number is an issue of the forge."""
     label: Name | None = None
     """Take the open issues of the forge with this label, instead of a list."""
 
@@ -139,7 +139,7 @@ class IssueCall(StrictWire):
     issue_id: str
     who: str = ""
     why: str = ""
-    """For `replan`: what the planner is to be told."""
+    """For `replan`: your feedback for the planner."""
 
 
 class PipelineCall(StrictWire):

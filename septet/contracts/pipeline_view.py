@@ -63,17 +63,17 @@ class IssueState(Wire):
     overlaps: tuple[str, ...] = ()
     """Issues that were carried out at the same time and, as the real diff shows, changed the same files."""
     context: Literal["shared", "fresh"] = "shared"
-    """Whether its sessions were to know of the issues before."""
+    """Whether its sessions should know of the earlier issues."""
     sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
-    """The last one of each role, and what it really began with."""
+    """The last session of each role, and how it really began."""
     executor: str = ""
-    """The lane that carried it out."""
+    """The lane that implemented it."""
     done_at: str = ""
     """The snapshot with which it ended, where it is completed."""
     builds_on: str = ""
     """The issue on whose branch its own one stands: of those it depends on, the one that holds most of them."""
     lacks: tuple[str, ...] = ()
-    """Issues that it depends on whose work its branch does not hold."""
+    """Issues that it depends on whose work its branch does not contain."""
     position: int = 0
     """Its place in the order of the pipeline, from 0."""
 
@@ -99,7 +99,7 @@ class PipelineView(Wire):
     repository: str
     status: PipelineStatus
     reason: str = ""
-    """What a person did last with all of it, and why: `ann paused it: a release`."""
+    """What someone last did with the pipeline, and why: `ann paused it: a release`."""
     created_at: str
     closed_at: str | None = None
     planner: Lane | None = None

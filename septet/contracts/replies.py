@@ -39,16 +39,16 @@ class NetworkRequest(Wire):
     run: str
     step: str = ""
     of_check: bool = False
-    """Whether one of the repository's checks asked for it."""
+    """Whether one of the repository's checks made the request."""
     asked_at: str = ""
     """ISO 8601, UTC."""
     host: str
-    """As it was asked for, without keys in it."""
+    """The requested host, without keys in it."""
     port: int = 0
     """0 where what was asked for names no host and port."""
     allowed: bool
     why: str = ""
-    """Why it was not."""
+    """Why it was refused."""
     sent_bytes: int = 0
     """To the host; as all it is counted when the connection is over."""
     received_bytes: int = 0
@@ -68,7 +68,7 @@ class LogEntry(Wire):
     """Without keys in it, and short: the stream itself is in the run's folder."""
     tool: str = ""
     time: str = ""
-    """When it was said or done, to about half a second; empty where nobody has noted it."""
+    """When it was said or done, to about half a second; empty if not recorded."""
 
 
 class KeptSnapshot(Wire):
@@ -77,7 +77,7 @@ class KeptSnapshot(Wire):
     snapshot: str
     """Its name: what `septet rescue restore` takes."""
     work_order_id: str
-    """Whose work it holds; of a pipeline's lane the lane's own id where that is not known."""
+    """The work order it belongs to; the lane's id if that is not known."""
     kind: Literal["base", "checkpoint", "rescue"]
     reason: str
     step: str | None = None
@@ -86,7 +86,7 @@ class KeptSnapshot(Wire):
     size_bytes: int
     commit: str
     left_out: tuple[str, ...] = ()
-    """Paths that it does not hold."""
+    """Paths that it does not contain."""
 
 
 class Reply(Wire):
@@ -146,7 +146,7 @@ class DetailReply(TaskReply):
     """On the host that is asked, oldest first."""
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
-    """What holds it up right now; `None` where nothing does."""
+    """What it is waiting for right now; `None` if nothing."""
     base: str | None = None
     """The branch that it started from; `None` before it began, and where another host has its workspace."""
     estimate: Estimate | None = None
@@ -176,7 +176,7 @@ class BoardSummary(Wire):
     in_progress: int = 0
     blocked: int = 0
     completed: int = 0
-    """Those whose pull request is proven, merged or not."""
+    """Those with a proven pull request, merged or not."""
 
 
 class BoardReply(PagedReply):
@@ -185,9 +185,9 @@ class BoardReply(PagedReply):
     project: str | None = None
     """The one that was asked for; `None`: all."""
     stages: dict[Stage, tuple[Task, ...]]
-    """Every stage is there, in order; those of this page."""
+    """All stages, in order, with the tasks of this page."""
     counts: dict[Stage, int]
-    """In all, not on this page alone."""
+    """In total, not only on this page."""
     summary: BoardSummary
 
 
@@ -196,7 +196,7 @@ class LogsReply(PagedReply):
 
     log_entries: tuple[LogEntry, ...] = ()
     total: int = 0
-    """Those there are so far, on this page and others."""
+    """How many there are so far, on all pages."""
 
 
 class NetworkReply(Reply):
@@ -204,9 +204,9 @@ class NetworkReply(Reply):
 
     requests: tuple[NetworkRequest, ...] = ()
     total: int = 0
-    """Those there are so far, on this page and others."""
+    """How many there are so far, on all pages."""
     is_cut: bool = False
-    """Whether a run asked for more than its log holds."""
+    """Whether a run made more requests than its log holds."""
 
 
 class RescuesReply(Reply):
@@ -255,7 +255,7 @@ class PlanReply(Reply):
 
     plan: PlanView
     plan_sha256: str | None = None
-    """What a decision on the plan names."""
+    """The SHA-256 that a decision on the plan names."""
 
 
 class DiffReply(Reply):
@@ -270,20 +270,20 @@ class WatchReply(TaskReply):
     running_step: str = ""
     """Empty between two steps."""
     waiting_for: str | None = None
-    """What holds it up right now; `None` where nothing does."""
+    """What it is waiting for right now; `None` if nothing."""
     doing: LogEntry | None = None
-    """The agent's tool call that has not come back yet."""
+    """The agent's tool call that is still running."""
     tokens: int = 0
-    """Of all kinds, with those of the agent run under way."""
+    """Of all kinds, including those of the current agent run."""
     cost_usd: float | None = None
     """Of the finished steps, where the agents say."""
     elapsed_seconds: float = 0.0
     """Since it was created, or until it was closed."""
     plan: PlanView | None = None
-    """`None` where there is none yet, or none on this host; so is `diff`."""
+    """`None` if there is none yet, or none on this host; the same for `diff`."""
     diff: DiffView | None = None
     log_entries: tuple[LogEntry, ...] = ()
-    """What was said and done since the last look; of the first look the end."""
+    """What was said and done since the last look; at the first look, the latest entries."""
 
 
 class ErrorReply(Wire):

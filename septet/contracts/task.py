@@ -94,16 +94,16 @@ class Task(Wire):
     usage: Usage = Usage()
     rescues: tuple[Rescue, ...] = ()
     after: tuple[str, ...] = ()
-    """Work orders that must be over before this one begins."""
+    """Work orders that must end before this one starts."""
     findings: tuple[KeyFinding, ...] = ()
-    """What looks like a key in its work, and waits for a person's word."""
+    """Things in its work that look like keys, and wait for your decision."""
     budget: BudgetWait | None = None
-    """The budget that it waits for."""
+    """The budget it is waiting for."""
     error: TaskError | None = None
     unconfined: str = ""
-    """That no sandbox confined its agents, and what that means; empty where one did."""
+    """Set if no sandbox confined its agents, with what that means; empty otherwise."""
     rework: ReworkState | None = None
-    """How its agent answers what happens on the pull request; `None` where it does not."""
+    """How its agent follows the pull request; `None` if it does not."""
     stuck: str | None = None
     """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
     created_at: str = ""
@@ -147,4 +147,4 @@ class Task(Wire):
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
         approve = f"`septet approve {self.id} {allowing}` lets it pass, " if allowing else ""
         reject = f"`septet reject {self.id} --feedback …` has the agent take it out"
-        return f"approve_findings: what looks like a key is in {places}; {approve}{reject}"
+        return f"approve_findings: something that looks like a key is in {places}; {approve}{reject}"

@@ -50,7 +50,7 @@ class Address:
         """
         before, found, after = self.url.rpartition(self.project)
         if self.path is not None or not found:
-            raise _refusal(self.url, "has no other repositories beside it", "Name a repository of a forge.")
+            raise _refusal(self.url, "has no other repositories next to it", "Name a repository of a forge.")
         other = parse_address(f"{before}{project}{after}")
         if (other.host, other.project) != (self.host, project):
             raise _refusal(project, "is not the name of a repository", "Give OWNER/NAME, as the forge shows it.")

@@ -54,7 +54,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
             found.append(KeyFinding(path=cut(change.path, _PATH_LENGTH), line=_first_line(content), rule=_WORKERS))
     if found:
         named = ", ".join(f"{finding.path} line {finding.line}" for finding in found[:_SHOWN])
-        message = f"A key of the worker stands in {named}: take it out, it must not be committed."
+        message = f"A key of the worker is in {named}: take it out, it must not be committed."
         raise KeysFoundError(message, tuple(found[:_SHOWN]))
 
 

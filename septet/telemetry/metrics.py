@@ -56,7 +56,7 @@ AGENT_SECONDS: Final = Metric(
 TOKENS: Final = Metric("septet_tokens", "Tokens that agents used", ("agent", "model", "project", "type"))
 COST: Final = Metric(
     "septet_cost_usd",
-    "US dollars that a step cost, where its CLI says so",
+    "US dollars that a step cost, if its CLI reports it",
     ("agent", "model", "project"),
     MetricKind.HISTOGRAM,
     _DOLLARS,

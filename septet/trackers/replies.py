@@ -8,7 +8,7 @@ from septet.forges.comment_commands import parse_command
 
 _WORD: Final = re.compile(r"\s*(?:/septet\s+)?(approve|reject|cancel|retry)\b[:,.]?", re.IGNORECASE)
 USAGE: Final = (
-    "Reply with one of these: `approve PLAN_SHA256`, `reject` and what is to be different, `retry`, or `cancel`. "
+    "Reply with one of these: `approve PLAN_SHA256`, `reject` and what should be different, `retry`, or `cancel`. "
     "Septet passes nothing else on to the agent."
 )
 
@@ -21,7 +21,7 @@ def what_is_missing(command: CommentCommand) -> str:
         case "approve" if command.plan_sha256 is None:
             return "Name the plan that you have read: `approve PLAN_SHA256`, or choose *Approve this plan*."
         case "reject" if not command.words:
-            return "Say what is wrong with the plan: `reject` and what is to be different."
+            return "Say what is wrong with the plan: `reject` and what should be different."
         case _:
             return ""
 

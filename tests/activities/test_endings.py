@@ -152,7 +152,7 @@ async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
     assert not (lab.worktree / "src/half.py").exists()
     assert carriers(mark_of(lab.runs[0])) == []
     (rescue,) = done.rescues
-    assert "begins anew" in rescue.reason
+    assert "starts again" in rescue.reason
 
 
 async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepLab) -> None:

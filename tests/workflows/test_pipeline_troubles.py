@@ -151,7 +151,7 @@ async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: 
         order = client.get_workflow_handle(f"{handle.id}-b")
         with pytest.raises(WorkflowUpdateFailedError) as refusal:
             await order.execute_update("move", {"to": "executing"})
-        assert "starts when its pipeline says so" in str(refusal.value.cause)
+        assert "starts when its pipeline starts it" in str(refusal.value.cause)
         working.set()
         assert statuses(await handle.result()) == ["completed", "completed"]
 

@@ -58,7 +58,8 @@ class Decisions:
             raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
         if self.is_in_pipeline and call.to is Target.EXECUTING and self._state.task.status is Status.PENDING:
             raise refusal(
-                f"{self._state.task.id} starts when its pipeline says so.", "It is triaged and waits for its turn."
+                f"{self._state.task.id} starts when its pipeline starts it.",
+                "It is triaged and waits for its turn.",
             )
         try:
             check_move(self._state.task, call.to)

@@ -114,7 +114,7 @@ def _findings_words(task: Task) -> tuple[str, str]:
     allowed = " ".join(f"--finding {finding.id}" for finding in task.findings if finding.id)
     approve = f"Let it pass with `septet approve {task.id} {allowed}`, or have" if allowed else "Have"
     remedy = f"{approve} the agent take it out with `septet reject {task.id} --feedback TEXT`."
-    return f"What looks like a key is in {places}.", remedy
+    return f"Something that looks like a key is in {places}.", remedy
 
 
 async def _start(notification: Notification) -> None:

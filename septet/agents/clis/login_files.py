@@ -125,7 +125,7 @@ class LoginFile:
             return "it is another account's"
         before, after = self._expiry(was), self._expiry(now_is)
         if after is None or (before is not None and after <= before) or after > now + _LONGEST_SECONDS:
-            return "it is no later one"
+            return "it is not a newer one"
         return ""
 
     def _entries(self, login: Login) -> dict[str, Login]:

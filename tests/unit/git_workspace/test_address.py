@@ -228,5 +228,5 @@ def test_a_fork_cannot_lead_elsewhere(fork: str) -> None:
     """What is no name of a repository is refused, and so is a fork of a folder."""
     with pytest.raises(InvalidInputError):
         parse_address("https://github.com/o/r").beside(fork)
-    with pytest.raises(InvalidInputError, match="no other repositories beside it"):
+    with pytest.raises(InvalidInputError, match="no other repositories next to it"):
         parse_address("/srv/r.git").beside("me/r")
