@@ -348,8 +348,8 @@ class ShowBudgets(Call):
 class ShowCosts(Call):
     """See what tasks have cost so far, by project, step, agent, model or week: dollars, tokens and agent minutes.
 
-    What a new task will cost, the answer to its start says (`estimate`), and so does `task_detail` while it waits
-    with its plan.
+    The answers of `run` and `create_task` estimate the cost of a new task (`estimate`), and so does `task_detail`
+    while its plan waits for approval.
     """
 
     tool: ClassVar[str] = "costs"

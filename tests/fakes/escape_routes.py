@@ -245,7 +245,7 @@ ROUTES = (
           "settings of the system by an allow-list", bound("/etc")),
     _call("ptrace", "take over the sandbox's own first process", "done(libc.ptrace(0x4206, 1, None, None))"),
     _call("keyring", "use the kernel's keys", "done(libc.syscall(250, 0, -3, 1))"),
-    _call("io-uring", "go around the filter by io_uring", "done(libc.syscall(425, 1, ctypes.create_string_buffer(120)))"),
+    _call("io-uring", "bypass the filter with io_uring", "done(libc.syscall(425, 1, ctypes.create_string_buffer(120)))"),
     _call("vsock", "reach the hypervisor by a socket", "make_socket(40, socket.SOCK_STREAM)"),
     _call("other-memory", "read the memory of another process", "done(libc.syscall(312, os.getpid(), os.getpid(), 0, 0, 0))"),
 )  # fmt: skip
