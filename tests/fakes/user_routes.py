@@ -139,7 +139,7 @@ USER_ROUTES = (
     UserRoute("worker-signal", "signal a process of the worker's user", _SIGNAL.format(pid="neighbour"), _RUNS),
     _call("setuid", "leave a program that runs as its owner", _SETUID),
     _call("keyring", "use the kernel's keys", "done(libc.syscall(250, 0, -3, 1))"),
-    _call("io-uring", "go around the filter by io_uring", "done(libc.syscall(425, 1, ctypes.create_string_buffer(120)))"),
+    _call("io-uring", "bypass the filter with io_uring", "done(libc.syscall(425, 1, ctypes.create_string_buffer(120)))"),
     _call("vsock", "reach the hypervisor by a socket", "make_socket(40, socket.SOCK_STREAM)"),
     UserRoute("processes", "use it up: processes", _MANY, _LIMITS),
 )  # fmt: skip
