@@ -24,7 +24,7 @@ _LATE: Final = timedelta(minutes=2)
 _log = structlog.get_logger()
 
 
-def find_commands(forge: Forge, request: FindIssues, found: IssuesFound, key: str) -> IssuesFound:
+def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: str) -> IssuesFound:
     """Return what was found, with the commands that people have given since the pass before.
 
     A forge that refuses to list comments keeps no issue from being taken.
@@ -32,25 +32,25 @@ def find_commands(forge: Forge, request: FindIssues, found: IssuesFound, key: st
     Args:
         forge: Where.
         request: From when on they are new.
-        found: What was found before.
+        issues: What was found before.
         key: The key of the repository's address.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
     """
     if not request.comments_since or not isinstance(forge, CommentedForge):
-        return found
+        return issues
     since = max(datetime.fromisoformat(request.comments_since), datetime.now(UTC) - _OLDEST)
     try:
-        listed = [each for each in forge.comments_since(since - _LATE) if _written(each) >= since - _LATE]
+        listed = [each for each in forge.comments_since(since - _LATE) if _written_at(each) >= since - _LATE]
     except (ForgeError, NotFoundError) as error:
         if error.retryable:
             raise
         _log.warning("comments_not_listed", repository=request.repository, error=str(error))
-        return found
-    listed.sort(key=_written)
+        return issues
+    listed.sort(key=_written_at)
     new = _take(listed, request.comments_seen, since, _Origin(forge, key))
-    return new.model_copy(update={"numbers": found.numbers})
+    return new.model_copy(update={"numbers": issues.numbers})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class _Origin:
     """Of the repository's address."""
 
 
-def _take(listed: list[NewComment], seen: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:
+def _take(comments: list[NewComment], known_ids: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:
     """Return as many commands as one pass obeys; from where it leaves off, the next one continues."""
-    known, passed = frozenset(seen), list[NewComment]()
+    known, passed = frozenset(known_ids), list[NewComment]()
     commands: list[CommandComment] = []
-    for comment in listed:
+    for comment in comments:
         command = None if comment.id in known else parse_command(comment.body)
         if command is not None and len(commands) == OBEYED_AT_ONCE:
             break
@@ -73,7 +73,7 @@ def _take(listed: list[NewComment], seen: Iterable[int], since: datetime, origin
             name = comment_workflow_id(origin.forge.name, origin.key, comment.id)
             event = _event(origin.forge, comment)
             commands.append(CommandComment(event=event, command=command, workflow_id=name))
-    until = max([since, *(_written(each) for each in passed)])
+    until = max([since, *(_written_at(each) for each in passed)])
     ids = tuple(each.id for each in passed)[-SEEN_LIMIT:]
     return IssuesFound(comments=tuple(commands), comments_until=timestamp(until), comments_seen=ids)
 
@@ -94,6 +94,6 @@ def _event(forge: Forge, comment: NewComment) -> CommentWritten:
     )
 
 
-def _written(comment: NewComment) -> datetime:
+def _written_at(comment: NewComment) -> datetime:
     written = datetime.fromisoformat(comment.created_at)
     return written if written.tzinfo is not None else written.replace(tzinfo=UTC)

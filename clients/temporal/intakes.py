@@ -121,7 +121,7 @@ class IntakeClient:
         """
         note = delivery_note(now)
 
-        def noted(update: ScheduleUpdateInput) -> ScheduleUpdate | None:
+        def add_note(update: ScheduleUpdateInput) -> ScheduleUpdate | None:
             schedule = update.description.schedule
             before = delivered_at(schedule.state.note or "")
             if before is not None and now - before < _NOTED_EVERY:
@@ -130,7 +130,7 @@ class IntakeClient:
             return ScheduleUpdate(schedule=schedule)
 
         for name in [name async for name in self._names(f"{INTAKE_PREFIX}{key}-")]:
-            await self.client.get_schedule_handle(name).update(noted)
+            await self.client.get_schedule_handle(name).update(add_note)
 
     async def _names(self, prefix: str) -> AsyncIterator[str]:
         async for entry in await self.client.list_schedules():

@@ -182,10 +182,10 @@ class LocalForge:
             def edit(index: int, text: str) -> None:
                 comments[index] = comments[index].model_copy(update={"body": text})
 
-            def marked() -> list[MarkedComment]:
+            def list_comments() -> list[MarkedComment]:
                 return [MarkedComment(n, each.author, each.body) for n, each in enumerate(comments)]
 
-            put_once(CommentPlace(marked, create, edit, _OWN.__eq__), marker, body)
+            put_once(CommentPlace(list_comments, create, edit, _OWN.__eq__), marker, body)
             after = record.model_copy(update={"comments": tuple(comments)})
             return after == record or self._put(contents, "issue", after) or None
 

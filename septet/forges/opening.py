@@ -61,14 +61,14 @@ class CommentPlace:
     is_own: Callable[[str], bool]
     """Says whether an account is the one that the worker writes by."""
 
-    def marked(self, marker: str) -> Iterator[MarkedComment]:
+    def find_marked(self, marker: str) -> Iterator[MarkedComment]:
         """Yield the comments with the mark of `marker` that the worker has written, from the oldest."""
         mark = marker_of(marker)
         yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
 
     def has(self, marker: str) -> bool:
         """Say whether there is one."""
-        return next(self.marked(marker), None) is not None
+        return next(self.find_marked(marker), None) is not None
 
 
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
@@ -86,7 +86,7 @@ def put_once(place: CommentPlace, marker: str, body: str) -> None:
         ForgeError: It refused.
     """
     text = f"{body.rstrip()}\n\n{marker_of(marker)}\n"
-    for there in place.marked(marker):
+    for there in place.find_marked(marker):
         if there.body.strip() == text.strip():
             return
         try:

@@ -13,7 +13,7 @@ BOT: Final = "[bot]"
 
 
 @dataclass(slots=True)
-class OwnAccounts:
+class KeyAccounts:
     """The accounts of this process's keys, each asked for once."""
 
     _names: dict[tuple[str, str | None], str] = field(default_factory=dict)
@@ -46,4 +46,4 @@ class OwnAccounts:
         return name
 
 
-OWN_ACCOUNTS: Final = OwnAccounts()
+OWN_ACCOUNTS: Final = KeyAccounts()

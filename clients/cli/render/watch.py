@@ -94,14 +94,14 @@ class WatchLines:
             yield f"Waiting for {preview(look.waiting_for)}"
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
-            yield from _told(entry for entry in entries if entry.step == row.step)
+            yield from _entry_lines(entry for entry in entries if entry.step == row.step)
             entries = tuple(entry for entry in entries if entry.step != row.step)
             result = preview((row.output if row.success else row.error_message) or "", limit=_ENTRY_LIMIT)
             yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
         self._steps = len(look.task.steps)
         if look.running_step and (before is None or before.running_step != look.running_step):
             yield f"… {look.running_step}"
-        yield from _told(entries)
+        yield from _entry_lines(entries)
         if is_new and look.task.is_closed:  # after what led there
             yield status
 
@@ -164,7 +164,7 @@ def _call(entry: LogEntry) -> str:
     return preview(headline(entry), limit=_ENTRY_LIMIT)
 
 
-def _told(entries: Iterable[LogEntry]) -> Iterator[str]:
+def _entry_lines(entries: Iterable[LogEntry]) -> Iterator[str]:
     """Yield a line for each entry that tells something new."""
     for entry in entries:
         if not is_structured(entry) and not only_confirms(entry):

@@ -71,7 +71,7 @@ class GiteaCommentAnswer(_Foreign):
         """Return the comment; an account that is gone is `Ghost`, as Gitea shows it."""
         return Comment(self.user.login if self.user else "Ghost", self.body or "", self.created_at, standing)
 
-    def marked(self) -> MarkedComment:
+    def marked_comment(self) -> MarkedComment:
         """Return the comment as one that may carry a mark."""
         return MarkedComment(self.id, self.user.login if self.user else "Ghost", self.body or "")
 

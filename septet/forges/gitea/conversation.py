@@ -46,7 +46,7 @@ class GiteaConversation:
         """Have a thread carry one reply; as `Conversation.reply`: a review with a comment on the same line."""
         place = CommentPlace(
             lambda: [
-                each.marked()
+                each.marked_comment()
                 for each in self._review_comments()
                 if (each.path, each.position) == (thread.path, thread.line or 0)
             ],
@@ -86,7 +86,7 @@ class GiteaConversation:
 
     def _marked_comments(self) -> list[MarkedComment]:
         with asking_gitea(self.api, self.project, f"the comments on {self._name}") as repository:
-            return [each.marked() for each in repository.issue_get_comments(self.number)]
+            return [each.marked_comment() for each in repository.issue_get_comments(self.number)]
 
     def _create_reply(self, thread: ReviewThread, text: str) -> None:
         comment = {"path": thread.path, "new_position": thread.line or 0, "body": text}

@@ -204,7 +204,7 @@ class GiteaForge:
     def _marked_comments(self, number: int) -> list[MarkedComment]:
         what = f"the comments on {self._issue_name(number)}"
         with asking_gitea(self.api, self.project, what) as repository:
-            return [each.marked() for each in repository.issue_get_comments(number)]
+            return [each.marked_comment() for each in repository.issue_get_comments(number)]
 
     def _labels_of(self, number: int) -> tuple[str, ...]:
         with asking_gitea(self.api, self.project, self._issue_name(number)) as repository:

@@ -105,7 +105,7 @@ class CommentAnswer(_Foreign):
         author = self.user.login if self.user else "ghost"
         return Comment(author, self.body or "", self.created_at, self.author_association.lower())
 
-    def marked(self) -> MarkedComment:
+    def marked_comment(self) -> MarkedComment:
         """Return the comment as one that may carry a mark."""
         return MarkedComment(self.id, self.user.login if self.user else "ghost", self.body or "")
 

@@ -58,7 +58,9 @@ class GitHubConversation:
         """Have a thread carry one reply; as `Conversation.reply`."""
         place = CommentPlace(
             lambda: [
-                answer.marked() for answer in self._review_comments() if str(answer.in_reply_to_id) == thread.id
+                answer.marked_comment()
+                for answer in self._review_comments()
+                if str(answer.in_reply_to_id) == thread.id
             ],
             partial(self._create_reply, int(thread.id)),
             self._edit_reply,
@@ -77,7 +79,7 @@ class GitHubConversation:
     @property
     def _place(self) -> CommentPlace:
         return CommentPlace(
-            lambda: [each.marked() for each in self._comments()],
+            lambda: [each.marked_comment() for each in self._comments()],
             self._create_comment,
             self._edit_comment,
             self._is_own,

@@ -247,7 +247,7 @@ class GitHubForge:
                     *self._repository, number, per_page=_COMMENTS_PER_PAGE, page=page, headers=_HEADERS
                 )
                 answers = read(list[CommentAnswer], answer)
-                found += [each.marked() for each in answers]
+                found += [each.marked_comment() for each in answers]
                 if len(answers) < _COMMENTS_PER_PAGE:
                     break
         return found

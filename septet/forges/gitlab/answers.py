@@ -96,7 +96,7 @@ class GitLabNoteAnswer(_Foreign):
             return Comment("ghost", self.body, self.created_at, "none")
         return Comment(self.author.username, self.body, self.created_at, standings.get(self.author.id, "none"))
 
-    def marked(self) -> MarkedComment:
+    def marked_comment(self) -> MarkedComment:
         """Return the comment as one that may carry a mark."""
         return MarkedComment(self.id, self.author.username if self.author else "ghost", self.body)
 

@@ -64,7 +64,12 @@ class GitLabConversation:
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Have a discussion carry one reply; as `Conversation.reply`."""
         place = CommentPlace(
-            lambda: [note.marked() for each in self._discussions() if each.id == thread.id for note in each.notes],
+            lambda: [
+                note.marked_comment()
+                for each in self._discussions()
+                if each.id == thread.id
+                for note in each.notes
+            ],
             partial(self._create_reply, thread.id),
             self._edit,
             partial(is_own_account, self.api),
@@ -82,7 +87,7 @@ class GitLabConversation:
     @property
     def _place(self) -> CommentPlace:
         return CommentPlace(
-            lambda: [note.marked() for note in self._notes()],
+            lambda: [note.marked_comment() for note in self._notes()],
             self._create,
             self._edit,
             partial(is_own_account, self.api),

@@ -247,7 +247,7 @@ class GitLabForge:
             for page in range(1, _MOST_PAGES + 1):
                 answer = notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
                 answers = read(list[GitLabNoteAnswer], answer)
-                found += [each.marked() for each in answers if not each.system]
+                found += [each.marked_comment() for each in answers if not each.system]
                 if len(answers) < _PAGE:
                     break
         return found
