@@ -9,7 +9,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply
-from septet.contracts.costs import By
+from septet.contracts.names import CostKey
 from septet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _DAYS: Final = {"d": 1, "w": 7}
 @given.give_operations
 async def costs(
     operations: "Operations",
-    by: Annotated[By, typer.Option(help="What to tell apart.")] = "project",
+    by: Annotated[CostKey, typer.Option(help="What to tell apart.")] = "project",
     since: Annotated[
         str,
         typer.Option(metavar="WEEK", help="The first week that counts: 2026-W40, 4w or 30d.", show_default=False),

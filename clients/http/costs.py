@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 
 from clients.http.parameters import Connected
 from clients.http.problems import problems
-from septet.contracts.costs import By, Week
+from septet.contracts.costs import Week
+from septet.contracts.names import CostKey
 from septet.contracts.replies import CostsReply
 
 router = APIRouter(tags=["budgets"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
@@ -16,7 +17,7 @@ router = APIRouter(tags=["budgets"], responses=problems(HTTPStatus.UNPROCESSABLE
 @router.get("/costs")
 async def get_costs(
     operations: Connected,
-    by: Annotated[By, Query(description="What is told apart.")] = "project",
+    by: Annotated[CostKey, Query(description="What is told apart.")] = "project",
     since: Annotated[Week, Query(description="The first week that counts, such as `2026-W40`.")] = "",
     project: Annotated[str, Query(max_length=200, description="Only this project, such as `o/r`.")] = "",
 ) -> CostsReply:

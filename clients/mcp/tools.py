@@ -13,9 +13,9 @@ from clients.operations import Operations
 from clients.repository_path import whole_path
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
-from septet.contracts.costs import By, Week
+from septet.contracts.costs import Week
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
-from septet.contracts.names import Status
+from septet.contracts.names import CostKey, Status
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -354,7 +354,7 @@ class ShowCosts(Call):
 
     tool: ClassVar[str] = "costs"
 
-    by: By = "project"
+    by: CostKey = "project"
     """What is told apart."""
     since: Week = ""
     """The first week that counts, such as 2026-W40; all when absent."""

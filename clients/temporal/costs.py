@@ -13,7 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.refusals import server_refusal
 from septet.contracts.amounts import Spending
-from septet.contracts.costs import EARLIER, MOST_TOGETHER, By, CostGroup, CostHistory, Estimate, costs_id
+from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
+from septet.contracts.names import CostKey
 from septet.contracts.replies import CostsReply
 from septet.costs.estimate import Question, estimate_costs
 from septet.errors import ServerNotReachedError
@@ -33,7 +34,7 @@ class CostClient:
     client: Client
     task_queue: str = "septet"
 
-    async def show(self, by: By, since: str = "", project: str = "") -> CostsReply:
+    async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
         """Return what was used by each project, step, agent, model or week, the dearest first; weeks in order.
 
         Args:

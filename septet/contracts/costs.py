@@ -1,7 +1,7 @@
 """What agents have cost: what is noted of each turn, what a project's history keeps, and what is estimated."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
@@ -26,7 +26,6 @@ COSTS: Final = "costs"
 
 Week = Annotated[str, StringConstraints(pattern=r"^([0-9]{4}-W[0-9]{2})?$")]
 """An ISO week, such as `2026-W40`; or empty."""
-By = Literal["project", "step", "agent", "model", "week"]
 
 
 def costs_id(task_queue: str, project: str) -> str:

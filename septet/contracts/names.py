@@ -16,6 +16,10 @@ Sessions = Literal["separate", "shared"]
 """Each step has a session of its own, or the planner's steps share one, and the implementor's another one."""
 
 
+CostKey = Literal["project", "step", "agent", "model", "week"]
+"""What costs are added up by."""
+
+
 class Step(StrEnum):
     """The seven steps, in the order in which they run."""
 

@@ -6,8 +6,8 @@ from pydantic import ConfigDict, Field
 
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import AccountView
-from septet.contracts.costs import By, CostGroup, Estimate
-from septet.contracts.names import Stage
+from septet.contracts.costs import CostGroup, Estimate
+from septet.contracts.names import CostKey, Stage
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.wire import Wire
@@ -119,7 +119,7 @@ class BudgetsReply(Reply):
 class CostsReply(Reply):
     """What work orders have cost, by what was asked for."""
 
-    by: By
+    by: CostKey
     since: str = ""
     """The first week that counts: `2026-W40`; empty for all that is known."""
     costs: tuple[CostGroup, ...] = ()

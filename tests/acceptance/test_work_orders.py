@@ -26,7 +26,7 @@ def test_run_waits_for_the_pull_request(done: Task) -> None:
 def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
     """`show` tells the whole work order, each start of an agent, and the stages it went through."""
     answer = served("show", "wo-done", "--json").json
-    assert set(answer) == {"ok", "task", "runs", "history", "waiting_for", "base"}
+    assert set(answer) == {"ok", "task", "runs", "history", "waiting_for", "base", "estimate"}
     assert answer["waiting_for"] is None
     assert answer["task"] == done
     assert [run["run"] for run in answer["runs"]] == [f"{step.number}-{step.value}-1" for step in Step]
@@ -40,7 +40,7 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
 
 def test_steps_answers_the_seven_steps_in_their_order(served: Septet, done: Task) -> None:
     """`steps` gives the steps of the work order object, and the hosts that its agents were refused."""
-    told = {"ok": True, "steps": done["steps"], "refused_hosts": []}
+    told = {"ok": True, "steps": done["steps"], "refused_hosts": [], "rounds": []}
     assert served("steps", "wo-done", "--json").json == told
     assert [row["step"] for row in done["steps"]] == [step.value for step in Step]
 

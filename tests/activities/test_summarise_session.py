@@ -117,7 +117,7 @@ async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
     [
         ('result("  ")', "empty"),
         ('api_error(400, "Prompt is too long")', "too long"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "ended without a result"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "without a result"),
         ('api_error(401, "invalid key")', "invalid key"),
     ],
     ids=["empty", "too long", "crashed", "refused"],
