@@ -35,9 +35,9 @@ def test_a_real_prometheus_sees_a_worker_fail_and_get_well(host: Host, origin: O
 def test_a_real_prometheus_sees_that_the_server_is_away(septet: Septet, tmp_path: Path) -> None:
     """The alert fires while nobody answers an idle worker, and clears when the server is back."""
     address, options = f"127.0.0.1:{free_port()}", ("--port", "--ui-port", "--api-port")
-    up = ("up", *(part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair))
     host = Septet(tmp_path / "host")
     with prometheus(tmp_path / "prometheus", address, ALERTS, "6s") as watching:
+        up = ("up", *(part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair))
         with (
             septet.serving(*up) as server,
             host.serving("worker", "--address", server.address, SEPTET_METRICS=address),
