@@ -35,6 +35,8 @@ class Soak(Trial):
     deleted: int = 0
     """Histories that the server forgot."""
     _steady: Worker | None = None
+    _beside: list[asyncio.Task[None]] = field(default_factory=list)
+    """Those that look and sweep, until all work orders are closed."""
     _recovered: dict[str, list[str]] = field(default_factory=dict)
     _once_kept: set[str] = field(default_factory=set)
     """What snapshots held before their time was over."""
@@ -43,14 +45,13 @@ class Soak(Trial):
         """Carry the trial out, with a second worker that lives through all of it."""
         self._steady = Worker(self.side.argv(self.ground), self.ground.env, self.ground.folder, self.ground.server)
         await self._steady.start()
-        beside = [asyncio.create_task(self._repeat(*each)) for each in self._repeated(self._steady)]
         try:
-            return await self.carry_out()
+            async with asyncio.TaskGroup() as group:  # what cannot look any more ends the soak
+                self._beside += [group.create_task(self._repeat(*each)) for each in self._repeated(self._steady)]
+                seen = await self.carry_out()
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
             await self._steady.end(signal.SIGTERM)
+        return seen
 
     def _repeated(self, steady: Worker) -> list[tuple[float, Callable[[], Awaitable[None]]]]:
         server = self.ground.server
@@ -85,6 +86,8 @@ class Soak(Trial):
         return super()._kept() | self._once_kept
 
     async def _orphans(self) -> dict[Pid, str]:
+        for task in self._beside:
+            task.cancel()
         if self._steady is not None:
             await self._steady.end(signal.SIGTERM)
         return await super()._orphans()
