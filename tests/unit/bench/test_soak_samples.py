@@ -1,36 +1,36 @@
 """What the soak looks at."""
 
 import os
-import shutil
-import threading
+import subprocess
+import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench.chaos.processes import Pid
 from bench.soak.samples import Sampler
 
+WORK = """
+import os, shutil, sys
+while True:
+    for number in range(20):
+        os.makedirs(f"{sys.argv[1]}/wo-{number}/src/deep")
+    for number in range(20):
+        shutil.rmtree(f"{sys.argv[1]}/wo-{number}")
+"""
+"""What agents and the janitor do to the folder."""
+
 
 def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
     """Folders come and go while they are counted, as they do where agents work."""
-    state, own, over = tmp_path / "state", Pid.of(os.getpid()), threading.Event()
+    state, own = tmp_path / "state", Pid.of(os.getpid())
     state.mkdir()
     sampler = Sampler(own, own, state, tmp_path / "temporal.db", time.monotonic())
-
-    def work() -> None:
-        while not over.is_set():
-            (state / "wo-1" / "src").mkdir(parents=True)
-            (state / "wo-1" / "src" / "file").touch()
-            shutil.rmtree(state / "wo-1")
-
-    with ThreadPoolExecutor(1) as threads:
-        working = threads.submit(work)
+    with subprocess.Popen([sys.executable, "-I", "-c", WORK, str(state)]) as working:
         try:
-            samples = [sampler.sample() for _ in range(50)]
+            samples = [sampler.sample() for _ in range(2000)]
         finally:
-            over.set()
-        working.result(60)
-    assert len(samples) == 50
+            working.kill()
+    assert len(samples) == 2000
 
 
 def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
