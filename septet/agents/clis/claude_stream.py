@@ -88,8 +88,8 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     errors = read_field(result.errors, ITEMS) or []
     words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent reported a failure without a reason."
-    if result.subtype in _BY_SUBTYPE:
-        ended, kind, remedy = _BY_SUBTYPE[result.subtype]
+    if str(result.subtype) in _BY_SUBTYPE:
+        ended, kind, remedy = _BY_SUBTYPE[str(result.subtype)]
         return Ending(ended, kind, words, remedy)
     if result.subtype not in ("success", None):
         return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION in words else "interrupted", words)
@@ -101,7 +101,7 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
 def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
     status = result.api_error_status if isinstance(result.api_error_status, int) else None
     error = api_errors.classify(status, words, resets_at=totals.resets_at)
-    by_api = status is not None or result.terminal_reason in _API_REASONS or words.startswith("API Error")
+    by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith("API Error")
     if error.kind == "unknown" and not by_api:
         return Ending("crashed", "agent_error", words)
     return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)

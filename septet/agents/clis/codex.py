@@ -269,7 +269,7 @@ class CodexStream(LineStream[_Event]):
 
     def _take_started(self, item: _Item) -> None:
         """A tool opens a turn, but in an open one; a turn ends where its tools have answered."""
-        if item.type not in _SPEECH:
+        if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1
                 self._in_turn, self._spoken_in_turn = True, False
@@ -288,7 +288,7 @@ class CodexStream(LineStream[_Event]):
                 self._take_started(item)
             self._running.discard(item_id)
             self._in_turn = False
-            if kind == "file_change" and item.status in _NOT_DONE:
+            if kind == "file_change" and str(item.status) in _NOT_DONE:
                 self.facts.deny("apply_patch")
 
     def _take_error(self, words: str) -> None:

@@ -195,7 +195,7 @@ class GeminiStream(LineStream[_Event]):
             self._in_turn = False
             facts.hush()
             tool = self._tools.pop(str(event.tool_id), "")
-            if event.error is not None and event.error.type in _NOT_OFFERED:
+            if event.error is not None and str(event.error.type) in _NOT_OFFERED:
                 facts.deny(tool)
         elif kind == "init":
             facts.session_id, facts.model = text_of(event.session_id), text_of(event.model)
@@ -288,8 +288,8 @@ _whole_stats: Final = msgspec.json.Decoder(_WholeStats)
 
 def _failure(error: _Error) -> Ending:
     words = str(error.message)
-    if error.type in _OWN_ERRORS:
-        return replace(_OWN_ERRORS[error.type], message=words)
+    if str(error.type) in _OWN_ERRORS:
+        return replace(_OWN_ERRORS[str(error.type)], message=words)
     match = _CODE_IN_WORDS.search(words)
     code = int(match[1]) if match is not None else error.code
     status = next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), code)

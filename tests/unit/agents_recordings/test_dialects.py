@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from septet.agents.clis.outcome import ExitRecord, Outcome
@@ -74,6 +74,7 @@ COMPLETED: Final = {"type": "turn.completed", "usage": {"input_tokens": 10, "out
         max_leaves=12,
     )
 )
+@example(event={"error": {"type": []}})
 @settings(max_examples=60)
 def test_no_json_breaks_a_dialect(cli: str, event: object) -> None:
     """Fields of any type, in any place, are read or passed over, and never raise."""
