@@ -19,20 +19,22 @@ class PatchedWorkOrder(WorkOrder):
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        async with self._report_outcome():
-            await self._wait_for_turn()
-            await self._open_workspace()
-            first, second = Step.CLASSIFY_ISSUE, Step.BUILD_PLAN
-            if workflow.patched("plan-first"):
-                first, second = Step.BUILD_PLAN, Step.CLASSIFY_ISSUE
-            await self._take(first)
-            await self._take(second)
-            await self._find_plan()
-            if await self._is_to_implement():
-                await self._wait_for_approval()
-                await self._take(Step.GENERATE_BRANCH)
-                await self._take(Step.IMPLEMENT_PLAN)
-                await self._take(Step.CREATE_COMMIT)
-                await self._take(Step.CREATE_PULL_REQUEST)
-                await self._watch_pull_request()
+        await self._report_outcome(self._carry_out_steps())
         return self._state.task
+
+    async def _carry_out_steps(self) -> None:
+        await self._wait_for_turn()
+        await self._open_workspace()
+        first, second = Step.CLASSIFY_ISSUE, Step.BUILD_PLAN
+        if workflow.patched("plan-first"):
+            first, second = Step.BUILD_PLAN, Step.CLASSIFY_ISSUE
+        await self._take(first)
+        await self._take(second)
+        await self._find_plan()
+        if await self._is_to_implement():
+            await self._wait_for_approval()
+            await self._take(Step.GENERATE_BRANCH)
+            await self._take(Step.IMPLEMENT_PLAN)
+            await self._take(Step.CREATE_COMMIT)
+            await self._take(Step.CREATE_PULL_REQUEST)
+            await self._watch_pull_request()

@@ -1,9 +1,9 @@
 """The work order: one issue on its way to a pull request."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Final
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -49,21 +49,23 @@ class WorkOrder(WorkOrderBase):
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        async with self._report_outcome():
-            await self._wait_for_turn()
-            await self._open_workspace()
-            await self._take(Step.CLASSIFY_ISSUE)
-            await self._take(Step.BUILD_PLAN)
-            await self._find_plan()
-            if await self._is_to_implement():
-                await self._wait_for_approval()
-                await self._hand_over_plan()
-                await self._name_branch()
-                await self._take(Step.IMPLEMENT_PLAN)
-                await self._take(Step.CREATE_COMMIT)
-                await self._take(Step.CREATE_PULL_REQUEST)
-                await self._watch_pull_request()
+        await self._report_outcome(self._carry_out_steps())
         return self._state.task
+
+    async def _carry_out_steps(self) -> None:
+        await self._wait_for_turn()
+        await self._open_workspace()
+        await self._take(Step.CLASSIFY_ISSUE)
+        await self._take(Step.BUILD_PLAN)
+        await self._find_plan()
+        if await self._is_to_implement():
+            await self._wait_for_approval()
+            await self._hand_over_plan()
+            await self._name_branch()
+            await self._take(Step.IMPLEMENT_PLAN)
+            await self._take(Step.CREATE_COMMIT)
+            await self._take(Step.CREATE_PULL_REQUEST)
+            await self._watch_pull_request()
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         info = workflow.info()
@@ -124,12 +126,14 @@ class WorkOrder(WorkOrderBase):
         call = call.model_copy(update={"session_id": next(iter(sessions), None)})
         return Follow(call=call, terms=terms, url=task.pr_url or "")
 
-    @asynccontextmanager
-    async def _report_outcome(self) -> AsyncIterator[None]:
-        """Close the work order with the truth, however its steps end; who wants a move is answered first."""
+    async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
+        """Close the work order with the truth, however its steps end; who wants a move is answered first.
+
+        A worker's cache drops it as garbage: a generator in place of this could be closed before its caller is.
+        """
         self._decisions.watch()
         try:
-            yield
+            await steps
         except StepFailed as failed:
             raise self._close_as_failed(failed.as_task_error()) from failed
         except (ActivityError, asyncio.CancelledError) as error:
