@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -57,7 +57,7 @@ test-api: ready ## The HTTP API under schemathesis for ten minutes
 
 test-agents: ready ## Real agent CLIs from a cache, against a model on loopback; AGENTS="claude codex" ARGS="-k …"
 	@scripts/agents install $(AGENTS)
-	@scripts/agents run $(BIN)/python -m pytest tests/agents $(ARGS)
+	@scripts/agents run $(BIN)/python -m pytest $(TESTERS) --maxschedchunk=1 tests/agents $(ARGS)
 
 flaky: ready ## Named tests thirty times, each time with another seed: TESTS="tests/workflows -k board" RUNS=30
 	@$(BIN)/python scripts/try_often.py $(if $(RUNS),--runs $(RUNS)) $(TESTS)
@@ -125,6 +125,22 @@ intake-trial: ready ## Issues and comments that come twice and out of order whil
 
 upgrade-trial: ready ## Kept releases and this commit as workers of one server: killed, ramped, promoted, rolled back; ORDERS=30 in each act
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)
+
+# The short trials of `.ci/run`, the longest first. They wait most of their time, and share neither ports nor folders.
+TRIALS := chaos intake chaos-pipeline upgrade faults follow
+TRIAL_chaos := chaos MINUTES=1.5 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1"
+TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
+TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
+TRIAL_follow := follow RUNS=6 ARGS="--output /dev/null"
+TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
+TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--releases 0.1.1 --patience 80"
+
+trials: ready ## The short trials of .ci/run, two at a time; each prints all it has to say when it ends
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse $(TRIALS:%=trial-%)
+
+.PHONY: $(TRIALS:%=trial-%)
+$(TRIALS:%=trial-%): trial-%:
+	@echo "-- $*"; begun=$$(date +%s); $(MAKE) $(TRIAL_$*) && echo "-- $* took $$(($$(date +%s) - begun)) s"
 
 lock: ## Make the lock files again from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@scripts/lock $(ARGS)

@@ -228,9 +228,8 @@ async def _forget(on: Stage, forges: list[ForgeFake], names: list[str], outcome:
         :: max(1, len(orders) // _FORGOTTEN)
     ]
     for order_id in labelled:
-        handle = on.client.get_workflow_handle(order_id)
-        await handle.terminate("forgotten")
-        await _delete(on.client, order_id)
+        await on.client.get_workflow_handle(order_id).terminate("forgotten")
+    await asyncio.gather(*(_delete(on.client, order_id) for order_id in labelled))
     outcome.forgotten = len(labelled)
     await asyncio.gather(*(_pass_again(on.client, name) for name in names))
     again = {order_id for ids in (await _orders(on.client)).values() for order_id in ids} & set(labelled)
