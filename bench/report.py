@@ -1,4 +1,4 @@
-"""What a run of the bench leaves: a JSON file under `bench/results/`."""
+"""What the programs of the bench leave: JSON files under `bench/results/`, with machine, version and moment."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figure import Figure
-from bench.machine import Machine
+from bench.machine import Machine, machine, version
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -19,7 +19,7 @@ def report(
 ) -> dict[str, Any]:
     """Return the figures with what they were measured on."""
     return {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "measured_at": _now(),
         "version": version,
         "machine": asdict(machine),
         "seed": seed,
@@ -30,8 +30,27 @@ def report(
 
 def write_report(content: Mapping[str, Any], folder: Path = RESULTS) -> Path:
     """Write the report as `<date>-<machine>.json` and return its path; the day's last one stays."""
-    folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9]+", "-", content["machine"]["name"]).strip("-") or "unnamed"
-    path = folder / f"{content['measured_at'][:10]}-{name}.json"
+    return _write(folder / f"{content['measured_at'][:10]}-{name}.json", content)
+
+
+def write_figures(path: Path, content: Mapping[str, Any], on: Machine | None = None) -> Path:
+    """Write what a trial found, with the moment, the version and the machine, and return the path.
+
+    Args:
+        path: `/dev/null` for figures that nobody keeps.
+        content: What was found; values of JSON.
+        on: The machine as it was before the trial; as it is now when absent.
+    """
+    told = {"measured_at": _now(), "version": version(), "machine": asdict(on or machine())}
+    return _write(path, {**told, **content})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return path

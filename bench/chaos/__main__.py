@@ -14,11 +14,12 @@ from bench.chaos.account import Account
 from bench.chaos.laws import broken
 from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
 from bench.chaos.proxies import can_confine
-from bench.chaos.report import as_json, evidence, table, write
+from bench.chaos.report import as_json, evidence, table
 from bench.chaos.side import sides
 from bench.chaos.slow_disk import can_slow_disk
 from bench.chaos.trial import tried
 from bench.machine import machine, version
+from bench.report import RESULTS, write_figures
 from septet.settings import Settings
 from septet.system.exit import end_process
 
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in evidence(own):
         console.print(line, style="red", markup=False)
     console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
-    print(write(as_json(accounts, own.seen.plan, on, of, laws)))
+    print(write_figures(RESULTS / "chaos.json", as_json(accounts, own.seen.plan, laws), on))
     return 1 if laws else 0
 
 

@@ -1,10 +1,7 @@
-"""What the chaos program leaves: a table, and `bench/results/chaos.json`."""
+"""What the chaos program leaves: a table, and the figures in `bench/results/chaos.json`."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -12,8 +9,6 @@ from rich.text import Text
 
 from bench.chaos.account import Account, Tally
 from bench.chaos.plan import Plan
-from bench.machine import Machine
-from bench.report import RESULTS
 
 _SHOWN = 20
 _COLUMNS = (
@@ -36,28 +31,15 @@ def table(accounts: Mapping[str, Account], title: str) -> Table:
     return drawn
 
 
-def as_json(
-    accounts: Mapping[str, Account], plan: Plan, machine: Machine, version: str, broken: tuple[str, ...]
-) -> dict[str, Any]:
+def as_json(accounts: Mapping[str, Account], plan: Plan, broken: tuple[str, ...]) -> dict[str, Any]:
     """Return Septet's figures, by kind too, and beside them those of the others."""
     own, *others = accounts.items()
     return {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "version": version,
-        "machine": asdict(machine),
         "plan": asdict(plan),
         "broken": broken,
         **_figures(own[1]),
         **{side: _figures(account) for side, account in others},
     }
-
-
-def write(content: Mapping[str, Any], folder: Path = RESULTS) -> Path:
-    """Write the figures and return where they are."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "chaos.json"
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return path
 
 
 def evidence(account: Account) -> list[str]:

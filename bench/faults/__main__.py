@@ -2,13 +2,11 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from pathlib import Path
 
-from bench.faults.trial import commit, try_faults
-
-RESULTS = Path(__file__).parents[1] / "results" / "faults.json"
+from bench.faults.trial import try_faults
+from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
@@ -16,11 +14,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Whole work orders on forges that answer badly.")
     parser.add_argument("--runs", type=int, default=42)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "faults.json")
     options = parser.parse_args()
     outcome = asyncio.run(try_faults(options.runs, options.seed))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({"commit": commit(), **outcome.as_json()}, indent=1) + "\n")
+    write_figures(options.output, outcome.as_json())
     for name in ("seed", "runs", "unmet", "duplicates", "stuck", "lost", "paid_again", "naive"):
         print(f"{name:12} {getattr(outcome, name)}")
     for line in outcome.why:

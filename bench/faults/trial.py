@@ -1,11 +1,9 @@
 """The trial: a server, a worker, three forges, and work orders that meet faults."""
 
 import asyncio
-import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Final
 
 import httpx
@@ -188,11 +186,3 @@ def _naive_try(client: httpx.Client, fake: ForgeFake, head: str) -> bool:
         )
     except (httpx.HTTPError, ValueError):
         return False
-
-
-def commit() -> str:
-    """Return the commit that is tried."""
-    completed = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return completed.stdout.strip()

@@ -2,13 +2,11 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from pathlib import Path
 
 from bench.follow.trial import follow
-
-RESULTS = Path(__file__).parents[1] / "results" / "follow.json"
+from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
@@ -17,11 +15,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--no-kills", action="store_true")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "follow.json")
     options = parser.parse_args()
     outcome = asyncio.run(follow(options.runs, options.seed, kills=not options.no_kills))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(outcome.as_json(), indent=1) + "\n")
+    write_figures(options.output, outcome.as_json())
     for name, value in outcome.as_json().items():
         if name != "why":
             print(f"{name:15} {value}")

@@ -12,7 +12,7 @@ from typing import Final
 import psutil
 from fakes.forges.state import ForgeFake
 
-from bench.faults.trial import FAKES, commit, forge_environ, serving_forges
+from bench.faults.trial import FAKES, forge_environ, serving_forges
 from bench.follow.person import WITHIN_SECONDS, MissedError, Person, bare_of, git
 from bench.follow.scenes import CLOSED, SCENES, STUBBORN
 from bench.stage import SEPTET, Stage, stage, worker
@@ -57,7 +57,7 @@ class FollowOutcome:
 
     def as_json(self) -> dict[str, object]:
         """Return it as it is kept."""
-        return {"commit": commit(), **asdict(self)}
+        return asdict(self)
 
 
 async def follow(runs: int, seed: int, *, kills: bool) -> FollowOutcome:

@@ -2,14 +2,12 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from bench.intake.trial import try_intake
-
-RESULTS = Path(__file__).parents[1] / "results" / "intake.json"
+from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
@@ -18,11 +16,10 @@ def main() -> int:
     parser.add_argument("--deliveries", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--kills", type=int, default=2, help="of the worker (default: 2)")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "intake.json")
     options = parser.parse_args()
     outcome = asyncio.run(try_intake(options.deliveries, options.seed, options.kills))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(asdict(outcome), indent=1) + "\n")
+    write_figures(options.output, asdict(outcome))
     for name, figure in asdict(outcome).items():
         print(f"{name:20} {figure}")
     return 0 if outcome.is_clean else 1

@@ -2,14 +2,11 @@
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +16,7 @@ from bench.chaos.laws import broken
 from bench.chaos.plan import Plan
 from bench.chaos.report import evidence
 from bench.machine import machine, version
-from bench.report import RESULTS
+from bench.report import RESULTS, write_figures
 from bench.soak.samples import Sample
 from bench.soak.slopes import Slope, slope_of
 from bench.soak.trial import KINDS, soaked
@@ -67,12 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in evidence(account):
         console.print(line, style="red", markup=False)
     console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
-    print(_write({
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "version": of, "machine": asdict(on), "plan": asdict(plan), "broken": laws, "deleted": deleted,
+    print(write_figures(RESULTS / "soak.json", {
+        "plan": asdict(plan), "broken": laws, "deleted": deleted,
         "account": asdict(account.all), "slopes": {name: asdict(slope) for name, slope in slopes.items()},
         "samples": [asdict(sample) for sample in samples],
-    }))  # fmt: skip
+    }, on))  # fmt: skip
     return 1 if laws or not all(slope.is_flat for slope in slopes.values()) else 0
 
 
@@ -96,13 +92,6 @@ def _table(slopes: Mapping[str, Slope], title: str) -> Table:
         row = (f"{slope.middle:,.1f}", f"{slope.per_hour:+,.2f}", f"{slope.rise:+,.2f}", f"{slope.noise:,.2f}")
         drawn.add_row(_NAMES[name], *row, "flat" if slope.is_flat else "grows")
     return drawn
-
-
-def _write(content: Mapping[str, Any], folder: Path = RESULTS) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "soak.json"
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return path
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -19,7 +20,9 @@ from kingfisher import get_binary_path  # type: ignore[import-untyped]
 from septet.errors import EvidenceError
 from septet.key_scan.patches import AddedLine
 from septet.system import processes
+from septet.system.locks import hold_lock
 
+_PACKAGE: Final = "kingfisher-bin"
 _SCAN_SECONDS: Final = 180.0
 _FOUND: Final = 200
 """The exit code of the program where it has found something."""
@@ -75,7 +78,8 @@ class KeyScanner:
     """Looks through added lines; its compiled rules lie in a folder of the engine's own."""
 
     folder: Path
-    """Made where it is missing; for this user alone. The first scan of a release takes some seconds for it."""
+    """Made where it is missing; for this user alone. The first scan of a release takes some seconds for it, and
+    those that come meanwhile wait: each would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
         """Return what looks like a key, in the order of the lines.
@@ -89,7 +93,18 @@ class KeyScanner:
         text = _Text([line for line in lines if not _is_generated(line.path)])
         if not any(_may_hold_a_key(line.content) for line in text.lines):
             return ()
-        return tuple(match for match, is_sure in text.matches(self._run(text.content)) if _counts(match, is_sure))
+        output = self._run_or_compile(text.content)
+        return tuple(match for match, is_sure in text.matches(output) if _counts(match, is_sure))
+
+    def _run_or_compile(self, content: bytes) -> bytes:
+        compiled = self.folder / f"compiled-{version(_PACKAGE)}"
+        if not compiled.exists():
+            with hold_lock(self.folder / "compiling"):
+                if not compiled.exists():
+                    output = self._run(content)
+                    compiled.touch(mode=0o600)
+                    return output
+        return self._run(content)
 
     def _run(self, content: bytes) -> bytes:
         scratch = self.folder / "scratch"

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 from collections import Counter
@@ -12,8 +11,8 @@ from typing import Any
 
 from bench.chaos.account import Account
 from bench.chaos.pipelines.trial import USUAL, Tried, tried
-from bench.machine import machine, version
-from bench.report import RESULTS
+from bench.machine import machine
+from bench.report import RESULTS, write_figures
 from septet.system.exit import end_process
 
 _TERMINATED = 143
@@ -24,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry the trials out, one after the other; the exit code is 1 where a law is broken."""
     asked = _arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
-    on, of = machine(), version()
+    on = machine()
     plan = replace(
         USUAL,
         runs=asked.issues,
@@ -41,11 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     kills = sum((Counter(trial["kills"]) for trial in figures), Counter[str]())
     print(f"{len(figures)} pipelines, {sum(kills.values())} kills ({_listed(kills)})")
     print(f"Broken with the seeds {', '.join(map(str, failed))}." if failed else "Every law holds.")
-    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"chaos-pipeline-{asked.seed}.json"
-    content = {"version": of, "machine": asdict(on), "plan": asdict(plan), "trials": figures}
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    print(path)
+    print(write_figures(path, {"plan": asdict(plan), "trials": figures}, on))
     return 1 if failed else 0
 
 

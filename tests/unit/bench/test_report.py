@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bench.figure import Figure
 from bench.machine import Machine, machine, version
-from bench.report import report, write_report
+from bench.report import report, write_figures, write_report
 from bench.table import table
 
 MACHINE = Machine("vm one/2", "A CPU", 2, 24.0, "6.1", "3.11.7", 0.1)
@@ -54,6 +54,15 @@ def test_the_report_holds_what_a_figure_needs_to_be_believed(tmp_path: Path) -> 
         "passed": True,
     }
     assert [figure["passed"] for figure in content["figures"]] == [True, None, False]
+
+
+def test_what_a_trial_found_stands_beside_its_machine_and_version(tmp_path: Path) -> None:
+    """Each program of the bench leaves its figures with what is needed to believe them."""
+    path = write_figures(tmp_path / "results" / "trial.json", {"seed": 7, "duplicates": 0}, MACHINE)
+    content = json.loads(path.read_bytes())
+    assert (content["seed"], content["duplicates"], content["machine"]["kernel"]) == (7, 0, "6.1")
+    assert content["version"] == version()
+    assert content["measured_at"].endswith("Z")
 
 
 def test_this_machine_and_this_version_have_names() -> None:
