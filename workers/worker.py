@@ -37,8 +37,8 @@ _STICKY: Final = timedelta(seconds=2)
 The default is 10 s."""
 
 _CACHED: Final = 600
-"""Workflows that are kept in memory: each takes some 120 KB, and one that is not there is replayed in milliseconds.
-The default of 1,000 takes a worker with thousands of waiting work orders over 250 MB."""
+"""Workflows that are kept in memory: each takes some 120 KB, and one that is not there is replayed in
+milliseconds. The default of 1,000 takes a worker with thousands of waiting work orders over 250 MB."""
 
 _ANSWERS: Final = 40
 """Probes, and ends of cancelled work orders, at a time: slots of their own, which no agent takes."""
