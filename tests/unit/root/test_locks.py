@@ -69,28 +69,33 @@ def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
 
 def test_a_lock_that_was_removed_has_one_holder_all_the_same(tmp_path: Path) -> None:
     """However often the file is removed while many wait for it, no two are in the block at once."""
-    path, inside, most, done = tmp_path / "lock", [], [0], threading.Event()
+    path, inside, most = tmp_path / "lock", [], [0]
+    removed, done = threading.Event(), threading.Event()
 
     def enter(number: int) -> None:
-        for _ in range(50):
+        entered = 0
+        while entered < 50 or not (removed.is_set() or done.is_set()):
             with hold_lock(path):
                 inside.append(number)
                 most[0] = max(most[0], len(inside))
                 inside.remove(number)
+            entered += 1
 
-    def remove() -> int:
-        removals = 0
+    def remove() -> None:
         while not done.is_set():
-            removals += remove_lock(path)
-        return removals
+            if remove_lock(path):
+                removed.set()
 
     with ThreadPoolExecutor(9) as threads:
         removing = threads.submit(remove)
         entering = [threads.submit(enter, number) for number in range(8)]
-        for each in entering:
-            each.result(60)
-        done.set()
-        assert removing.result(60) > 0
+        try:
+            assert removed.wait(60)
+            for each in entering:
+                each.result(60)
+        finally:
+            done.set()
+        removing.result(60)
     assert most == [1]
 
 
