@@ -17,6 +17,7 @@ from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services
 from workers.cost_notes import telling_costs
+from workers.forge_pauses import sharing_forge_pauses
 from workers.health import reporting_health
 from workers.held_turns import telling_left_turns
 from workers.janitor import scheduling_janitor
@@ -63,6 +64,7 @@ async def running_worker(
         accounts = FleetAccounts(client, settings.task_queue)
         parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide, accounts))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
+        await stack.enter_async_context(sharing_forge_pauses(accounts))
         tokens = Tokens(parts.host.state.tokens)
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))

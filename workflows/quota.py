@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="Quota")
 class Quota:
-    """One login's pause; while it runs, no host starts an agent with that login."""
+    """One login's pause; while it runs, no host starts an agent with that login, or asks that forge."""
 
     @workflow.init
     def __init__(self, pause: QuotaPause) -> None:

@@ -1,19 +1,20 @@
-"""The pause of an account at a model's provider whose usage limit is reached."""
+"""The pause of a login whose usage limit is reached: at a model's provider, or at a forge."""
 
 from septet.contracts.wire import Wire
 
 MEMO: str = "quota"
-"""The key of the workflow's memo under which the pause lies: whoever is about to start an agent reads it there."""
+"""The key of the workflow's memo under which the pause lies: whoever is about to start an agent, or to ask a forge, reads it there."""
 
 
 class QuotaPause(Wire):
-    """Nobody starts an agent with this login until then."""
+    """Nobody starts an agent with this login, or asks a forge with this key, until then."""
 
     agent: str
+    """Whose login it is: an agent's, or by its host a forge's API."""
     until: float
     """Seconds since the epoch."""
     message: str = ""
-    """The CLI's words."""
+    """The CLI's words, or what is to be known of the forge."""
 
 
 def quota_id(task_queue: str, login: str) -> str:

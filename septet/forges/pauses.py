@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from septet.errors import ForgeUnavailableError
@@ -18,6 +18,8 @@ from septet.telemetry.recorder import RECORDER
 _LONGEST_SECONDS: Final = 3600.0
 """A forge that names a longer pause is asked again after this one: limits are counted by the hour."""
 _MOST_KEYS: Final = 10_000
+_TOLD_SECONDS: Final = 5.0
+"""A pause that is shorter is not worth a word to the other hosts, nor is one that is longer by less than that."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
@@ -41,12 +43,30 @@ def is_spent(headers: Mapping[str, str]) -> bool:
     return any(headers.get(name) == "0" for name in _REMAINING)
 
 
+class FleetPauses(Protocol):
+    """What all hosts know of limits that are spent; a server that does not answer knows nothing."""
+
+    def until(self, budget: str) -> float:
+        """Return until when nobody is to ask, in seconds since the epoch; 0 where nobody has said so."""
+
+    def note(self, budget: str, host: str, until: float) -> None:
+        """Tell the other hosts.
+
+        Args:
+            budget: Whose limit it is.
+            host: The host whose API it is, for people.
+            until: Seconds since the epoch.
+        """
+
+
 @dataclass(slots=True)
 class ForgePauses:
-    """Who is left alone until when: known to all workers of this host, so that none asks into a limit."""
+    """Who is left alone until when: known to all workers, so that none asks into a limit."""
 
     folder: Path | None = None
     """Where workers of one host tell each other; without one, the threads of this process do."""
+    fleet: FleetPauses | None = None
+    """How hosts tell each other; without it, each learns of a limit from the forge."""
     _until: dict[str, float] = field(default_factory=dict)
     """By budget: a time of the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
@@ -61,17 +81,15 @@ class ForgePauses:
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Let nobody ask for a while."""
+        """Let nobody ask for a while, on any host: who asks after this has returned is told."""
         seconds = min(seconds, _LONGEST_SECONDS)
-        RECORDER.record(FORGE_PAUSES, seconds, host=urlsplit(api_url).hostname)
-        budget, until = self._budget(api_url, token), time.time() + seconds
-        with self._lock:
-            self._until[budget] = max(self._until.get(budget, 0.0), until)
-            until = self._until[budget]
-        if self.folder is not None:
-            with suppress(OSError):  # the others learn of it from the forge
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_atomically(self.folder / budget, str(until).encode())
+        host = urlsplit(api_url).hostname or api_url
+        RECORDER.record(FORGE_PAUSES, seconds, host=host)
+        budget, now = self._budget(api_url, token), time.time()
+        known = self._known_until(budget)
+        self._keep(budget, now + seconds)
+        if self.fleet is not None and seconds >= _TOLD_SECONDS and now + seconds > known + _TOLD_SECONDS:
+            self.fleet.note(budget, host, now + seconds)
 
     def clear(self) -> None:
         """Let everybody ask again."""
@@ -85,10 +103,13 @@ class ForgePauses:
         Raises:
             ForgeUnavailableError: It wants to be left alone; the error says for how long.
         """
-        budget = self._budget(api_url, token)
-        with self._lock:
-            until = self._until.get(budget, 0.0)
-        seconds = max(until, self._noted_until(budget)) - time.time()
+        budget, now = self._budget(api_url, token), time.time()
+        until = self._known_until(budget)
+        if until <= now and self.fleet is not None:
+            until = self.fleet.until(budget)
+            if now < until <= now + _LONGEST_SECONDS:
+                self._keep(budget, until)
+        seconds = until - now
         if 0 < seconds <= _LONGEST_SECONDS:  # longer: the machine's clock was set back
             message = f"{api_url} takes no more requests for {seconds:.0f} s ({what})."
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
@@ -98,6 +119,21 @@ class ForgePauses:
         with self._lock:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
+
+    def _known_until(self, budget: str) -> float:
+        """Return until when a worker of this host says that nobody is to ask."""
+        with self._lock:
+            until = self._until.get(budget, 0.0)
+        return max(until, self._noted_until(budget))
+
+    def _keep(self, budget: str, until: float) -> None:
+        """Have all workers of this host know of a pause."""
+        with self._lock:
+            self._until[budget] = until = max(self._until.get(budget, 0.0), until)
+        if self.folder is not None:
+            with suppress(OSError):  # the others learn of it from the forge
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_atomically(self.folder / budget, str(until).encode())
 
     def _noted_until(self, budget: str) -> float:
         """Return until when another worker of this host says that nobody is to ask."""
@@ -114,4 +150,4 @@ class ForgePauses:
 
 
 PAUSES: Final = ForgePauses()
-"""Those of this process, and of its host once a worker has named the folder."""
+"""Those of this process, of its host once a worker has named the folder, and of all hosts once it has a server."""

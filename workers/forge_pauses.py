@@ -1,0 +1,84 @@
+"""Limits of forges that are spent: all hosts know of them, by the workflow that pauses logins."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from activities.accounts import Accounts
+from septet.contracts.quota import QuotaPause
+from septet.errors import SeptetError
+from septet.forges.pauses import PAUSES
+
+_ANSWER_WITHIN_SECONDS: Final = 2.0
+"""Looking takes a millisecond or two; a forge is asked all the same where the server does not answer by then."""
+_LEFT_ALONE_SECONDS: Final = 30.0
+"""How long a server that did not answer is not asked again: no request to a forge is to wait for it each time."""
+_DIGEST_LENGTH: Final = 24
+
+_log: Final = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
+    """Have this process know of the pauses of all hosts, and tell them its own, for as long as the block lasts."""
+    PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
+    try:
+        yield
+    finally:
+        PAUSES.fleet = None
+
+
+@dataclass(slots=True)
+class SharedForgePauses:
+    """Pauses as workflows of type `Quota`: the description of one that runs is looked at, which is no Action.
+
+    It is called by threads that ask forges; the loop of the worker asks the server for them.
+    """
+
+    accounts: Accounts
+    loop: asyncio.AbstractEventLoop
+    _loop_thread: int = field(default_factory=threading.get_ident)
+    _asks_again_at: float = 0.0
+    """By the monotonic clock."""
+
+    def until(self, budget: str) -> float:
+        """Return until when nobody is to ask; as `FleetPauses.until`."""
+        pause = self._answer(self.accounts.find_pause(_login(budget)))
+        return pause.until if pause is not None else 0.0
+
+    def note(self, budget: str, host: str, until: float) -> None:
+        """Tell the other hosts; as `FleetPauses.note`."""
+        pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
+        self._answer(self.accounts.note_pause(_login(budget), pause))
+
+    def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
+        """Return what the server answers; `None` where it does not, and then each host asks the forge itself."""
+        if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
+            call.close()
+            return None
+        try:
+            answer = asyncio.run_coroutine_threadsafe(call, self.loop)
+        except RuntimeError:  # the worker has just ended
+            call.close()
+            return None
+        try:
+            return answer.result(_ANSWER_WITHIN_SECONDS)
+        except (SeptetError, TimeoutError, CancelledError) as error:
+            answer.cancel()
+            self._asks_again_at = time.monotonic() + _LEFT_ALONE_SECONDS
+            _log.warning("forge_pauses_not_shared", error=str(error) or type(error).__name__)
+            return None
+
+
+def _login(budget: str) -> str:
+    """Return what names a forge's limit among the logins that can be paused."""
+    return f"forge-{budget[:_DIGEST_LENGTH]}"
