@@ -38,7 +38,7 @@ test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as
 test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
 	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
 
-page-tools: # axe-core, which the page is held against, and the SDK of Linear, which the fake of Linear is
+page-tools: # axe-core, which the page is held against, the SDK of Linear and Prism, which the fakes of Linear and GitHub are
 	@cmp --silent tests/npm/package-lock.json tests/npm/node_modules/.for.json || \
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 

@@ -3,7 +3,7 @@
 from septet.contracts.wire import Wire
 
 MEMO: str = "quota"
-"""The key of the workflow's memo under which the pause lies: whoever is about to start an agent, or to ask a forge, reads it there."""
+"""The key of the workflow's memo under which the pause lies: whoever is about to ask reads it there."""
 
 
 class QuotaPause(Wire):

@@ -38,7 +38,7 @@ class ForgeDescription:
         if operation is None:
             yield f"{where} is not described"
             return
-        parameters = [self._resolve(each) for each in operation["parameters"]]
+        parameters = [self.resolved(each) for each in operation["parameters"]]
         names = {each["name"] for each in parameters if each["in"] == "query"}
         yield from (f"{where}: there is no parameter {name}" for name in sorted(set(query) - names))
         if status in _GOOD and body is not None and (schema := self._body(operation, parameters)) is not None:
@@ -47,8 +47,14 @@ class ForgeDescription:
             response = operation["responses"].get(str(status))
             if response is None:
                 yield f"{where}: {status} is not described"
-            elif (schema := self._schema(self._resolve(response))) is not None:
+            elif (schema := self._schema(self.resolved(response))) is not None:
                 yield from self._errors(f"{where}, answer", self._loose(schema), answer)
+
+    def answer_schema(self, method: str, path: str, status: int) -> Any:
+        """Return the schema of an answer in JSON; `None` where none is described."""
+        operation = self._operation(method, path)
+        response = operation["responses"].get(str(status)) if operation is not None else None
+        return self._schema(self.resolved(response)) if response is not None else None
 
     def _operation(self, method: str, path: str) -> Any:
         # `ref` may hold slashes; a path of words alone goes before one with a place for anything.
@@ -59,14 +65,15 @@ class ForgeDescription:
                 return self._paths[template][method]
         return None
 
-    def _resolve(self, value: Any) -> Any:
+    def resolved(self, value: Any) -> Any:
+        """Return what a reference stands for."""
         while "$ref" in value:
             value = self._known[value["$ref"]]
         return value
 
     def _body(self, operation: Any, parameters: list[Any]) -> Any:
         if "requestBody" in operation:
-            return self._schema(self._resolve(operation["requestBody"]))
+            return self._schema(self.resolved(operation["requestBody"]))
         return next((each["schema"] for each in parameters if each["in"] == "body"), None)
 
     @staticmethod

@@ -75,7 +75,8 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
                 self.wfile.write(whole[: len(whole) // 2])
                 return None
             if fault.lie == "wrong_type":
-                return 200, {"Content-Type": "application/json"}, b'{"number": "seven", "state": []}'
+                status = fault.status if fault.status in range(200, 300) else 200
+                return status, {"Content-Type": "application/json"}, b'{"number": "seven", "state": []}'
             return fault.status, fault.headers, json.dumps({"message": fault.text}).encode()
 
         def _answer_git(self, content: bytes) -> None:
@@ -138,7 +139,7 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
         return status, headers, whole
     headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
     if asked.headers.get("if-none-match") == headers["ETag"]:
-        return HTTPStatus.NOT_MODIFIED, headers, b""
+        return HTTPStatus.NOT_MODIFIED, {"ETag": headers["ETag"]}, b""
     return status, headers, whole
 
 

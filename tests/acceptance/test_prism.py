@@ -1,0 +1,234 @@
+"""GitHub's real client and the fake of GitHub stand before Prism, which checks both against GitHub's description."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from fakes.forges.description import DATA, description_of
+from fakes.forges.github import GitHubFake
+from fakes.forges.prism import Prism, openapi_document, serving_prism
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Answer, Asked, Fault
+from fakes.forges.whole_answers import WholeAnswers
+
+from septet.errors import NotFoundError
+from septet.forges.choose import forge_for, token_for
+from septet.forges.conversation import FollowedForge
+from septet.forges.forge import Forge, NewPullRequest
+from septet.forges.github.client import asking
+from septet.forges.new_comments import CommentedForge
+from septet.forges.polls import PolledForge
+from septet.git.address import parse_address
+from septet.settings import Settings
+
+pytestmark = pytest.mark.faces
+
+SHA = "b" * 40
+NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1", draft=True, labels=("septet",))
+KEY = generate_private_key(65537, 2048)
+BESIDE: Final = {"GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs"}
+"""It answers with an address elsewhere, to which Prism goes itself instead of passing it on."""
+
+
+@dataclass
+class WholeGitHub(GitHubFake):
+    """The fake, whose answers also have what no client of ours reads: Prism wants all that is described."""
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return status and body of a request to the API."""
+        return WholeAnswers(description_of("github")).whole(asked, super().answer(asked))
+
+
+@pytest.fixture
+def fake() -> Iterator[WholeGitHub]:
+    """Return a GitHub with an issue, a branch beside `main`, a fork with another, and an App."""
+    heads = {"o/foo.js": {"main": "a" * 40, "feat-1": SHA}, "me/foo.js": {"feat-2": "c" * 40}}
+    with serving_forge(WholeGitHub(heads=heads, app_key=KEY.public_key())) as fake:
+        assert isinstance(fake, WholeGitHub)
+        fake.add_issue("Title", "Body.", ("bug", "septet:blocked"))
+        yield fake
+    assert fake.deviations == []
+
+
+@pytest.fixture
+def prism(fake: WholeGitHub, tmp_path: Path) -> Iterator[Prism]:
+    """Return Prism in front of it."""
+    document = tmp_path / "github.json"
+    document.write_text(json.dumps(openapi_document("github")))
+    with serving_prism(document, fake.url) as prism:
+        yield prism
+
+
+def settings_of(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> dict[str, object]:
+    """Return settings of a worker that asks through Prism."""
+    return {
+        "state_dir": tmp_path,
+        "environ": {},
+        "github_hosts": (fake.url.removeprefix("http://"),),
+        "github_api_url": prism.url,
+    }
+
+
+def connected(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> Forge:
+    """Return the forge as a worker has it."""
+    known = settings_of(fake, prism, tmp_path) | {"github_token": fake.token}
+    return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+
+
+def test_all_that_septet_asks_of_github_is_as_github_describes_it(
+    fake: WholeGitHub, prism: Prism, tmp_path: Path
+) -> None:
+    """Each operation that is used goes through Prism, and it complains of no request and of no answer."""
+    forge = connected(fake, prism, tmp_path)
+    read_and_write_an_issue(fake, forge)
+    open_pull_requests(fake, forge)
+    converse(fake, forge, prism.url)
+    ask_as_an_app(fake, prism, tmp_path)
+
+    assert prism.complaints == []
+    described = set((DATA / "github.operations").read_text().splitlines())
+    assert described - {operation_of(asked, described) for asked in fake.asked} == BESIDE
+
+
+def read_and_write_an_issue(fake: WholeGitHub, forge: Forge) -> None:
+    """Do all that is done with issues."""
+    fake.add_comment(1, "First.", "ada")
+    assert [each.body for each in forge.issue(1).comments] == ["First."]
+    assert [each.number for each in forge.find_issues((1, 9))] == [1]
+    assert [each.number for each in forge.open_issues("bug")] == [1]
+    for words in ("Plan.", "Done."):
+        forge.put_comment(1, "wo-1", words)
+    forge.set_label(1, "septet:review", ["septet:blocked"])
+    assert sorted(fake.issues[1].labels) == ["bug", "septet:review"]
+    assert isinstance(forge, CommentedForge)
+    assert forge.comments_since(datetime(2020, 1, 1, tzinfo=UTC))
+    assert forge.may_write("ada")
+    assert not forge.may_write("nobody")
+    with pytest.raises(NotFoundError):
+        forge.issue(9)
+
+
+def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
+    """Open one, one of a fork, and what is refused; find them, and read what is thought of them."""
+    opened = forge.open_pull_request(replace(NEW, reviewers=("ada",), assignees=("eve",)))
+    assert forge.open_pull_request(NEW).number == opened.number
+    assert forge.open_pull_request(replace(NEW, reviewers=("nobody",))).warnings
+    forge.add_to_pull_request(opened.number, replace(NEW, title="More", marker="wo-2"))
+    forge.expect_fork("me/foo.js")
+    forked = forge.open_pull_request(replace(NEW, head="feat-2", head_project="me/foo.js"))
+    fake.end_pull(forked.number, "merged")
+    assert forge.pull_request(forked.number).state == "merged"
+    assert len(forge.pull_requests_of("feat-1")) == 1
+    assert [each.name for each in forge.branches("feat-")] == ["feat-1"]
+    assert isinstance(forge, PolledForge)
+    recent = forge.recent_pull_requests()
+    assert recent is not None
+    assert forge.recent_pull_requests(recent.etag) is None
+    fake.pulls[opened.number].reviews += [("ada", "approved", "Fine."), ("eve", "changes_requested", "No.")]
+    fake.statuses[SHA] = [("build", "success"), ("test", "failure"), ("slow", "pending")]
+    assert len(forge.reviews(opened.number)) == 2
+    assert len(forge.checks(SHA)) == 3
+
+
+def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
+    """Read what is said on a pull request, and answer it."""
+    assert isinstance(forge, FollowedForge)
+    number = next(iter(fake.pulls))
+    fake.add_thread(number, "ada", "app.py", 7, "Why so?")
+    fake.statuses[SHA] = [("test", "failure")]
+    conversation = forge.conversation(number)
+    for words in ("Because.", "It is so."):
+        conversation.reply(conversation.threads()[0], "wo-1 round 1", words)
+        conversation.put_comment("wo-1 round 1", words)
+    assert [each.author for each in conversation.comments()] == ["septet"]
+    (check,) = forge.checks(SHA)
+    with asking(api_url, fake.token, "a check") as github:
+        assert github.rest.checks.get("o", "foo.js", int(check.id)).json()["output"]["summary"] == "It failed."
+
+
+def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:
+    """Ask for an installation's token, and read an issue with it."""
+    key = tmp_path / "app.pem"
+    key.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    known = settings_of(fake, prism, tmp_path) | {"github_app_id": "1", "github_app_key_file": key}
+    settings = Settings.model_validate(known)
+    address = parse_address(f"{fake.url}/{fake.project}.git")
+    assert forge_for(address, settings).issue(1).title == "Title"
+    assert token_for(address, settings) in fake.app_tokens
+
+
+def operation_of(asked: Asked, described: set[str]) -> str:
+    """Return the operation that a request is of."""
+    for operation in sorted(described, key=lambda each: each.count("{")):
+        method, path = operation.split()
+        pattern = re.sub(r"\\{ref\\}", ".+", re.escape(path)).replace("commits/.+", "commits/[^/]+")
+        if method == asked.method and re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), asked.path):
+            return operation
+    return ""
+
+
+_HERE: Final = "/repos/o/foo.js"
+_BODY: Final = {"body": "words"}
+REQUESTS: Final[tuple[tuple[str, str, object, int], ...]] = (
+    ("GET", f"{_HERE}/installation", None, 200),
+    ("POST", "/app/installations/7/access_tokens", {"repositories": ["foo.js"]}, 201),
+    ("GET", f"{_HERE}/issues/1", None, 200),
+    ("GET", f"{_HERE}/issues", None, 200),
+    ("GET", f"{_HERE}/issues/1/comments", None, 200),
+    ("POST", f"{_HERE}/issues/1/comments", _BODY, 201),
+    ("PATCH", f"{_HERE}/issues/comments/1", _BODY, 200),
+    ("POST", f"{_HERE}/issues/1/labels", {"labels": ["bug"]}, 200),
+    ("POST", f"{_HERE}/issues/2/assignees", {"assignees": ["ada"]}, 201),
+    ("GET", f"{_HERE}/pulls", None, 200),
+    ("POST", f"{_HERE}/pulls", {"title": "It", "head": "feat-1", "base": "main", "body": ""}, 201),
+    ("GET", f"{_HERE}/pulls/2", None, 200),
+    ("PATCH", f"{_HERE}/pulls/2", _BODY, 200),
+    ("GET", f"{_HERE}/pulls/2/reviews", None, 200),
+    ("POST", f"{_HERE}/pulls/2/requested_reviewers", {"reviewers": ["ada"]}, 201),
+    ("GET", f"{_HERE}/git/matching-refs/heads/feat-", None, 200),
+    ("GET", f"{_HERE}/commits/{SHA}/check-runs", None, 200),
+    ("GET", f"{_HERE}/commits/{SHA}/status", None, 200),
+    ("GET", _HERE, None, 200),
+    ("GET", f"{_HERE}/pulls/2/comments", None, 200),
+    ("POST", f"{_HERE}/pulls/2/comments/1/replies", _BODY, 201),
+    ("PATCH", f"{_HERE}/pulls/comments/1", _BODY, 200),
+    ("GET", f"{_HERE}/collaborators/ada/permission", None, 200),
+    ("GET", f"{_HERE}/check-runs/1", None, 200),
+    ("DELETE", f"{_HERE}/issues/1/labels/bug", None, 200),
+    ("GET", "/user", None, 200),
+    ("GET", f"{_HERE}/issues/comments", None, 200),
+)
+"""A request of each operation, and the status of a good answer."""
+
+
+def test_prism_sees_what_is_wrong_in_each_operation(fake: WholeGitHub, prism: Prism) -> None:
+    """An answer of another type is refused wherever one is described, and so are a body and a path that are not."""
+    fake.open_pull(fake.project, "feat-1", "main", "A thing", "")
+    fake.add_thread(2, "septet", "app.py", 7, "Why so?")
+    fake.statuses[SHA] = [("test", "failure")]
+    headers = {"Authorization": f"token {fake.token}"}
+    with httpx.Client(base_url=prism.url, headers=headers, timeout=60) as client:
+        passed = []
+        for method, path, body, status in REQUESTS:
+            fake.faults[:] = [Fault("wrong_type", status=status)]
+            answer = client.request(method, path, json=body)
+            if "VIOLATIONS" not in answer.text or "Response body" not in answer.text:
+                passed.append((method, path, answer.status_code, answer.text[:200]))
+        assert passed == []
+        assert (
+            client.post(f"{_HERE}/pulls", json={"title": 7, "head": "feat-1", "base": "main"}).status_code == 422
+        )
+        assert "NO_PATH_MATCHED" in client.get(f"{_HERE}/pears").text
+
+    assert prism.complaints != []
+    described = set((DATA / "github.operations").read_text().splitlines()) - BESIDE
+    tried = (Asked(method, path, {}, {}, body) for method, path, body, _ in REQUESTS)
+    assert {operation_of(asked, described) for asked in tried} == described
