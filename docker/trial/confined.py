@@ -1,8 +1,8 @@
 """Containers whose agents are confined: by bubblewrap, as the override lets it start, and as a separate user each.
 
-Docker's own client starts them, like those of Compose but for what is tried here: docker-compose 1.29 hands the
-override's `systempaths` on to a daemon that does not know it. Each agent tries to read a canary outside first, and
-says on stderr what came of it.
+Compose v2 starts those of the override by its file. docker-compose 1.29 hands the override's `systempaths` on to a
+daemon that does not know it: there, and for separate users, Docker's own client starts them, like those of Compose but
+for what is tried here. Each agent tries to read a canary outside first, and says on stderr what came of it.
 """
 
 import json
@@ -14,7 +14,8 @@ from typing import Any
 import stack
 from table import expect
 
-OVERRIDE = stack.ROOT / "docker-compose.sandbox.yml"
+OVERRIDE = "docker-compose.sandbox.yml"
+LOOKING = "docker/trial/looking.yml"
 CANARY = "canary-5d1f"
 SHARED = "/var/lib/septet/homes/canary"
 """On a volume of workers and runners."""
@@ -31,9 +32,10 @@ def check_sandbox(origin: str) -> None:
     """In containers with the override's options bubblewrap confines each agent, which finds no canary."""
     worker = stack.running_workers()[0]
     stack.shell(worker, f"echo {CANARY} > {SHARED}")
-    options = [part for each in read_options() for part in ("--security-opt", each)]
-    again = [start_like(stack.running(service)[0], *options) for service in ("runner", "worker")]
-    with instead_of_others(again) as (runner, worker):
+    with under_override() as (runner, worker):
+        (about,) = json.loads(stack.docker("inspect", runner))
+        options = sorted(about["HostConfig"]["SecurityOpt"])
+        expect("override: options of the runner", ", ".join(options), holds="seccomp=unconfined" in options)
         status = stack.execute(runner, "cat", "/proc/1/status")
         rights = re.findall(r"(?:CapEff|NoNewPrivs):\t(\w+)", status)
         expect("override: capabilities, no_new_privs", ", ".join(rights), holds=rights == ["0" * 16, "1"])
@@ -64,9 +66,27 @@ def check_separate_users(origin: str) -> None:
         check_order(worker, "wo-separate", own, "uid")
 
 
+@contextmanager
+def under_override() -> Iterator[Sequence[str]]:
+    """Have one runner and one worker alone at work, with the override's options."""
+    if not stack.is_second_compose():
+        options = [part for each in read_options() for part in ("--security-opt", each)]
+        again = [start_like(stack.running(service)[0], *options) for service in ("runner", "worker")]
+        with instead_of_others(again) as containers:
+            yield containers
+        return
+    stack.replace_all(OVERRIDE, LOOKING, replicas=1)
+    try:
+        (worker,) = stack.wait_for("a healthy worker", lambda: stack.healthy_workers(1))
+        yield stack.running("runner")[0], worker
+    finally:
+        stack.replace_all()
+        stack.wait_for("healthy workers", stack.healthy_workers)
+
+
 def read_options() -> list[str]:
     """Return the options of the override, as Docker's client takes them."""
-    return re.findall(r"^ +- (\S+)$", OVERRIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"^ +- (\S+)$", (stack.ROOT / OVERRIDE).read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def start_like(container: str, *options: str) -> str:

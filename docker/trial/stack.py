@@ -54,6 +54,17 @@ def upgrade(version: str) -> None:
     compose("up", "--detach", "--no-build", "--no-deps", *_scales(REPLICAS), "worker", "promote")
 
 
+def replace_all(*overrides: str, replicas: int = REPLICAS) -> None:
+    """Replace all workers and runners by those of the files and of more files over them."""
+    files = [part for name in overrides for part in ("--file", name)]
+    compose(*files, "up", "--detach", "--no-build", "--no-deps", *_scales(replicas), "worker", "runner")
+
+
+def is_second_compose() -> bool:
+    """Return whether Compose is v2, which reads what the first one hands on to the daemon."""
+    return not compose("version", "--short").strip().removeprefix("v").startswith("1.")
+
+
 def _scales(replicas: int) -> list[str]:
     return [part for service in ("worker", "runner") for part in ("--scale", f"{service}={replicas}")]
 
