@@ -1,8 +1,8 @@
 """Containers whose agents are confined: by bubblewrap, as the override lets it start, and as a separate user each.
 
 Compose v2 starts those of the override by its file. docker-compose 1.29 hands the override's `systempaths` on to a
-daemon that does not know it: there, and for separate users, Docker's own client starts them, like those of Compose but
-for what is tried here. Each agent tries to read a canary outside first, and says on stderr what came of it.
+daemon that does not know it: there, and for separate users, Docker's own client starts them, like those of Compose
+but for what is tried here. Each agent tries to read a canary outside first, and says on stderr what came of it.
 """
 
 import json

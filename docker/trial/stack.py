@@ -51,7 +51,7 @@ def start_workers(replicas: int = REPLICAS) -> None:
 def upgrade(version: str) -> None:
     """Replace the workers and the promotion by those of another image; runners keep their agents."""
     os.environ["SEPTET_VERSION"] = version
-    compose("up", "--detach", "--no-build", "--no-deps", *_scales(REPLICAS), "worker", "promote")
+    compose("up", "--detach", "--no-build", "--no-deps", "--scale", f"worker={REPLICAS}", "worker", "promote")
 
 
 def replace_all(*overrides: str, replicas: int = REPLICAS) -> None:
