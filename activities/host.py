@@ -23,6 +23,7 @@ from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
 from septet.contracts.workspace import CONTROL, DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
+from septet.errors import SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -134,18 +135,17 @@ class Host:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
 
-    def guests(self, place: Place, run_folder: Path, writer_lock: int) -> GuestRunner:
+    def guests(self, place: Place, folder: Path, writer_lock: int) -> GuestRunner:
         """Return what runs a repository's own programs, for an attempt that holds the writer's lock.
 
         Args:
             place: Where they run.
-            run_folder: The run of the agent whose work they look at; their records lie below it.
+            folder: Where their records lie.
             writer_lock: The descriptor of that lock.
         """
         runtime = self.runtime
-        folder, objects = run_folder / "checks", place.objects
         return GuestRunner(
-            runtime.runs, runtime.supervisors, self.sandbox, folder, objects, writer_lock, runtime.resources
+            runtime.runs, runtime.supervisors, self.sandbox, folder, place.objects, writer_lock, runtime.resources
         )
 
     @property
@@ -215,6 +215,16 @@ class Host:
         """Take a snapshot within this worker's limit on ignored files."""
         limit = self.settings.ignored_limit_bytes
         return take(place, kind, reason, ignored_limit_bytes=limit, step=step, scan=scan)
+
+    def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
+        """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""
+        known = first_and_last(vault_at(place), place.order_id)
+        limit = self.settings.ignored_limit_bytes
+        last = known[1] if known and known[1].kind != "rescue" else None
+        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
+        if (snapshot := taken or last) is None:
+            raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
+        return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""

@@ -1,13 +1,17 @@
 """Hosts: whether one is there, and the move of a workspace from one that is gone."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities._fence import take_fence
+from activities._frozen_inputs import read_frozen_inputs
+from activities._workspace_setup import forget_setup, set_up_workspace, writing
 from activities.attempts import heartbeating
+from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
 from activities.remote_checkpoints import bring_session, checkpoint_ref
@@ -21,8 +25,10 @@ from septet.errors import AgentError, WorkspaceError
 from septet.git.address import parse_address
 from septet.git.keep import ChainState
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
+from septet.git.place import Place
 from septet.git.record import place_for
 from septet.git.remote import Remote
+from septet.repository_settings import load_repository_settings
 from septet.system.threads import LOOKS, shielded_thread
 
 
@@ -77,11 +83,11 @@ class HostActivities:
         """Open the workspace of a host that is gone here, as it was at a checkpoint.
 
         Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
-        it has, where it holds the work order. Leaves mirror, vault and workspace on disk, and this host's name on
-        the checkpoint remote.
+        it has, where it holds the work order. Leaves mirror, vault and workspace on disk, with what the
+        repository's set-up makes, and this host's name on the checkpoint remote.
 
         Raises:
-            ApplicationError: The checkpoint, the repository or the agent is not to be had here.
+            ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating(self.host.attempts):
@@ -95,13 +101,21 @@ class HostActivities:
                     checkpoint = await shielded_thread(network, self._move, move, request.workspace)
                     agent = request.workspace.agent
                     await shielded_thread(network, bring_session, self.host, move, checkpoint, agent)
+                    await cancellable_thread(network, self._set_up, move.place, request.workspace)
                 here = {**self.host.whereabouts, "path": str(move.place.worktree)}
                 return request.workspace.model_copy(update=here)
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         with take_fence(self.host.runtime.runs, workspace.place_id, workspace.visit).lease.hold():
+            forget_setup(move.place)
             return move_here(move, self.host.why("the work order comes back to this host"))
+
+    def _set_up(self, place: Place, workspace: Workspace) -> None:
+        """Have the workspace set up here as well: what git ignores may not have come along."""
+        settings = load_repository_settings(read_frozen_inputs(place).files.get)
+        hold = partial(writing, self.host, workspace.place_id, workspace.visit)
+        set_up_workspace(self.host, place, settings, hold)
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
         """Find where everything will lie, and see that the agent is here."""

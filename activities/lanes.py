@@ -1,11 +1,13 @@
 """Lanes: the workspaces of a pipeline, which its work orders use one after the other."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from temporalio import activity
 
 from activities._fence import Fence, take_fence
+from activities._workspace_setup import Writer
 from activities.attempts import heartbeating
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
@@ -81,14 +83,15 @@ class LaneActivities:
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
         """Find the lane open, or open it, and make it ready, with the writer's lock in hand."""
-        with fence.lease.hold():
-            return self._make_ready(request, fence)
+        with fence.lease.hold() as lock:
+            return self._make_ready(request, fence, Writer(fence.lease, lock))
 
-    def _make_ready(self, request: EnterLane, fence: Fence) -> Workspace:
+    def _make_ready(self, request: EnterLane, fence: Fence, writer: Writer) -> Workspace:
         pass_on(self.host.runtime.runs, request.lane.id)
-        place, workspace = WorkspaceActivities(self.host).open(
-            request.opening, request.lane.id, request.lane.opened_by
-        )
+        with fence.halt.over():  # a remote that hangs, and a set-up
+            place, workspace = WorkspaceActivities(self.host).open(
+                request.opening, request.lane.id, request.lane.opened_by, lambda: nullcontext(writer)
+            )
         workspace = workspace.model_copy(update={"lane": request.lane.id, "visit": request.visit})
         for name in filter(None, (request.lane.starts_from, request.plan_snapshot)):
             self._bring(place, name, request.lane.opened_by)

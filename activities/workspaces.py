@@ -1,12 +1,14 @@
-"""Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs."""
+"""Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs, set-up."""
 
 import json
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import JsonValue
 from temporalio import activity
 
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
+from activities._workspace_setup import Hold, set_up_workspace, writing
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
@@ -47,10 +49,11 @@ class WorkspaceActivities:
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Open a workspace of its own, and refuse what cannot work before any agent starts.
 
-        Idempotent: what an earlier attempt has made is used. Leaves mirror, clone, vault and inputs on disk.
+        Idempotent: what an earlier attempt has made is used, and a set-up that was cut short begins anew. Leaves
+        mirror, clone, vault and inputs on disk, and what the repository's set-up makes.
 
         Raises:
-            ApplicationError: The repository, the issue, a command or the agent cannot be used.
+            ApplicationError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue):
@@ -61,16 +64,19 @@ class WorkspaceActivities:
                 )
                 return workspace
 
-    def open(self, request: OpenWorkspace, place_id: str, run_id: str) -> tuple[Place, Workspace]:
-        """Open a workspace, or find it open, and freeze the inputs of what is worked on.
+    def open(
+        self, request: OpenWorkspace, place_id: str, run_id: str, hold: Hold | None = None
+    ) -> tuple[Place, Workspace]:
+        """Open a workspace, or find it open, freeze the inputs of what is worked on, and have it set up.
 
         Args:
             request: What is worked on.
             place_id: What its bytes lie under: the work order's id, or a lane's.
             run_id: The Temporal run that it belongs to.
+            hold: Takes the right to write in it, for its set-up; that of the running attempt when absent.
 
         Raises:
-            SeptetError: The repository, the issue, a command or the agent cannot be used.
+            SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         host = self.host
         address, forge = host.forge(request.repository)
@@ -92,7 +98,12 @@ class WorkspaceActivities:
         )
         inputs, settings = self._read_inputs(request, place, issue)
         write_frozen_inputs(place, inputs)
-        return place, self._describe(request, address, forge, place, issue, settings)
+        checkpoint = self._first_snapshot(place)
+        if request.restores:
+            checkpoint = self._restore(place, checkpoint, request.restores)
+        after_setup = set_up_workspace(host, place, settings, hold or partial(writing, host, place_id))
+        keep(host, place, claims=_opens_again(request))
+        return place, self._describe(request, address, forge, place, issue, settings, after_setup or checkpoint)
 
     def _read_inputs(
         self, request: OpenWorkspace, place: Place, issue: dict[str, JsonValue]
@@ -118,11 +129,8 @@ class WorkspaceActivities:
         place: Place,
         issue: dict[str, JsonValue],
         settings: RepositorySettings,
+        checkpoint: str,
     ) -> Workspace:
-        checkpoint = self._first_snapshot(place)
-        if request.restores:
-            checkpoint = self._restore(place, checkpoint, request.restores)
-        keep(self.host, place, claims=_opens_again(request))
         return Workspace(
             work_order_id=request.work_order_id,
             repository=address.url,

@@ -64,6 +64,8 @@ async def dry_run(
         sandbox=worker.sandbox if worker is not None else "",
         approve_plan=order.approve_plan,
         plan_only=order.plan_only,
+        setup=tuple(" ".join(command) for command in repository.setup),
+        setup_seconds=repository.setup_seconds,
         checks=tuple(" ".join(check) for check in repository.checks),
         check_seconds=repository.check_seconds,
         steps=tuple(_step(step, order, repository, view.files, agent) for step in _steps(order)),

@@ -76,6 +76,10 @@ class RepositorySettingsError(SeptetError):
     """The repository's own settings cannot be used."""
 
 
+class SetupError(SeptetError):
+    """The repository's set-up failed."""
+
+
 class GitError(SeptetError):
     """git failed."""
 

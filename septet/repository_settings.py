@@ -1,6 +1,7 @@
 """A target repository's own settings: `.septet/septet.toml` as of the base commit.
 
 ```toml
+setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
 
 [agents]
@@ -13,6 +14,7 @@ wall_seconds = 1800
 idle_seconds = 300
 turns = 200
 check_seconds = 600         # for each of the checks
+setup_seconds = 1200        # for all of set-up together
 budget = "5usd"             # what the agents of one work order may use, as `2Mtok` and `90min`
 
 [steps.implement_plan]      # any of the seven: model and limits of that step alone
@@ -61,7 +63,7 @@ from pydantic_core import ErrorDetails
 
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
-from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
+from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Sessions, Step
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
@@ -72,6 +74,8 @@ SETTINGS_PATH: Final = ".septet/septet.toml"
 SIZE_LIMIT_BYTES: Final = 64 * 1024
 CHECK_SECONDS: Final = 600.0
 """The time that each check has, where the repository names none."""
+SETUP_SECONDS: Final = 1200.0
+"""The time that all set-up commands have together, where the repository names none."""
 
 _SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"
 _KEYS: Final = "Keys, programs and the environment are the worker's, and a repository cannot change them"
@@ -103,6 +107,7 @@ class _Agents(StrictWire):
 
 class _Limits(SomeLimits):
     check_seconds: Seconds = CHECK_SECONDS
+    setup_seconds: SetupSeconds = SETUP_SECONDS
     budget: BudgetText | None = None
 
 
@@ -197,8 +202,12 @@ class _Commit(StrictWire):
     assisted_by: bool = True
 
 
+_Commands = Annotated[list[str | list[str]], Field(max_length=50)]
+
+
 class _File(StrictWire):
-    checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
+    setup: _Commands = Field(default_factory=list)
+    checks: _Commands = Field(default_factory=list)
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
     steps: _Steps = _Steps()
@@ -221,6 +230,10 @@ class RepositorySettings:
     limits: SomeLimits = field(default_factory=SomeLimits)
     """For every step."""
     steps: Mapping[Step, StepSettings] = field(default_factory=dict)
+    setup: tuple[tuple[str, ...], ...] = ()
+    """Programs with their arguments, run one after the other in each workspace before its first agent."""
+    setup_seconds: float = SETUP_SECONDS
+    """The time that all of them have together."""
     checks: tuple[tuple[str, ...], ...] = ()
     """Programs with their arguments, run one after the other before a commit."""
     check_seconds: float = CHECK_SECONDS
@@ -303,7 +316,9 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         sessions=file.agents.sessions,
         limits=file.limits,
         steps={step: getattr(file.steps, step.value) for step in Step},
-        checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),
+        setup=_argvs(file.setup, text, "setup", "set-up command"),
+        setup_seconds=file.limits.setup_seconds,
+        checks=_argvs(file.checks, text, "checks", "check"),
         check_seconds=file.limits.check_seconds,
         allow_findings=tuple(file.allow_findings),
         assisted_by=file.commit.assisted_by,
@@ -341,7 +356,7 @@ def _parse(content: bytes) -> tuple[str, dict[str, object]]:
 
 
 def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
-    path = error["loc"][:2] if error["loc"][0] == "checks" else error["loc"]
+    path = error["loc"][:2] if error["loc"][0] in {"setup", "checks"} else error["loc"]
     where = f"{SETTINGS_PATH} line {line_of(text, path)}"
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
@@ -360,18 +375,25 @@ def _suggestion(path: Sequence[int | str]) -> str:
     return f"Write {close[0]}." if close else f"There are: {', '.join(table)}."
 
 
-def _argv(check: str | list[str], text: str, number: int) -> tuple[str, ...]:
-    where = f"{SETTINGS_PATH} line {line_of(text, ['checks', number])}"
+def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of each of the commands that stand under a key."""
+    return tuple(
+        _argv(command, f"{SETTINGS_PATH} line {line_of(text, [key, number])}", what)
+        for number, command in enumerate(commands)
+    )
+
+
+def _argv(command: str | list[str], where: str, what: str) -> tuple[str, ...]:
     try:
-        argv = shlex.split(check) if isinstance(check, str) else check
+        argv = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
-        message = f"{where}: the check {check!r} cannot be split into words: {error}."
+        message = f"{where}: the {what} {command!r} cannot be split into words: {error}."
         raise RepositorySettingsError(message, remedy="Close the quotation, or write it as a list.") from error
     if not argv or not argv[0] or any("\x00" in word for word in argv):
-        raise RepositorySettingsError(f"{where}: a check names no program.", remedy="Delete it, or name one.")
-    if isinstance(check, str) and _SHELL_WORDS.intersection(argv):
-        message = f"{where}: the check {check!r} is written for a shell, and checks run without one."
+        raise RepositorySettingsError(f"{where}: a {what} names no program.", remedy="Delete it, or name one.")
+    if isinstance(command, str) and _SHELL_WORDS.intersection(argv):
+        message = f"{where}: the {what} {command!r} is written for a shell, and {what}s run without one."
         raise RepositorySettingsError(
-            message, remedy="Split it into several checks, or put it into a script in the repository."
+            message, remedy=f"Split it into several {what}s, or put it into a script in the repository."
         )
     return tuple(argv)

@@ -6,7 +6,7 @@ from typing import Final, TypedDict
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
-from septet.contracts.limits import Timeouts
+from septet.contracts.limits import MOST_SETUP_SECONDS, Timeouts
 from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
@@ -127,13 +127,13 @@ def end_options(limits: Timeouts) -> ActivityOptions:
 
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(
-    start_to_close_timeout=timedelta(minutes=30),
+    start_to_close_timeout=timedelta(minutes=30) + timedelta(seconds=MOST_SETUP_SECONDS),
     schedule_to_close_timeout=timedelta(hours=4),
     heartbeat_timeout=HEARTBEAT_TIMEOUT,
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
-"""Opening a workspace clones a repository, which may be large."""
+"""Opening a workspace clones a repository, which may be large, and runs what it names for its set-up."""
 
 LANE_OPTIONS: Final = ActivityOptions(**WORKSPACE_OPTIONS | {"schedule_to_close_timeout": _STEP_IN_ALL})
 """A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for, as a step does."""

@@ -1,10 +1,10 @@
 """Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
 
 from functools import partial
-from typing import Final
 
 from activities._claims import AnyClaim, Claim, Proof
 from activities._found_keys import refuse_found_keys
+from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.turns.guest_run import GuestCommand
@@ -14,10 +14,6 @@ from septet.errors import EvidenceError
 from septet.git.commit import commit_all, with_trailer
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree_status import WorktreeStatus
-from septet.system.masking import mask
-
-_OUTPUT_SHOWN: Final = 1200
-"""Characters of a failing check's output that go back to the agent: its end says most."""
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -62,20 +58,8 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
     """
     settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
     for argv in settings.checks:
-        shown = " ".join(argv)
-        try:
-            end = claim.guests().run(GuestCommand(argv, env, claim.place.worktree, settings.check_seconds))
-        except FileNotFoundError as error:
-            message = f"Check `{shown}` could not be started: {error.strerror}."
-            raise EvidenceError(message) from error
-        if end.record.cause == "not_started":
-            raise EvidenceError(f"Check `{shown}` could not be started: {end.record.why}.")
-        if end.record.cause == "wall_limit":
-            raise EvidenceError(f"Check `{shown}` took longer than {settings.check_seconds:.0f} s.")
-        if end.record.cause.endswith("_limit"):
-            raise EvidenceError(f"Check `{shown}` used too much: {end.record.why}.")
-        if end.code != 0 or end.record.cause != "exited":
-            output = mask(end.output).strip()[-_OUTPUT_SHOWN:]
-            raise EvidenceError(f"Check `{shown}` failed (exit code {end.code}):\n{output}")
+        command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
+        if failure := run_command(claim.guests(), command, "Check", f"{settings.check_seconds:.0f} s"):
+            raise EvidenceError(failure)
     if settings.checks:
         host.scan(claim.place)  # what agent and checks have left is not too large to be read

@@ -1,11 +1,11 @@
-"""What the agents and checks of a work order asked of the network, from the files of this host."""
+"""What the set-up, agents and checks of a work order asked of the network, from the files of this host."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from clients.disk.runs import started_runs
-from septet.agents.runs.folders import Run
-from septet.agents.runs.network import NetworkLine, network_lines
+from clients.disk.runs import lanes_of, started_runs
+from septet.agents.runs.folders import SETUP_FOLDER, Run
+from septet.agents.runs.network import NetworkLine, lines_of_commands, network_lines
 from septet.contracts.replies import AgentRun, NetworkReply, NetworkRequest
 from septet.state import StateDir
 from septet.system.preview import scrub
@@ -16,7 +16,7 @@ REQUESTS_AT_ONCE: Final = 1000
 def network_of(
     state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = REQUESTS_AT_ONCE
 ) -> NetworkReply:
-    """Return what was asked for, run by run, oldest first; nothing on a host that has no runs of the work order.
+    """Return what was asked for: by set-up, then run by run, oldest first; nothing on a host without its runs.
 
     Args:
         state: This host's.
@@ -27,7 +27,8 @@ def network_of(
     Raises:
         InvalidInputError: No work order can have that id.
     """
-    lines = [(run, line) for run in started_runs(state, order_id) for line in network_lines(run)]
+    lines: list[tuple[Run | None, NetworkLine]] = [(None, line) for line in _setup_lines(state, order_id)]
+    lines += [(run, line) for run in started_runs(state, order_id) for line in network_lines(run)]
     asked = [(run, line) for run, line in lines if not line.more]
     shown = asked[offset:] if limit is None else asked[offset : offset + limit]
     requests = tuple(_request(run, line) for run, line in shown)
@@ -39,10 +40,17 @@ def refused_to(runs: Iterable[AgentRun]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for run in runs for name in run.refused_hosts))
 
 
-def _request(run: Run, line: NetworkLine) -> NetworkRequest:
+def _setup_lines(state: StateDir, order_id: str) -> Iterator[NetworkLine]:
+    """Yield what the set-up of its workspace, and of the lanes that it was in, asked for."""
+    for place_id in (order_id, *lanes_of(state, order_id)):
+        yield from lines_of_commands(state.runs / place_id / SETUP_FOLDER)
+
+
+def _request(run: Run | None, line: NetworkLine) -> NetworkRequest:
+    record = run.record if run is not None else None
     return NetworkRequest(
-        run=run.folder.name,
-        step=run.record.step if run.record is not None else "",
+        run=run.folder.name if run is not None else SETUP_FOLDER,
+        step=record.step if record is not None else "",
         of_check=line.of_check,
         asked_at=line.time,
         host=scrub(line.host),

@@ -38,6 +38,10 @@ class DryRunReply(Reply):
     """Whether it waits for a person after planning."""
     plan_only: bool = False
     """Whether it ends with its plan."""
+    setup: tuple[str, ...] = ()
+    """Of the repository, in each workspace before its first agent."""
+    setup_seconds: float = 0.0
+    """The time that all of them have together."""
     checks: tuple[str, ...] = ()
     """Of the repository, before a commit."""
     check_seconds: float

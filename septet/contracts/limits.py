@@ -1,6 +1,6 @@
 """What an agent may use and take: its tools, its model and its limits."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -12,6 +12,9 @@ Tools = Literal["all", "read", "none"]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,199}$")]
 """The name of an agent or a model: never something that a command line would take for an option."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+MOST_SETUP_SECONDS: Final = 3600.0
+"""The longest that all set-up commands of a repository may take together."""
+SetupSeconds = Annotated[float, Field(gt=0, le=MOST_SETUP_SECONDS)]
 Turns = Annotated[int, Field(ge=1, le=10_000)]
 
 

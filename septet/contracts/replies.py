@@ -34,9 +34,10 @@ class AgentRun(Wire):
 
 
 class NetworkRequest(Wire):
-    """A connection that a run, or a check of its work, asked for, as its sandbox's proxy noted it."""
+    """A connection that a run, a check of its work or set-up asked for, as its sandbox's proxy noted it."""
 
     run: str
+    """Its folder's name; `setup` for the set-up of the workspace."""
     step: str = ""
     of_check: bool = False
     """Whether one of the repository's checks made the request."""

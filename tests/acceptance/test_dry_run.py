@@ -7,6 +7,7 @@ from fakes.septet_command import Septet
 pytestmark = pytest.mark.faces
 
 SETTINGS = """\
+setup = ["npm ci"]
 checks = ["python -m pytest -q"]
 
 [limits]
@@ -40,7 +41,7 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
     answer = served(*words, "--dry-run", "--json").json
     assert (answer["ok"], answer["base_branch"], answer["approve_plan"]) == (True, "main", True)
     assert answer["base_sha"] == git(origin.bare, "rev-parse", "main")
-    assert answer["checks"] == ["python -m pytest -q"]
+    assert (answer["setup"], answer["checks"]) == (["npm ci"], ["python -m pytest -q"])
     steps = {step["step"]: step for step in answer["steps"]}
     assert len(steps) == 7
     assert {step["agent"] for step in answer["steps"]} == {"scripted"}
@@ -56,6 +57,7 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
     assert "Nothing was started." in shown
     assert f"{origin.bare}, from main" in shown
     assert "it waits for your approval" in shown
+    assert "npm ci (1200 s in all)" in shown
     assert ".septet/commands/create_commit.md" in shown
     assert served("show", "wo-dry", "--json").code == 3
     assert git(origin.bare, "for-each-ref") == refs

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
+from fakes.processes import processes_with
 from fakes.step_lab import StepLab
 from fakes.waiting import until, wait_until
 from temporalio.activity import ActivityCancellationDetails
@@ -83,23 +83,11 @@ async def _open(lab: StepLab, check: str, program: str = "") -> None:
     lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
 
 
-def _alive(mark: str) -> list[psutil.Process]:
-    """Return the processes that have this word among their arguments."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if mark in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
 async def test_nothing_that_a_check_started_outlives_it(lab: StepLab) -> None:
     """A daemon that a check leaves, in a session of its own and without environment, is dead when the step is."""
     mark = f"daemon-of-{lab.root.name}"
     done = await _begun(lab, f"{sys.executable} -IS check.py", _DAEMON.replace("MARK", mark))
-    assert (done.verdict, _alive(mark)) == (Verdict.DONE, [])
+    assert (done.verdict, processes_with(mark)) == (Verdict.DONE, [])
 
 
 async def test_a_check_sees_no_process_of_others(lab: StepLab, neighbour: None) -> None:
@@ -131,10 +119,10 @@ async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
     await _open(lab, "sleep 299.5")
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_COMMIT), environment))
-    await wait_until(lambda: _alive("299.5"))
+    await wait_until(lambda: processes_with("299.5"))
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     ended = await running
-    assert (ended.verdict, _alive("299.5")) == (Verdict.CANCELLED, [])
+    assert (ended.verdict, processes_with("299.5")) == (Verdict.CANCELLED, [])
 
 
 @pytest.mark.law
@@ -154,8 +142,8 @@ runner = GuestRunner(runs, Supervisors(), Sandbox(), runs.folder_of("wo-9") / "c
 runner.run(GuestCommand(("sleep", "299.25"), {{"PATH": {os.environ["PATH"]!r}}}, Path({str(tmp_path)!r}), 300.0))
 """
     worker = subprocess.Popen([sys.executable, "-c", program])
-    await wait_until(lambda: _alive("299.25"))
+    await wait_until(lambda: processes_with("299.25"))
     worker.kill()
     worker.wait()
     assert until(lambda: not runs.is_held("wo-9"))
-    assert _alive("299.25") == []
+    assert processes_with("299.25") == []

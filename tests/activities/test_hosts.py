@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from fakes.kept import is_kept_elsewhere
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, FIXED, StepLab, settings_of
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
 from fakes.waiting import wait_until
 from pydantic import SecretStr
 from temporalio.activity import ActivityCancellationDetails
@@ -125,6 +125,27 @@ async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
     assert (second.worktree / "src" / "app.py").read_text() == FIXED
     snapshot = find(vault_at(second.place), result.checkpoint or "")
     assert is_kept_elsewhere(second.place, checkpoint_ref(second.parts.host, second.place), snapshot)
+
+
+async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) -> None:
+    """What git ignores and no snapshot holds is made there again, and no step takes it for a change of others."""
+    first, second = await host_of("a", ignored_limit_mib=0), await host_of("b", ignored_limit_mib=0)
+    script = "mkdir -p node_modules build; echo code > node_modules/a.js; echo made > build/made.txt\n"
+    settings = 'setup = ["sh install.sh"]\n'
+    first.origin.push({".septet/septet.toml": settings, "install.sh": script, ".gitignore": "node_modules\n"})
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.FIND_PLAN_FILE)
+    checkpoint = first.snapshots()[-1]
+    shutil.rmtree(first.parts.host.state.root)
+
+    await moved(first, second, checkpoint)
+
+    assert (second.worktree / "node_modules" / "a.js").read_text(encoding="utf-8") == "code\n"
+    assert (second.worktree / "build" / "made.txt").exists()
+    second.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
+    result = await second.running(second.call(Step.IMPLEMENT_PLAN, starts_from=checkpoint))
+    assert (result.verdict, result.warnings) == (Verdict.DONE, ())
+    assert {change.path for change in result.files_changed} == {"src/app.py", PLAN}
 
 
 async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:

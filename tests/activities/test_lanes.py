@@ -137,6 +137,27 @@ async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> N
     assert (again.work_order_id, again.place_id) == ("pl-b", EXECUTOR.id)
 
 
+async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> None:
+    """What the repository's set-up makes is there for the next one too, and what an agent did to it is not."""
+    script = "mkdir -p node_modules build; echo code > node_modules/a.js; echo made > build/made.txt; echo ran >> ran.log\n"
+    settings = 'setup = ["sh install.sh"]\n'
+    ignored = "*.log\nnode_modules\n"
+    floor.origin.push({".septet/septet.toml": settings, "install.sh": script, ".gitignore": ignored})
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    (here / "node_modules" / "a.js").write_text("spoilt\n", encoding="utf-8")
+    (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
+    last = floor.keep(EXECUTOR.id)
+    await floor.enter("pl-b", EXECUTOR)
+    assert (here / "node_modules" / "a.js").read_text(encoding="utf-8") == "code\n"
+    assert (here / "ran.log").read_text(encoding="utf-8") == "ran\n"
+    assert git(here, "status", "--porcelain") == ""
+    stacked = EXECUTOR.model_copy(update={"starts_from": last})
+    await floor.enter("pl-c", stacked)
+    assert (here / "src/app.py").read_text(encoding="utf-8") == "fixed\n"
+    assert (here / "ran.log").read_text(encoding="utf-8") == "ran\n"
+    assert git(here, "status", "--porcelain") == "M src/app.py"
+
+
 async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: Floor) -> None:
     """Bytes that came after the last snapshot are in a rescue, with its patch."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)

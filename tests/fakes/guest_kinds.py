@@ -1,12 +1,16 @@
 """Every way in which Septet starts a guest: each is tried for the same world, with canaries around it."""
 
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fakes.agent_lab import Lab
 from fakes.guests import CANARY
+from fakes.repositories import make_origin
 from fakes.runners import Runner
+from fakes.step_lab import StepLab
 
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
@@ -15,6 +19,8 @@ from septet.agents.turns.guest_run import GuestCommand, GuestRunner
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.settings import Settings
+from workers.registry import parts_of
 
 SECRETS = ("state/api-token", "state/workspaces/wo-2/secret", ".ssh/id_ed25519", ".netrc")
 """What no guest of any kind may read, below a lab's folder, which is the user's home too."""
@@ -120,6 +126,15 @@ async def _in_check_of_runner(lab: Lab, runner: Runner) -> str:
     return _check(lab)
 
 
+async def _in_setup(lab: Lab, _: Runner) -> str:
+    return await _set_up(lab)
+
+
+async def _in_setup_of_runner(lab: Lab, runner: Runner) -> str:
+    runner.start()
+    return await _set_up(lab, runner=True)
+
+
 def _serve(lab: Lab, runner: Runner) -> None:
     """Have a runner start the lab's guests."""
     runner.start()
@@ -128,10 +143,9 @@ def _serve(lab: Lab, runner: Runner) -> None:
 
 
 def _check(lab: Lab) -> str:
-    """Run a check that a repository names: it lies in the workspace, and the system's Python runs it."""
+    """Run a check that a repository names: it lies in the workspace."""
     script = lab.worktree / "check.sh"
-    reads = "; ".join(f"cat {lab.root / name} 2>&1" for name in SECRETS)
-    script.write_text(f"grep -aho {CANARY} /proc/[0-9]*/environ; {reads}\nexit 0\n", encoding="utf-8")
+    script.write_text(_script(lab), encoding="utf-8")
     runtime = lab.runtime
     folder = runtime.runs.folder_of("wo-1")
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,6 +158,34 @@ def _check(lab: Lab) -> str:
         os.close(lock)
 
 
+async def _set_up(lab: Lab, *, runner: bool = False) -> str:
+    """Have a workspace opened whose repository asks for a set-up, by a worker of the lab's state directory."""
+    settings = Settings(
+        state_dir=lab.root / "state",
+        agent="scripted",
+        sandbox="auto" if lab.runtime.sandbox.confines else "none",
+        runner=runner,
+        environ={
+            "PATH": os.environ["PATH"],
+            "HOME": str(lab.root),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "SEPTET_SCRIPTED_PATH": str(Path(sys.executable).parent / "septet-scripted-agent"),
+        },
+    )
+    origin = make_origin(lab.root / "origins")
+    origin.push({".septet/septet.toml": 'setup = ["sh set-up.sh"]\n', "set-up.sh": _script(lab)})
+    async with parts_of(settings) as parts:
+        await StepLab(lab.root, origin, parts).open()
+        record = parts.host.state.runs / "wo-1" / "setup" / "1"
+        return (record / "stdout.jsonl").read_text(encoding="utf-8")
+
+
+def _script(lab: Lab) -> str:
+    """Return the probe as a shell's script."""
+    reads = "; ".join(f"cat {lab.root / name} 2>&1" for name in SECRETS)
+    return f"grep -aho {CANARY} /proc/[0-9]*/environ; {reads}\nexit 0\n"
+
+
 KINDS = (
     GuestKind("agent", "an agent: read keys on the disk and in the worker's environment", _in_agent),
     GuestKind("resumed-agent", "an agent that is started again after a crash: the same", _in_resumed_agent),
@@ -154,6 +196,8 @@ KINDS = (
     GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process_of_runner),
     GuestKind("check", "a repository's check: the same", _in_check),
     GuestKind("check-of-runner", "a check that a runner starts: the same", _in_check_of_runner),
+    GuestKind("set-up", "a repository's set-up command: the same", _in_setup),
+    GuestKind("set-up-of-runner", "a set-up command that a runner starts: the same", _in_setup_of_runner),
 )
 
 

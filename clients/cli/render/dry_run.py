@@ -15,12 +15,13 @@ def show_dry_run(reply: DryRunReply) -> None:
     out = console()
     out.print(Text("Nothing was started. This would run:", style="bold"))
     issue = f"#{reply.issue_number}" if reply.issue_number else reply.title
-    checks = "; ".join(reply.checks)
+    setup, checks = "; ".join(reply.setup), "; ".join(reply.checks)
     facts = (
         ("repository", f"{reply.repository}, from {reply.base_branch} ({reply.base_sha[:12]})"),
         ("issue", issue),
         ("plan", _plan(reply)),
         ("sandbox", reply.sandbox or "unknown: no worker answers"),
+        ("set-up", f"{setup} ({reply.setup_seconds:.0f} s in all)" if setup else "none"),
         ("checks", f"{checks} ({reply.check_seconds:.0f} s each)" if checks else "none"),
     )
     for name, value in facts:

@@ -21,6 +21,9 @@ from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 RUN_VARIABLE: Final = "SEPTET_RUN"
 """Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
 
+SETUP_FOLDER: Final = "setup"
+"""Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
+
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _SET_ASIDE: Final = "set-aside"
 _OWNER_ONLY_FOLDER: Final = 0o700
@@ -239,7 +242,11 @@ class Runs:
         if not folder.is_dir():
             return []
         with os.scandir(folder) as entries:
-            runs = [self.at(folder / each.name) for each in entries if each.name not in excluded and each.is_dir()]
+            runs = [
+                self.at(folder / each.name)
+                for each in entries
+                if each.name not in excluded and each.name != SETUP_FOLDER and each.is_dir()
+            ]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
     def _new_folder(self, order_id: str, stem: str) -> Path:

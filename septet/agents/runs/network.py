@@ -1,7 +1,7 @@
 """What runs asked of the network in their sandbox, as their proxies noted it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,15 +36,31 @@ class NetworkLine(msgspec.Struct):
 def network_lines(run: Run) -> Iterator[NetworkLine]:
     """Yield what a run, and then the checks of its work, asked of the network; what cannot be read is left out."""
     yield from _lines_of(run.folder / NETWORK_LOG)
-    for folder in sorted((run.folder / "checks").glob("*")):
-        for line in _lines_of(folder / NETWORK_LOG):
-            line.of_check = True
-            yield line
+    for line in lines_of_commands(run.folder / "checks"):
+        line.of_check = True
+        yield line
+
+
+def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
+    """Yield what a repository's commands asked of the network, whose records lie in a folder."""
+    for record in _records_in(folder):
+        yield from _lines_of(record / NETWORK_LOG)
+
+
+def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
+    """Yield what the last of them asked for."""
+    for record in _records_in(folder)[-1:]:
+        yield from _lines_of(record / NETWORK_LOG)
 
 
 def refused_hosts(run: Run) -> list[str]:
     """Return the hosts that a run and the checks of its work were refused, as `name:port`, each once."""
-    names = (f"{line.host}:{line.port}" for line in network_lines(run) if not line.allowed and line.port)
+    return refused_in(network_lines(run))
+
+
+def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
+    """Return the hosts that were refused, as `name:port`, each once."""
+    names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port)
     return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
 
 
@@ -64,6 +80,11 @@ def refusal_note(runs: Sequence[Run]) -> str:
         f"Your sandbox does not let these hosts through: {names}{more}. No other way leads there: do without "
         "them, and say so in your answer if the task cannot be done without."
     )
+
+
+def _records_in(folder: Path) -> list[Path]:
+    """Return the numbered folders of commands, in the order in which they ran."""
+    return sorted((path for path in folder.glob("*") if path.name.isdecimal()), key=lambda path: int(path.name))
 
 
 def _lines_of(path: Path) -> list[NetworkLine]:

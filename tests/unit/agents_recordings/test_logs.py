@@ -134,14 +134,19 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     check = run.folder / "checks" / "1"
     check.mkdir(parents=True)
     (check / "network.jsonl").write_text(json.dumps(refused | {"host": "index.example"}), encoding="utf-8")
+    setup = run.folder.parent / "setup" / "1"
+    setup.mkdir(parents=True)
+    (setup / "network.jsonl").write_text(json.dumps(refused | {"host": "npm.example"}), encoding="utf-8")
     answer = json.loads(septet(tmp_path, "logs", "wo-1", "--network", "--json"))
     assert [(each["host"], each["of_check"]) for each in answer["requests"]] == [
+        ("npm.example", False),
         ("api.openai.com", False),
         ("evil.example", False),
         ("***", False),
         ("index.example", True),
     ]
-    assert (answer["total"], answer["is_cut"], answer["requests"][0]["run"]) == (4, True, "5-implement_plan-1")
+    assert (answer["total"], answer["is_cut"]) == (5, True)
+    assert [each["run"] for each in answer["requests"][:2]] == ["setup", "5-implement_plan-1"]
     told = logs(tmp_path, "--network").decode()
     assert "5-implement_plan-1\n" in told
     assert "allowed  api.openai.com:443  1,234 bytes sent, 5 received, 0.2 s\n" in told

@@ -21,15 +21,16 @@ def test_a_repository_without_a_file_wishes_nothing() -> None:
     assert settings == RepositorySettings()
     assert settings.limits_for(Step.BUILD_PLAN, allowed) == allowed
     assert settings.model_for(Step.BUILD_PLAN) is None
-    assert settings.checks == ()
+    assert (settings.setup, settings.checks) == ((), ())
 
 
 def test_every_setting_is_read() -> None:
     """A file with all tables gives all values, with a BOM and CRLF too."""
     settings = load(
         "\ufeffchecks = ['make \"lint all\"', ['python', '-m', 'unit test', 'a && b']]\r\n"
+        "setup = ['npm ci', ['make', 'all tools']]\r\n"
         "[agents]\r\ndefault = 'codex'\r\nmodel = 'm-1'\r\n"
-        "[limits]\r\nwall_seconds = 60\r\ncheck_seconds = 5.5\r\n"
+        "[limits]\r\nwall_seconds = 60\r\ncheck_seconds = 5.5\r\nsetup_seconds = 90\r\n"
         "[steps.implement_plan]\r\nmodel = 'm-2'\r\nturns = 9\r\n"
         "[commit]\r\nassisted_by = false\r\n"
         "[issue]\r\nprogress_comment = true\r\n"
@@ -38,7 +39,8 @@ def test_every_setting_is_read() -> None:
     )
     assert settings.agent == "codex"
     assert settings.checks == (("make", "lint all"), ("python", "-m", "unit test", "a && b"))
-    assert settings.check_seconds == 5.5
+    assert settings.setup == (("npm", "ci"), ("make", "all tools"))
+    assert (settings.check_seconds, settings.setup_seconds) == (5.5, 90)
     assert settings.progress_comment
     assert not settings.assisted_by
     wishes = settings.pull_request
@@ -88,7 +90,7 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         (
             "zebra.stripes = 1\n",
             1,
-            "zebra is not a setting. There are: checks, agents, limits, steps, allow_findings, commit, issue, pull_request.",
+            "zebra is not a setting. There are: setup, checks, agents, limits, steps, allow_findings, commit, issue, pull_request.",
         ),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1: Input should be a valid string"),
         ("checks = [['a', 3]]\n", 1, "checks.0: Input should be a valid string"),
@@ -96,6 +98,14 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         ('checks = ["a \'b"]\n', 1, "cannot be split into words: No closing quotation"),
         ("checks = ['make', ' ']\n", 1, "a check names no program"),
         ("checks = [[]]\n", 1, "a check names no program"),
+        ("setup = ['cd a', 'npm ci > log']\n", 1, "set-up commands run without one"),
+        ("\nsetup = ['']\n", 2, "a set-up command names no program"),
+        ("setup = [['a', 3]]\n", 1, "setup.0: Input should be a valid string"),
+        (
+            "[limits]\nsetup_seconds = 3601\n",
+            2,
+            "limits.setup_seconds: Input should be less than or equal to 3600",
+        ),
         ("checks = [['', 'a']]\n", 1, "a check names no program"),
         ('checks = [["a", "\\u0000"]]\n', 1, "a check names no program"),
     ],
