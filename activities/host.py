@@ -21,7 +21,8 @@ from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
-from septet.contracts.workspace import CONTROL, DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
+from septet.contracts.names import CONTROL
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
 from septet.errors import SnapshotError
 from septet.forges.choose import forge_for, token_for

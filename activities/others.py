@@ -13,7 +13,7 @@ from activities._rows import task_in
 from septet.board.circle import circle_of
 from septet.contracts.names import Stage
 from septet.contracts.others import OthersLook, Until
-from septet.contracts.pull_request import watch_id
+from septet.contracts.pull_request_names import watch_id
 from septet.settings import Settings
 
 _A_PERSON: Final = "a person decides: move this one to executing, or retry the other"

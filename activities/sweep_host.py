@@ -15,7 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
-from septet.contracts.pull_request import FOLLOWS, watch_id
+from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together

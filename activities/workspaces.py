@@ -17,7 +17,7 @@ from activities.remote_checkpoints import keep
 from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
-from septet.contracts.names import Sessions
+from septet.contracts.names import SETTINGS_PATH, Sessions
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
@@ -33,7 +33,7 @@ from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.workspace import open_workspace
 from septet.git.worktree_status import save_worktree_status
-from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
+from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.trackers.choose import tracker_for
 from septet.trackers.tracker import IssueMark

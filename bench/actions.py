@@ -20,7 +20,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import watch_id
+from septet.contracts.pull_request_names import watch_id
 from septet.forges.choose import forge_for
 from septet.forges.forge import pull_request_number
 from septet.forges.local import LocalForge

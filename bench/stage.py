@@ -57,7 +57,7 @@ async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
         state.prepare()
         ports = Ports(free_port(), free_port(), metrics=free_port())
         async with embedded_server(state, ports, settings.git_env, is_tuned=tuned) as told:
-            client = await connect(settings, address=told.address)
+            client = await connect(settings, address=told.address, serves=True)
             metrics = f"http://127.0.0.1:{ports.metrics}/metrics"
             yield Stage(settings, client, psutil.Process(told.server_pid), metrics)
 

@@ -18,16 +18,16 @@ from clients.operations import Operations
 from septet.commands.loader import load, overrides
 from septet.contracts.dry_run import DryRunReply, DryRunStep
 from septet.contracts.limits import StepSettings
-from septet.contracts.names import IssueClass, Step
+from septet.contracts.names import SETTINGS_PATH, IssueClass, Step
 from septet.contracts.order import WorkOrderInput
 from septet.forges.choose import token_for
 from septet.git.address import Address, parse_address
 from septet.git.configuration import write_configuration
 from septet.git.engine import Git
-from septet.git.evidence import read_files_at
+from septet.git.files_at import read_files_at
 from septet.git.mirror import Base, find_base, refresh_mirror
 from septet.git.remote import Remote
-from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
+from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from workers.announced_agents import AnnouncedAgents, announced_agents
 

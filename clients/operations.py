@@ -1,7 +1,7 @@
 """What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,29 +10,21 @@ from urllib.parse import unquote
 
 from temporalio.service import RPCError
 
+from clients.asked_agents import agents_asked_for
 from clients.disk.log_cache import LogCache
-from clients.disk.network_requests import REQUESTS_AT_ONCE, network_of, refused_to
-from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
-from clients.disk.runs import runs_of
-from clients.disk.workspace_view import WorkspaceView, base_of
 from clients.order_checks import (
-    agents_asked_for,
     check_agents,
     check_folder,
     checked_order,
     checked_pipeline,
 )
 from clients.repository_path import with_host
-from clients.temporal.agents import check_worker_agents, default_agent
-from clients.temporal.board import BoardRows
-from clients.temporal.decisions import OrderDecisions
-from clients.temporal.pull_request_watch import look_now
+from clients.temporal.agents import check_worker_agents, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
-from clients.watch import Watch
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.replies import (
     DetailReply,
     DiffReply,
@@ -48,27 +40,30 @@ from septet.contracts.replies import (
 from septet.contracts.task import Task
 from septet.costs.estimate import ALL_STEPS, PLAN_STEPS, Question
 from septet.errors import NotFoundError, RefusedTransitionError
-from septet.forges.local import LocalForge
 from septet.git.address import parse_address
 from septet.git.project import with_project
-from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect, is_loopback
 
 if TYPE_CHECKING:
+    from clients.temporal.board import BoardRows
     from clients.temporal.budgets import BudgetClient
     from clients.temporal.costs import CostClient
+    from clients.temporal.decisions import OrderDecisions
     from clients.temporal.deliveries import Deliveries
     from clients.temporal.intakes import IntakeClient
     from clients.temporal.pipelines import PipelineClient
     from clients.temporal.tracker_deliveries import TrackerDeliveries
+    from clients.watch import Watch
     from septet.contracts.intake import IntakeInput
     from septet.contracts.intake_replies import IntakeReply
     from septet.contracts.pipeline import PipelineInput
     from septet.contracts.pipeline_replies import PipelineReply
+    from workers.announced_agents import AnnouncedAgents
 
 ENTRIES_AT_ONCE: Final = 1000
+REQUESTS_AT_ONCE: Final = 1000
 _LOOKS_AFTER_MERGE: Final = 25
 """How often it is looked at whether the board has seen a merge."""
 _LOOK_SECONDS: Final = 0.2
@@ -90,13 +85,17 @@ class Operations:
     log_cache: LogCache = field(default_factory=LogCache, repr=False, compare=False)
 
     @property
-    def decisions(self) -> OrderDecisions:
+    def decisions(self) -> "OrderDecisions":
         """What people decide about work orders."""
+        from clients.temporal.decisions import OrderDecisions
+
         return OrderDecisions(self.orders)
 
     @property
-    def board(self) -> BoardRows:
+    def board(self) -> "BoardRows":
         """The work orders by stage."""
+        from clients.temporal.board import BoardRows
+
         return BoardRows(self.orders.client)
 
     @property
@@ -173,19 +172,43 @@ class Operations:
         """
         if key and await self.orders.exists(order_id or id_of_key(key)):
             order = checked_order(order, is_here=self.is_here)
+            estimate = self.estimate(order)
         else:
-            order = await self.prepare(order, order_id, again=again)
-        reply = await self.orders.run(order, order_id, key=key)
-        return StartReply(task=reply.task, estimate=await self.estimate(order))
+            order, agent = await self._prepare(order, order_id, again=again)
+            estimate = self._estimate_for(order, agent)
+        reply, expected = await asyncio.gather(self.orders.run(order, order_id, key=key), estimate)
+        return StartReply(task=reply.task, estimate=expected)
+
+    async def begin(
+        self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
+    ) -> tuple[Task, "asyncio.Task[Estimate]"]:
+        """Start a work order as `start` does, for who cannot wait: no worker is asked about it.
+
+        Returns:
+            The work order as it was asked for, once the server has it; and its estimate, which comes by itself.
+
+        Raises:
+            SeptetError: As for `start`.
+        """
+        order, agent = await self._prepare(order, order_id, again=again)
+        estimate = asyncio.create_task(self._estimate_for(order, agent))
+        try:
+            return await self.orders.put(with_project(order), order_id), estimate
+        except BaseException:
+            estimate.cancel()
+            raise
 
     async def estimate(self, order: WorkOrderInput) -> Estimate:
         """Return what a work order will cost, by those before it; its agent may be a worker's default."""
-        agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
-        agent = next(iter(agents), None) or await default_agent(self.orders.client, self.orders.task_queue)
+        look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+        return await self._estimate_for(order, _first_agent(agents, hosts))
+
+    async def _estimate_for(self, order: WorkOrderInput, agent: str) -> Estimate:
         project = with_project(order).project or ""
         return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
 
-    async def _estimate_rest(self, task: Task) -> Estimate | None:
+    async def estimate_rest(self, task: Task) -> Estimate | None:
         """Return what the rest of a work order will cost that waits with its plan; of others nothing."""
         if not task.waits_for_a_decision or task.assigned_agent is None:
             return None
@@ -202,11 +225,20 @@ class Operations:
         Raises:
             SeptetError: As for `start`.
         """
+        return (await self._prepare(order, order_id, again=again))[0]
+
+    async def _prepare(
+        self, order: WorkOrderInput, order_id: str | None, *, again: bool
+    ) -> tuple[WorkOrderInput, str]:
+        """Return a work order as `prepare` does, and the agent that will do it; empty where nobody knows."""
         order = checked_order(order, is_here=self.is_here)
-        look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
-        agents, _ = await asyncio.gather(look, self.orders.check_start(order, order_id, again=again))
-        await check_worker_agents(self.orders.client, self.orders.task_queue, agents)
-        return order
+        agents, _, hosts = await asyncio.gather(
+            asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here),
+            self.orders.check_start(order, order_id, again=again),
+            worker_agents(self.orders.client, self.orders.task_queue),
+        )
+        await check_worker_agents(self.orders.client, hosts, agents)
+        return order, _first_agent(agents, hosts)
 
     async def start_pipeline(
         self, order: "PipelineInput", pipeline_id: str | None = None, *, key: str = ""
@@ -220,7 +252,8 @@ class Operations:
         """
         order = checked_pipeline(order, is_here=self.is_here)
         named = {each for each in (order.agent, order.planner, order.executor) if each is not None}
-        await check_worker_agents(self.orders.client, self.orders.task_queue, named)
+        hosts = await worker_agents(self.orders.client, self.orders.task_queue)
+        await check_worker_agents(self.orders.client, hosts, named)
         return await self.pipelines.start(order, pipeline_id, key=key)
 
     @property
@@ -230,6 +263,9 @@ class Operations:
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
+        from clients.disk.runs import runs_of
+        from clients.disk.workspace_view import base_of
+
         task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
@@ -238,11 +274,14 @@ class Operations:
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         waits = task.question or task.plan_answer or waiting_for
-        estimate = await self._estimate_rest(task)
+        estimate = await self.estimate_rest(task)
         return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base, estimate=estimate)
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
+        from clients.disk.network_requests import refused_to
+        from clients.disk.runs import runs_of
+
         task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         rounds = task.rework.history if task.rework is not None else ()
@@ -254,6 +293,8 @@ class Operations:
         Raises:
             NotFoundError: It has none yet, or another host has it.
         """
+        from clients.disk.workspace_view import WorkspaceView
+
         task = await self.orders.get(order_id)
         if task.plan_path is None:
             remedy = f"Watch it until there is one: septet watch {order_id}"
@@ -271,6 +312,8 @@ class Operations:
         Raises:
             NotFoundError: There is no such work order, or another host has its workspace.
         """
+        from clients.disk.workspace_view import WorkspaceView
+
         task = await self.orders.get(order_id)
         view = WorkspaceView(self.state, self.git_env, order_id)
         try:
@@ -327,6 +370,8 @@ class Operations:
         Raises:
             NotFoundError: There is no such work order.
         """
+        from clients.disk.network_requests import network_of
+
         reply = await asyncio.to_thread(network_of, self.state, order_id, offset=offset, limit=limit)
         if not reply.total:
             await self.orders.get(order_id)
@@ -334,6 +379,8 @@ class Operations:
 
     async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
         """Return the rescues on this host; with `everything` the checkpoints too."""
+        from clients.disk.rescues import snapshots_of
+
         snapshots = await asyncio.to_thread(
             snapshots_of, self.state, self.git_env, order_id, everything=everything
         )
@@ -345,6 +392,9 @@ class Operations:
         Raises:
             ForgeError: It is not open any more, or conflicts with its base.
         """
+        from clients.temporal.pull_request_watch import look_now
+        from septet.forges.local import LocalForge
+
         task = await self.orders.get(order_id)
         pull = LOCAL_PULL.fullmatch(task.pr_url or "")
         if pull is None:
@@ -368,6 +418,9 @@ class Operations:
             RefusedTransitionError: It was restored there before.
             NotFoundError: This host has no such snapshot.
         """
+        from clients.disk.rescues import kept_snapshot, snapshot_named
+        from septet.git.snapshots.restore import restore
+
         target = self.state.restores / snapshot
 
         def carry_out() -> RestoredReply:
@@ -381,9 +434,17 @@ class Operations:
 
         return await asyncio.to_thread(carry_out)
 
-    def watch(self, order_id: str) -> Watch:
+    def watch(self, order_id: str) -> "Watch":
         """Return what looks at a work order again and again, from now on."""
+        from clients.disk.workspace_view import WorkspaceView
+        from clients.watch import Watch
+
         return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id))
+
+
+def _first_agent(agents: Sequence[str | None], hosts: "Sequence[AnnouncedAgents]") -> str:
+    """Return the agent that a work order gets: its own, else the default of a living worker, else nothing."""
+    return next(iter(agents), None) or (hosts[0].default if hosts else "")
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

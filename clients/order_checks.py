@@ -1,21 +1,18 @@
 """Mistakes in a new work order that need no server to be seen: told before anything starts, on every face."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from clients.repository_path import enclosing_repository, is_repository, with_host
-from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.names import AGENTS
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
-from septet.errors import GitError, InvalidInputError, RepositorySettingsError
-from septet.forges.local import LocalForge
+from septet.errors import InvalidInputError
 from septet.git.address import parse_address
-from septet.git.engine import Git
-from septet.git.evidence import read_files_at
-from septet.git.mirror import find_base
-from septet.repository_settings import SETTINGS_PATH, load_repository_settings
+
+if TYPE_CHECKING:
+    from septet.contracts.pipeline import PipelineInput
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
@@ -46,7 +43,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     return order
 
 
-def checked_pipeline(order: PipelineInput, *, is_here: bool) -> PipelineInput:
+def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput":
     """Return a pipeline as it can be started: its repository as an address.
 
     Args:
@@ -64,37 +61,6 @@ def checked_pipeline(order: PipelineInput, *, is_here: bool) -> PipelineInput:
     return order
 
 
-def agents_asked_for(
-    order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
-) -> tuple[str | None, ...]:
-    """Return the agent that would do it, `None` for a worker's default; nothing where that is not known here.
-
-    A repository on this disk is looked at on the way: its base, its issue and its own default agent.
-
-    Raises:
-        NotFoundError: It has no such branch or issue; the message names it.
-        InvalidInputError: It has no commit yet.
-    """
-    path = parse_address(order.repository, home=Path.home()).path if is_here else None
-    own = _default_agent(path, order, git_env) if path is not None else None
-    if order.agent is not None:
-        return (order.agent,)
-    return () if path is None else (own,)
-
-
-def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]) -> str | None:
-    forge = LocalForge(path, git_env)
-    if order.issue is not None:
-        forge.issue(order.issue)
-    git_dir = path / ".git" if (path / ".git").exists() else path
-    try:
-        base = find_base(git_dir, git_env, order.base)
-        files = read_files_at(Git(git_dir, env=git_env), base.sha, (SETTINGS_PATH,))
-        return load_repository_settings(files.get).agent
-    except (GitError, RepositorySettingsError):
-        return None  # the worker says what is wrong with it, as it opens its workspace
-
-
 def check_agents(names: Iterable[str]) -> None:
     """Refuse a name that is not an agent's; the likeliest one is named.
 
@@ -102,8 +68,8 @@ def check_agents(names: Iterable[str]) -> None:
         InvalidInputError: There is no such agent.
     """
     for name in names:
-        if name not in ADAPTERS:
-            raise InvalidInputError(f"agent: there is no agent {name!r}.", remedy=one_of(name, ADAPTERS))
+        if name not in AGENTS:
+            raise InvalidInputError(f"agent: there is no agent {name!r}.", remedy=one_of(name, AGENTS))
 
 
 def check_folder(path: Path) -> None:

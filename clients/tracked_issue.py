@@ -5,7 +5,6 @@ from typing import Final
 
 from septet.contracts.tracker import TrackedIssue
 from septet.settings import Settings
-from septet.trackers.choose import repository_of, tracker_for
 
 _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9_]{1,20}-[0-9]{1,9})(?:[/?#].*)?")
 
@@ -25,6 +24,8 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
         TrackerUnavailableError: The tracker did not answer.
         TrackerError: It refused.
     """
+    from septet.trackers.choose import repository_of, tracker_for
+
     issue = tracker_for("linear", settings).read_issue(key)
     found = repository if repository is not None else repository_of(issue, settings)
     return found, TrackedIssue(tracker="linear", id=issue.id, key=issue.key)

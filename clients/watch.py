@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from temporalio.client import WorkflowExecutionDescription
+
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.news import News, follow_workflow
 from clients.temporal.work_orders import WorkOrders
@@ -40,9 +42,10 @@ class Watch:
             ServerNotReachedError: Nobody answers.
         """
         order_id = self.view.order_id
-        task = await self.orders.get(order_id)
+        row = await self.orders.describe(order_id)
+        task = await self.orders.get_of_row(row)
         running = "" if task.is_closed or task.stuck else await self.orders.running_step(order_id)
-        return await self._see(task, running)
+        return await self._see(task, running, row)
 
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, whenever anything of it has changed, and last when it is closed.
@@ -57,28 +60,31 @@ class Watch:
         await self.orders.describe(order_id)
         async with follow_workflow(self.orders.handle(order_id)) as news:
             await news.come_within(_LOOK_SECONDS)
-            last = await self._see(await self._ask(news), news.running_step)
+            last = await self._ask(news)
             yield last
             while not last.task.is_closed:
-                task = await self._ask(news) if await news.come_within(_LOOK_SECONDS) else last.task
-                look = await self._see(task, news.running_step)
+                is_news = await news.come_within(_LOOK_SECONDS)
+                look = await self._ask(news) if is_news else await self._see(last.task, news.running_step)
                 if look.log_entries or _lasting_part(look) != _lasting_part(last):
                     last = look
                     yield last
 
-    async def _ask(self, news: News) -> Task:
-        task = await self.orders.get(self.view.order_id)
+    async def _ask(self, news: News) -> WatchReply:
+        row = await self.orders.describe(self.view.order_id)
+        task = await self.orders.get_of_row(row)
         if news.has_results and not task.steps:
             news.come_again()
-        return task
+        return await self._see(task, news.running_step, row)
 
-    async def _see(self, task: Task, running: str) -> WatchReply:
-        now, order_id = asyncio.get_running_loop().time(), self.view.order_id
+    async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
+        """Return a work order with what its server and this host's disk tell; a row that was just read is used."""
+        now = asyncio.get_running_loop().time()
         if task.is_closed:
             self._waiting = self._stuck = None
         elif self._has_moved(task) or now - self._described_at >= _DESCRIBE_SECONDS:
-            self._stuck, self._described_at = await self.orders.stuck(order_id), now
-            self._waiting = await self.orders.waiting_for(order_id) if self._stuck is None else None
+            row = row or await self.orders.describe(self.view.order_id)
+            self._stuck, self._described_at = await self.orders.stuck_cause(row), now
+            self._waiting = await self.orders.waits_of(row) if self._stuck is None else None
         task = task.model_copy(update={"stuck": self._stuck})
         running = "" if task.is_closed or task.stuck else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)

@@ -64,13 +64,12 @@ from pydantic_core import ErrorDetails
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
 from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Timeouts, Tools, Word
-from septet.contracts.names import Sessions, Step
+from septet.contracts.names import SETTINGS_PATH, Sessions, Step
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
 from septet.errors import RepositorySettingsError
 from septet.system.toml_lines import line_of
 
-SETTINGS_PATH: Final = ".septet/septet.toml"
 SIZE_LIMIT_BYTES: Final = 64 * 1024
 CHECK_SECONDS: Final = 600.0
 """The time that each check has, where the repository names none."""

@@ -1,31 +1,20 @@
-"""Which agents a worker can use, as its heartbeats tell the server: one listing answers for all workers.
-
-The server keeps of each worker the names of its plugins. So each agent is a plugin that does nothing else.
-"""
+"""Which agents the workers can use, as their heartbeats tell the server: one listing answers for all of them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from temporalio.api.enums.v1 import WorkerStatus
 from temporalio.api.worker.v1 import WorkerHeartbeat
 from temporalio.api.workflowservice.v1 import ListWorkersRequest
 from temporalio.client import Client
-from temporalio.plugin import SimplePlugin
 
-from septet.contracts.workspace import CONTROL
+from septet.contracts.names import CONTROL
 
-if TYPE_CHECKING:
-    from activities.host import Host
-
-_AGENT: Final = "septet-agent/"
-_DEFAULT: Final = "septet-default-agent/"
-_SANDBOX: Final = "septet-sandbox/"
+AGENT: Final = "septet-agent/"
+DEFAULT: Final = "septet-default-agent/"
+SANDBOX: Final = "septet-sandbox/"
 _PAGE: Final = 1000
-
-
-class _Announcement(SimplePlugin):
-    """A name that the server shows beside a worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +28,6 @@ class AnnouncedAgents:
     """The agent of a work order that names none."""
     sandbox: str = ""
     """What confines agents there; empty where that is not told."""
-
-
-def announcements(host: "Host") -> list[SimplePlugin]:
-    """Return the plugins that announce the agents which a host can use as its worker starts."""
-    from septet.agents.clis.usable import usable_agents
-
-    names = [f"{_AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
-    others = (f"{_DEFAULT}{host.settings.agent}", f"{_SANDBOX}{host.sandbox.kind}")
-    return [_Announcement(name) for name in (*names, *others)]
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
@@ -74,11 +54,11 @@ def _answers(heartbeat: WorkerHeartbeat) -> bool:
 
 def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:
     names = [plugin.name for plugin in heartbeat.plugins]
-    default = next(_after(_DEFAULT, names), None)
+    default = next(_after(DEFAULT, names), None)
     if default is None:
         return None
-    sandbox = next(_after(_SANDBOX, names), "")
-    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(_AGENT, names)), default, sandbox)
+    sandbox = next(_after(SANDBOX, names), "")
+    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(AGENT, names)), default, sandbox)
 
 
 def _after(prefix: str, names: Iterable[str]) -> Iterator[str]:

@@ -11,11 +11,10 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
+from workers.data_converter import codec_of, pydantic_values
 from workers.observers import observers
-from workers.payload_codec import codec_of
-from workers.plugin import SeptetPlugin
 from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
-from workers.server import read_server_file, state_dir_of
+from workers.server_file import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
 _TRANSPORT: Final = "tonic::transport"
@@ -50,10 +49,15 @@ async def connect(
     heartbeat = heartbeat_seconds(settings.probe_seconds)
     metrics = settings.metrics if serves else None
     runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
-    codec = codec_of(settings, serves=serves)
-    plugin = SeptetPlugin(settings.task_queue, observers(settings, serves=serves), codec)
+    codec, observing = codec_of(settings, serves=serves), observers(settings, serves=serves)
+    if serves:
+        from workers.plugin import SeptetPlugin  # what workers are made of takes long to import
+
+        config["plugins"] = [SeptetPlugin(settings.task_queue, observing, codec)]
+    else:
+        config |= {"data_converter": pydantic_values(codec), "interceptors": observing}
     try:
-        return await Client.connect(**config, plugins=[plugin], runtime=runtime)
+        return await Client.connect(**config, runtime=runtime)
     except (RuntimeError, RPCError) as error:
         message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error
@@ -101,6 +105,8 @@ def refuse_foreign_server(address: str, own: Path) -> None:
     Raises:
         ServerNotReachedError: It is; the message says whose, and the remedy how to use it all the same.
     """
+    from workers.listeners import state_dir_of
+
     owner = state_dir_of(address)
     if owner is not None and owner.resolve() != own.resolve():
         remedy = (

@@ -17,9 +17,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host import Host
-from septet.contracts.names import Stage, Status
+from septet.contracts.names import CONTROL, Stage, Status
 from septet.contracts.wire import Wire
-from septet.contracts.workspace import CONTROL, LIVENESS, HostSilence
+from septet.contracts.workspace import LIVENESS, HostSilence
 from workers.beside import beside, repeat
 from workers.heard_hosts import HeardHosts, WorkerHeartbeat
 from workers.runtime import heartbeat_seconds

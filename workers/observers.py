@@ -1,15 +1,18 @@
 """What observes clients and workers: the context of logs, and what settings turn on; the rest is not imported."""
 
-from temporalio.client import Interceptor as ClientInterceptor
-from temporalio.worker import Interceptor as WorkerInterceptor
+from typing import TYPE_CHECKING
 
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 
-Observers = list[ClientInterceptor | WorkerInterceptor]
+if TYPE_CHECKING:
+    from temporalio.client import Interceptor as ClientInterceptor
+    from temporalio.worker import Interceptor as WorkerInterceptor
+
+    Observers = list[ClientInterceptor | WorkerInterceptor]
 
 
-def observers(settings: Settings, *, serves: bool) -> Observers:
+def observers(settings: Settings, *, serves: bool) -> "Observers":
     """Return the interceptors of a client and, where it `serves`, of its workers; the first one is outermost.
 
     Raises:
@@ -30,7 +33,7 @@ def observers(settings: Settings, *, serves: bool) -> Observers:
     return found
 
 
-def _tracing(settings: Settings, address: str) -> Observers:
+def _tracing(settings: Settings, address: str) -> "Observers":
     try:
         from workers.traces import tracing
     except ModuleNotFoundError as error:

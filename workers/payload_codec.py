@@ -116,8 +116,8 @@ class SealedDataConverter(DataConverter):
         return replace(self, payload_codec=replace(codec, serves=False, refuses_unsealed=False))
 
 
-def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None:
-    """Return the codec that the settings ask for; `None` where nothing is to be sealed.
+def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
+    """Return the codec with the keys of the settings; `None` where they name none.
 
     Args:
         settings: Those of this process.

@@ -1,19 +1,16 @@
 """What every client, worker, test and replay of ours has in common, given to the SDK in one place."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from temporalio.client import Interceptor as ClientInterceptor
-from temporalio.converter import DataConverter, DefaultFailureConverter, PayloadCodec
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from workers.failure_converter import FailureConverter, SealedFailureConverter
-from workers.payload_codec import SealedDataConverter, SealingCodec
-from workers.payload_converter import MaskingPayloadConverter
+from workers.data_converter import pydantic_values
+from workers.payload_codec import SealingCodec
 
 
 class SeptetPlugin(SimplePlugin):
@@ -35,7 +32,7 @@ class SeptetPlugin(SimplePlugin):
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
             "septet",
-            data_converter=partial(_values_as_pydantic, codec),
+            data_converter=partial(pydantic_values, codec),
             workflows=_default_workflows,
             workflow_runner=_guarding_runner,
             interceptors=[*interceptors, *_refusing(codec)],
@@ -49,24 +46,6 @@ class SeptetPlugin(SimplePlugin):
         if config["task_queue"] != self._task_queue:
             configured["workflows"] = own
         return configured
-
-
-def _values_as_pydantic(codec: PayloadCodec | None, converter: DataConverter | None) -> DataConverter:
-    """Let a converter read and write pydantic models, and write failures in short; all else stays, a codec too."""
-    converter = converter or DataConverter.default
-    sealing = codec if converter.payload_codec is None else None
-    own = FailureConverter if sealing is None else SealedFailureConverter
-    failures = converter.failure_converter_class
-    values = replace(
-        converter,
-        payload_converter_class=MaskingPayloadConverter,
-        failure_converter_class=own if failures is DefaultFailureConverter else failures,
-    )
-    if sealing is None:
-        return values
-    return SealedDataConverter(
-        values.payload_converter_class, sealing, values.failure_converter_class, values.external_storage
-    )
 
 
 def _refusing(codec: SealingCodec | None) -> list[WorkerInterceptor]:

@@ -9,7 +9,8 @@ from typing import Final
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 
-from septet.contracts.pull_request import FOLLOWS, TROUBLE, WATCHER, PullRequestLook, PullRequestNews, WatchingHost
+from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
+from septet.contracts.pull_request_names import FOLLOWS, TROUBLE, WATCHER
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 

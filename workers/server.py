@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import sysconfig
@@ -31,14 +30,15 @@ from septet.state import StateDir
 from septet.system import processes
 from septet.system.durable import close_after, write_atomically
 from septet.system.locks import take_lock
+from workers.listeners import port_holder
 from workers.preflight import register_search_attributes
 from workers.runtime import quiet_runtime
+from workers.server_file import ServerFile, lives, read_server_file
 from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
-_OTHERS_WRITE: Final = 0o022
 _STARTS_IN_A_ROW: Final = 3
 """For a server that died, and dies again before it is ready."""
 RETENTION: Final = "30d"
@@ -96,24 +96,6 @@ class UiAddress:
         with socket.socket() as probe:
             probe.bind((host, 0))
             return cls(host, probe.getsockname()[1], codec)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFile:
-    """What `server.json` says: where the server of a state directory is, and which process holds it."""
-
-    address: str
-    ui: str
-    pid: int
-    start_time: float
-    server_pid: int
-    server_start_time: float
-    api: str | None = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the process that started it lives."""
-        return _lives(self.pid, self.start_time)
 
 
 @asynccontextmanager
@@ -214,20 +196,6 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             task.cancel()
     except* SeptetError as failed:
         raise failed.exceptions[0] from None
-
-
-def read_server_file(state: StateDir) -> ServerFile | None:
-    """Return what the state directory's `server.json` says, or `None` where there is none that can be read.
-
-    A file of another user, or one that others may write, could lead clients to another server: it counts as none.
-    """
-    try:
-        facts = state.server_file.lstat()
-        if facts.st_uid != os.geteuid() or not stat.S_ISREG(facts.st_mode) or facts.st_mode & _OTHERS_WRITE:
-            return None
-        return ServerFile(**json.loads(state.server_file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def temporal_program() -> Path:
@@ -343,33 +311,6 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
     return server_file
 
 
-def state_dir_of(address: str) -> Path | None:
-    """Return the state directory whose embedded server listens at an address, where it is seen on this machine."""
-    with contextlib.suppress(psutil.Error, ValueError):
-        listener = _listener(int(address.rpartition(":")[2]))
-        argv = listener.cmdline() if listener is not None else []
-        database = Path(argv[argv.index("--db-filename") + 1])
-        return database.parent if database == StateDir(database.parent).database else None
-    return None
-
-
-def port_holder(port: int) -> str:
-    """Return which process listens on a port of this machine; empty where none is seen."""
-    with contextlib.suppress(psutil.Error):
-        if (listener := _listener(port)) is not None:
-            return f"{listener.name()} (process {listener.pid})"
-    return ""
-
-
-def _listener(port: int) -> psutil.Process | None:
-    """Return the process that listens on a port of this machine, where this user may see it."""
-    with contextlib.suppress(psutil.Error, OSError):
-        for each in psutil.net_connections("tcp"):
-            if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:
-                return psutil.Process(each.pid)
-    return None
-
-
 def is_free(port: int) -> bool:
     """Return whether a port of loopback can be listened on at this moment."""
     with socket.socket() as probe:
@@ -405,17 +346,8 @@ def _free_or_refuse(port: int, option: str, remedy: str, *given: int) -> None:
 
 def _end_leftover(state: StateDir) -> None:
     server_file = read_server_file(state)
-    if server_file is not None and _lives(server_file.server_pid, server_file.server_start_time):
+    if server_file is not None and lives(server_file.server_pid, server_file.server_start_time):
         _end(server_file.server_pid)
-
-
-def _lives(pid: int, start_time: float) -> bool:
-    """Whether this very process lives: a pid counts only with its start time."""
-    try:
-        process = psutil.Process(pid)
-        return abs(process.create_time() - start_time) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 def _end(pid: int) -> None:

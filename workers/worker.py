@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 from activities.comment_commands import Decide, decide_nothing
 from septet.settings import Settings
 from workers.accounts import FleetAccounts
-from workers.announced_agents import announcements
+from workers.announcements import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services

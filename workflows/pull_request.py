@@ -13,9 +13,6 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.decisions import MoveCall
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import (
-        FOLLOWS,
-        TROUBLE,
-        WATCHER,
         PullRequestEnd,
         PullRequestLook,
         PullRequestNews,
@@ -23,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         PullRequestWatch,
         WatchingHost,
     )
+    from septet.contracts.pull_request_names import FOLLOWS, TROUBLE, WATCHER
     from septet.contracts.task import Move, Task, TaskError
     from septet.contracts.transitions import Target, check_move
     from septet.contracts.workspace import HostSilence

@@ -4,7 +4,7 @@ import webbrowser
 
 from clients.operations import Operations
 from septet.errors import NotFoundError
-from workers.server import read_server_file
+from workers.server_file import read_server_file
 
 
 def page_of(operations: Operations, order_id: str) -> str:

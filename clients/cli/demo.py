@@ -37,7 +37,8 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.logs import set_up_logs
-from workers.server import Ports, ServerFile, embedded_server, free_port
+from workers.server import Ports, embedded_server, free_port
+from workers.server_file import ServerFile
 from workers.worker import running_worker
 
 _LOOK_EVERY_SECONDS = 0.15
@@ -83,7 +84,14 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
         _check_scenario(scenario)
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = settings.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    changes = {"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error", "versioning": False}
+    changes = {
+        "state_dir": folder,
+        "agent": agent,
+        "environ": environ,
+        "log_level": "error",
+        "versioning": False,
+        "metrics": None,
+    }
     return settings.model_copy(update=changes)
 
 
@@ -102,7 +110,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
     state.prepare()
     sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
     async with embedded_server(state, Ports(free_port(), free_port()), settings.git_env) as server:
-        client = await connect(settings, address=server.address)
+        client = await connect(settings, address=server.address, serves=True)
         try:
             async with running_worker(client, settings):
                 yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)

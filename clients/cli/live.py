@@ -35,6 +35,10 @@ class LiveView:
         """Begin with nothing seen."""
         self._looks = self.operations.watch(self.order_id).looks()
 
+    def begin(self) -> None:
+        """Begin to look, for who has something else to show first."""
+        self._upcoming()
+
     async def follow(self) -> WatchReply:
         """Show the work order until it is closed, and return it.
 
@@ -50,6 +54,8 @@ class LiveView:
         finally:
             if self._next is not None:
                 self._next.cancel()
+                await asyncio.wait({self._next})
+            await self._looks.aclose()
 
     async def _paint(self) -> WatchReply:
         look = await self._look()

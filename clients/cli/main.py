@@ -1,7 +1,6 @@
 """The `septet` command: its commands in the order of its help. What they do stands in modules beside it."""
 
 import sys
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
@@ -53,6 +52,8 @@ ApiPort = Annotated[int, typer.Option(metavar="PORT", help="The HTTP API's port.
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib.metadata import version
+
         typer.echo(f"septet {version('septet')}")
         raise typer.Exit
 
@@ -105,7 +106,7 @@ def demo(
         str,
         typer.Option(
             metavar="AGENT",
-            help=f"One of {given.AGENTS}; a real one costs money.",
+            help=f"One of {given.AGENT_CHOICE}; a real one costs money.",
             autocompletion=given.complete_agent,
         ),
     ] = "scripted",

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final, Literal, get_type_hints
 import typer
 
 from clients.cli.reply import CommandReply, reply_with_operations
-from septet.contracts.names import SandboxChoice
+from septet.contracts.names import AGENTS, SandboxChoice
 
-AGENTS: Final = "claude, codex, command, copilot, gemini, opencode or scripted"
-"""The agents there are: named here, for their adapters take long to import."""
+AGENT_CHOICE: Final = f"{', '.join(AGENTS[:-1])} or {AGENTS[-1]}"
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
 Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The Temporal server.")]
 
@@ -27,9 +26,7 @@ def _complete_id(incomplete: str) -> list[str]:
 
 def complete_agent(incomplete: str) -> list[str]:
     """Return the agents that begin so, for the shell's completion."""
-    from septet.agents.clis.registry import ADAPTERS
-
-    return [name for name in ADAPTERS if name.startswith(incomplete)]
+    return [name for name in AGENTS if name.startswith(incomplete)]
 
 
 def complete_step(incomplete: str) -> list[str]:
@@ -80,7 +77,7 @@ Next = Annotated[
     typer.Option(metavar="NEXT", help="Continue a list: give the `next` of its last page.", show_default=False),
 ]
 Agent = Annotated[
-    str | None, typer.Option(metavar="AGENT", help=f"One of {AGENTS}.", autocompletion=complete_agent)
+    str | None, typer.Option(metavar="AGENT", help=f"One of {AGENT_CHOICE}.", autocompletion=complete_agent)
 ]
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
 Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]

@@ -1,10 +1,12 @@
 """One way out for every command: a text for people or one JSON object for programs, and an exit code."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -119,14 +121,26 @@ def reply_with_operations(
     """Do a command's work with the server of the settings, after a check that needs none, and end this process."""
 
     async def work_there() -> CommandReply:
-        if check is not None:
-            check()
-        from clients.operations import connect_operations
-        from septet.settings import load_settings
+        with _no_collections():
+            if check is not None:
+                check()
+            from clients.operations import connect_operations
+            from septet.settings import load_settings
 
         return await work(await connect_operations(load_settings(), address))
 
     reply(work_there, as_json=as_json)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Look for no garbage while modules are imported: nearly all that they make stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _print_reply(answer: CommandReply, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from clients.order_checks import check_folder
 from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
+from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError
 from septet.forges.choose import token_for
 from septet.git.address import parse_address
@@ -18,7 +19,7 @@ from septet.git.evidence import list_base_folder, read_base_files
 from septet.git.mirror import refresh_mirror
 from septet.git.record import place_for
 from septet.git.remote import Remote
-from septet.repository_settings import SETTINGS_PATH, load_repository_settings
+from septet.repository_settings import load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir
 

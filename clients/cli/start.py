@@ -1,5 +1,6 @@
 """Commands that ask for work: `run` starts a work order, `create` puts one on the board."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -64,15 +65,27 @@ async def run(
 
     Example: septet run https://github.com/o/r/issues/42 --wait
     """
-    from clients.cli.task_reply import reply_at_end
-
     new = order_input(target, repo, issue, order)
     if only_tell:
         return await _reply_of_dry_run(operations, new, order.id, again=again)
-    answer = await operations.start(new, _id_of(new, order.id, again=again), again=again)
-    if not as_json:
-        _tell_uncommitted(new.repository)
-    return await reply_at_end(operations, answer, wait=wait, as_json=as_json)
+    order_id = _id_of(new, order.id, again=again)
+    if as_json:
+        from clients.cli.task_reply import reply_at_end
+
+        answer = await operations.start(new, order_id, again=again)
+        return await reply_at_end(operations, answer, wait=wait, as_json=True)
+    return await _start_before_people(operations, new, order_id, again=again, wait=wait)
+
+
+async def _start_before_people(
+    operations: "Operations", order: "WorkOrderInput", order_id: str | None, *, again: bool, wait: bool
+) -> CommandReply:
+    """Start a work order, and show its id as soon as the server has it; all else that is told comes after that."""
+    from clients.cli.start_view import show_new_order
+
+    uncommitted = asyncio.create_task(asyncio.to_thread(_uncommitted_text, order.repository))
+    task, estimate = await operations.begin(order, order_id, again=again)
+    return await show_new_order(operations, task, estimate, uncommitted, wait=wait)
 
 
 async def _reply_of_dry_run(
@@ -157,10 +170,10 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
 
 def _id_of(order: "WorkOrderInput", order_id: str | None, *, again: bool) -> str | None:
     """Return the id that was given; without one, that of an issue of a tracker, which has one work order."""
-    from septet.trackers.tracker import tracked_order_id
-
     if order_id is not None or order.tracker is None or again:
         return order_id
+    from septet.trackers.tracker import tracked_order_id
+
     return tracked_order_id(order.tracker.tracker, order.tracker.key)
 
 
@@ -176,15 +189,16 @@ def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
     return RepositoryReference(repository_here("septet run PATH-OR-ADDRESS …, or the address of an issue"))
 
 
-def _tell_uncommitted(repository: str) -> None:
-    """Say which changes of a checkout the agent will not see: it starts from what is committed."""
+def _uncommitted_text(repository: str) -> str:
+    """Return which changes of a checkout the agent will not see: those that are not committed; or nothing."""
     from clients.cli.checkout import uncommitted_changes
 
     changes = uncommitted_changes(Path(repository))
-    if changes:
-        names = ", ".join(changes[:_NAMES_SHOWN]) + (", …" if len(changes) > _NAMES_SHOWN else "")
-        count = f"{len(changes)} uncommitted change{'s' * (len(changes) != 1)}"
-        typer.secho(f"Not included: {count} in {repository} ({names}). Commit to include them.", err=True)
+    if not changes:
+        return ""
+    names = ", ".join(changes[:_NAMES_SHOWN]) + (", …" if len(changes) > _NAMES_SHOWN else "")
+    count = f"{len(changes)} uncommitted change{'s' * (len(changes) != 1)}"
+    return f"Not included: {count} in {repository} ({names}). Commit to include them."
 
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:

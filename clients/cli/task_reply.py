@@ -3,13 +3,20 @@
 import asyncio
 import sys
 
+from rich.console import Console
+
 from clients.cli.live import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
-from clients.cli.render.work_order import console, show_estimate, show_start, show_task, start_line
+from clients.cli.render.work_order import (
+    console,
+    show_start,
+    show_task,
+    start_line,
+)
 from clients.cli.reply import CommandReply
 from clients.operations import Operations
 from septet.contracts.names import Status
-from septet.contracts.replies import StartReply, TaskReply
+from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 
@@ -21,11 +28,6 @@ class WorkOrderFailedError(SeptetError):
 def reply_of_task(answer: TaskReply) -> CommandReply:
     """Return a work order as it is now."""
     return CommandReply.from_reply(answer, lambda: show_task(answer.task))
-
-
-def reply_of_start(answer: TaskReply, verb: str = "started") -> CommandReply:
-    """Return a work order that goes on from now, with the commands that people type next."""
-    return CommandReply.from_reply(answer, lambda: show_start(answer.task, verb, _estimate_of(answer)))
 
 
 async def reply_at_end(
@@ -43,9 +45,9 @@ async def reply_at_end(
     Raises:
         StoppedWaitingError: Ctrl-C.
     """
+    order_id, out = answer.task.id, console()
     if not wait:
-        return reply_of_start(answer, verb)
-    order_id = answer.task.id
+        return CommandReply.from_reply(answer, lambda: show_start(out, answer.task, verb))
     if as_json:
         try:
             task = await operations.orders.wait(order_id)
@@ -53,16 +55,21 @@ async def reply_at_end(
             raise stopped_waiting(order_id) from error
         last_reply = answer.model_copy(update={"task": task})
         return CommandReply.from_reply(last_reply, lambda: None, failure_of(task))
-    out = console()
     out.print(start_line(answer.task, verb), soft_wrap=True)
-    show_estimate(out, _estimate_of(answer))
-    last = await LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out).follow()
-    return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
+    return await reply_after(live_view(operations, order_id, out))
 
 
-def _estimate_of(answer: TaskReply) -> str:
-    """Return what a start says that it will cost; a retry says nothing."""
-    return answer.estimate.text if isinstance(answer, StartReply) and answer.estimate is not None else ""
+async def reply_after(view: LiveView) -> CommandReply:
+    """Show a work order live, and return it as it was closed."""
+    last = await view.follow()
+    return CommandReply.from_reply(
+        TaskReply(task=last.task), lambda: show_end(last, view.out), failure_of(last.task)
+    )
+
+
+def live_view(operations: Operations, order_id: str, out: Console) -> LiveView:
+    """Return a work order's view on a terminal; where somebody types, they are asked about its plan."""
+    return LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out)
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:

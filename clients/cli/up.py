@@ -21,7 +21,8 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.logs import set_up_logs
-from workers.server import Ports, ServerFile, UiAddress, embedded_server
+from workers.server import Ports, UiAddress, embedded_server
+from workers.server_file import ServerFile
 
 _WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from clients.disk.runs import started_runs
 from septet.agents.clis.outcome import ExitRecord
-from septet.agents.clis.registry import ADAPTERS
 from septet.agents.clis.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import Written, pieces, times_written, written_last
@@ -86,6 +85,8 @@ class _View:
     _transcript: Transcript | None = field(init=False)
 
     def __post_init__(self) -> None:
+        from septet.agents.clis.registry import ADAPTERS  # not loaded where there is no run yet
+
         adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
         self._transcript = adapter.transcript() if adapter is not None else None
 

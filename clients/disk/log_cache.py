@@ -3,11 +3,13 @@
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from clients.disk.agent_logs import AgentLogs
-from septet.contracts.replies import LogEntry
 from septet.state import StateDir
+
+if TYPE_CHECKING:
+    from clients.disk.agent_logs import AgentLogs  # what reads streams takes long to import
+    from septet.contracts.replies import LogEntry
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000
@@ -18,15 +20,17 @@ _MOST_ENTRIES: Final = 20_000
 class LogCache:
     """The logs of the work orders that were asked for last."""
 
-    _logs: OrderedDict[str, AgentLogs] = field(default_factory=OrderedDict)
+    _logs: "OrderedDict[str, AgentLogs]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def entries(self, state: StateDir, order_id: str) -> tuple[AgentLogs, list[LogEntry]]:
+    def entries(self, state: StateDir, order_id: str) -> "tuple[AgentLogs, list[LogEntry]]":
         """Return a work order's logs, and all that is in them by now.
 
         Raises:
             InvalidInputError: No work order can have that id.
         """
+        from clients.disk.agent_logs import AgentLogs
+
         with self._lock:  # taken out, it is nobody else's; another one who asks meanwhile reads for itself
             logs = self._logs.pop(order_id, None) or AgentLogs(state, order_id)
         entries = logs.entries()

@@ -1,7 +1,6 @@
 """What the set-up, agents and checks of a work order asked of the network, from the files of this host."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from clients.disk.runs import lanes_of, started_runs
 from septet.agents.runs.folders import SETUP_FOLDER, Run
@@ -10,12 +9,8 @@ from septet.contracts.replies import AgentRun, NetworkReply, NetworkRequest
 from septet.state import StateDir
 from septet.system.preview import scrub
 
-REQUESTS_AT_ONCE: Final = 1000
 
-
-def network_of(
-    state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = REQUESTS_AT_ONCE
-) -> NetworkReply:
+def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
     """Return what was asked for: by set-up, then run by run, oldest first; nothing on a host without its runs.
 
     Args:

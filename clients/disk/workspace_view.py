@@ -4,12 +4,10 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import place_of, started_runs
-from septet.agents.clis.registry import ADAPTERS
-from septet.agents.turns.follow import StreamReading
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.difference import difference
@@ -17,6 +15,9 @@ from septet.git.inside import read_inside
 from septet.git.record import find_place, find_record
 from septet.state import StateDir
 from septet.system.preview import scrub
+
+if TYPE_CHECKING:
+    from septet.agents.turns.follow import StreamReading
 
 _PLAN_BYTES: Final = 64 * 1024
 _PATCH_BYTES: Final = 256 * 1024
@@ -33,7 +34,7 @@ class WorkspaceView:
     git_env: Mapping[str, str]
     order_id: str
     _logs: AgentLogs = field(init=False)
-    _reading: StreamReading | None = None
+    _reading: "StreamReading | None" = None
     _doing: LogEntry | None = None
     _diff: DiffView | None = None
     _diff_due: float = 0.0
@@ -59,6 +60,9 @@ class WorkspaceView:
         if run is None or run.record is None or run.record.step != step:
             return 0
         if self._reading is None or self._reading.run.folder != run.folder:
+            from septet.agents.clis.registry import ADAPTERS  # the first look comes before the first run
+            from septet.agents.turns.follow import StreamReading
+
             adapter = ADAPTERS.get(run.record.agent)
             self._reading = StreamReading(run, adapter.dialect(), epoch=0) if adapter is not None else None
         if self._reading is None:

@@ -21,7 +21,8 @@ from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
-from workers.payload_codec import SealingCodec, codec_of
+from workers.data_converter import codec_of
+from workers.payload_codec import SealingCodec
 from workers.server import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from clients.disk.commits import CommitCount, count_commits
-from clients.disk.network_requests import REQUESTS_AT_ONCE
 from clients.http.answers import (
     AgentWorkOrder,
     GitProgress,
@@ -22,7 +21,7 @@ from clients.http.answers import (
 from clients.http.bodies import NewWorkOrderJson, OrderId, json_alone
 from clients.http.parameters import MOST_AT_ONCE, Connected, IdempotencyKey, Limit
 from clients.http.problems import problems, problems_of_a_body
-from clients.operations import ENTRIES_AT_ONCE, Operations
+from clients.operations import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE, Operations
 from septet.contracts.names import Status
 from septet.contracts.replies import DetailReply, DiffReply, PlanReply
 from septet.contracts.task import Task

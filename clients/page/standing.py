@@ -7,7 +7,7 @@ from typing import Final
 
 from clients.disk.runs import started_runs
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, targets_of

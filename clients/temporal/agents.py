@@ -20,33 +20,30 @@ _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 _ASK: Final = "check_agent"
 
 
-async def check_worker_agents(client: Client, task_queue: str, names: Iterable[str | None]) -> None:
+async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
+    """Return what the living workers have announced; nothing where one of them, or the server, does not tell."""
+    with suppress(RPCError):
+        return await announced_agents(client, task_queue) or ()
+    return ()
+
+
+async def check_worker_agents(
+    client: Client, hosts: Sequence[AnnouncedAgents], names: Iterable[str | None]
+) -> None:
     """Refuse agents that no living worker can use; `None` is a worker's default.
 
-    One listing tells what workers announced as they started. Only where that speaks against an agent are they
-    asked, for its program may have been installed since. Where workers do not tell, and where none lives, nothing
-    is refused: the work order says it once a worker has it.
+    Only where what workers announced as they started speaks against an agent are they asked, for its program may
+    have been installed since. Where workers do not tell, and where none lives, nothing is refused: the work order
+    says it once a worker has it.
 
     Raises:
         AgentMissingError: None of them can use it; message and remedy are a worker's own.
     """
-    try:
-        hosts = await announced_agents(client, task_queue)
-    except RPCError:
-        return
     if not hosts:
         return
     for name in dict.fromkeys(names):
         if not any((name or host.default) in host.agents for host in hosts):
             await _refuse(client, hosts, name)
-
-
-async def default_agent(client: Client, task_queue: str) -> str:
-    """Return the agent of a work order that names none, as a living worker has announced it; else nothing."""
-    with suppress(RPCError):
-        hosts = await announced_agents(client, task_queue)
-        return hosts[0].default if hosts else ""
-    return ""
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:

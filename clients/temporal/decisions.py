@@ -20,7 +20,7 @@ from septet.contracts.decisions import (
     parse_decision,
 )
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import watch_id
+from septet.contracts.pull_request_names import watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move

@@ -10,8 +10,9 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from clients.temporal.followers import nudge_followers
 from clients.temporal.intakes import IntakeClient
-from clients.temporal.pull_request_watch import nudge_followers, tell_watches
+from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.refusals import server_refusal
 from septet.contracts.comment_commands import comment_workflow_id
 from septet.contracts.comments import CommentCall

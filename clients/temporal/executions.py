@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 from temporalio.client import (
@@ -24,12 +24,14 @@ from temporalio.service import RPCError
 from clients.temporal.payloads import read_json
 from clients.temporal.refusals import Subject
 from clients.temporal.stuck import stuck_cause
-from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
 from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError
 
-View = TypeVar("View", Task, PipelineView)
+if TYPE_CHECKING:
+    from septet.contracts.pipeline_view import PipelineView
+
+View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)

@@ -1,26 +1,21 @@
 """The watch over a completed work order's pull request: what became of the task since."""
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.refusals import server_refusal
 from clients.temporal.task_rows import task_of_row
-from septet.contracts.forge_events import ChecksChanged, CommentWritten, PullRequestChanged, ReviewWritten
 from septet.contracts.names import Stage
-from septet.contracts.pull_request import FOLLOWS, PullRequestNews, PullRequestNudge, watch_id
+from septet.contracts.pull_request_names import watch_id
 from septet.contracts.task import Task
-from septet.forges.forge import pull_request_number
+
+if TYPE_CHECKING:
+    from septet.contracts.pull_request import PullRequestNews
 
 _ENDS_WITHIN_SECONDS: Final = 10.0
-_FOLLOWED: Final = (
-    'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
-    'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
-)
-_MOST_ROWS: Final = 10_000
-"""Of one repository, the latest: a check names a commit, and commits cannot be asked for."""
 _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
 
 
@@ -62,7 +57,7 @@ async def look_now(client: Client, pr_url: str) -> None:
     await tell_watches(client, pr_url)
 
 
-async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None = None) -> tuple[str, ...]:
+async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:
     """Tell who watches a pull request what became of it, or have them look now; return who was told.
 
     Raises:
@@ -77,43 +72,6 @@ async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None
         await (handle.signal("nudge") if news is None else handle.signal("looked", news))
         told.append(row.id)
     return tuple(told)
-
-
-async def nudge_followers(
-    client: Client, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str
-) -> tuple[str, ...]:
-    """Have a pull request looked at now where an agent follows it; return who was told.
-
-    Args:
-        client: Where.
-        event: What has happened on it.
-        digest: What the delivery of the event is known by.
-
-    Raises:
-        RPCError: The server refused.
-    """
-    is_of_commit = isinstance(event, ChecksChanged)
-    where = f"{event.repository.rstrip('/')}/" if isinstance(event, ChecksChanged) else event.url
-    if not where or '"' in where or "\\" in where:  # the server cannot be asked for it
-        return ()
-    query = _FOLLOWED.format("STARTS_WITH" if is_of_commit else "=", where)
-    told = []
-    async for row in client.list_workflows(query, limit=_MOST_ROWS):
-        if not await row.memo_value(FOLLOWS, None):
-            continue
-        if isinstance(event, ChecksChanged) and not _is_about(event, await task_of_row(row)):
-            continue
-        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
-        await handle.signal("nudge", PullRequestNudge(delivery=digest))
-        told.append(row.id)
-    return tuple(told)
-
-
-def _is_about(checks: ChecksChanged, task: Task) -> bool:
-    """Say whether checks are of a task's commit, or of a pull request that its forge names."""
-    if checks.commit and checks.commit == task.commit_sha:
-        return True
-    return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests
 
 
 async def give_up_watch(client: Client, order_id: str) -> None:

@@ -10,7 +10,7 @@ from clients.temporal.executions import CLOSED_AS
 from clients.temporal.payloads import read_json
 from clients.temporal.stuck import stuck_cause_of_row
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import watched_order
+from septet.contracts.pull_request_names import watched_order
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task, TaskError
 from septet.system.timestamps import timestamp

@@ -9,7 +9,7 @@ from temporalio.client import WorkflowExecutionDescription
 from temporalio.converter import DataConverter
 
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import TROUBLE, PullRequestNews
+from septet.contracts.pull_request_names import TROUBLE
 from workflows.search_attributes import STAGE, STATUS
 
 _PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
@@ -43,6 +43,8 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
 
 async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
     """Return why the host that looks at a pull request cannot tell what became of it."""
+    from septet.contracts.pull_request import PullRequestNews
+
     news = await watch.memo_value(TROUBLE, None, type_hint=PullRequestNews)
     return f"{_LOOKS}: {news.why}" if isinstance(news, PullRequestNews) else None
 

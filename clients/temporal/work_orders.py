@@ -21,7 +21,7 @@ from clients.temporal.waits import waiting_for
 from septet.board.circle import circle_of
 from septet.contracts.names import ORDER_ID, Stage, Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import watch_id
+from septet.contracts.pull_request_names import watch_id, watched_order
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
@@ -222,19 +222,16 @@ class WorkOrders(Executions[Task]):
         Raises:
             NotFoundError: There is no such work order.
         """
-        description = await self.describe(order_id)
+        return await self.waits_of(await self.describe(order_id), tells_next_try=tells_next_try)
+
+    async def waits_of(
+        self, description: WorkflowExecutionDescription, *, tells_next_try: bool = False
+    ) -> str | None:
+        """Return what holds up a work order that was just described; as `waiting_for`."""
         if description.status is WorkflowExecutionStatus.COMPLETED:
-            watch = await watch_of(self.client, order_id)
+            watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
         return await waiting_for(description, tells_next_try=tells_next_try)
-
-    async def stuck(self, order_id: str) -> str | None:
-        """Return why a work order stands still although it is open, and what helps; else `None`.
-
-        Raises:
-            NotFoundError: There is no such work order.
-        """
-        return await self.stuck_cause(await self.describe(order_id))
 
     async def at_end(self, view: Task) -> Task:
         """Return a completed work order in the stage that its pull request has come to since."""

@@ -8,6 +8,12 @@ from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The whole of a work order's id, which is also a folder's name."""
+AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
+"""The agents there are: their adapters, `septet.agents.clis.registry`, take long to import."""
+SETTINGS_PATH: Final = ".septet/septet.toml"
+"""A repository's own settings, as of the base commit."""
+CONTROL: Final = "-control"
+"""What the name of a host's control queue ends with."""
 SandboxChoice = Literal["auto", "bwrap", "uid", "none"]
 """What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
 

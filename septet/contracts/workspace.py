@@ -10,8 +10,6 @@ from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
 """The host ends the agent of a cancelled work order from its control queue, where no agent takes a slot."""
-CONTROL: Final = "-control"
-"""What the name of a host's control queue ends with."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
 """The host has an attempt ask whether it was cancelled: its server does not push cancels to workers."""
 LIVENESS: Final = "liveness"

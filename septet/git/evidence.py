@@ -1,24 +1,20 @@
 """What git says happened in a worktree, whatever the agent says."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
 from septet.git.changes import StatusEntry, file_changes, read_name_status, shown_path
 from septet.git.dot_git import Head, read_head
 from septet.git.engine import Git
+from septet.git.files_at import read_files_at
 from septet.git.place import Place
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import Dirt, look, stage
 from septet.git.view import view_git
 from septet.git.worktree_status import WorktreeStatus
-
-_WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
-"""What `git cat-file --batch --follow-symlinks` says before an object, or before a link that leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,28 +135,6 @@ def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
         GitError: The base commit cannot be read.
     """
     return read_files_at(Git(place.mirror, env=place.env), place.base_sha, paths)
-
-
-def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return, by path, those of some files that are there as of a commit.
-
-    Raises:
-        GitError: The commit cannot be read.
-    """
-    one_line_paths = [path for path in paths if "\n" not in path]
-    names = "".join(f"{commit}:{path}\n" for path in one_line_paths).encode()
-    rest = git.run("cat-file", "--batch", "--follow-symlinks", stdin=names)
-    contents: dict[str, bytes] = {}
-    for path in one_line_paths:
-        header, _, rest = rest.partition(b"\n")
-        match = _WITH_CONTENT.fullmatch(header)
-        if match is None:  # it is missing
-            continue
-        size = int(match["size"])
-        if match["kind"] == b"blob":
-            contents[path] = rest[:size]
-        rest = rest[size + 1 :]
-    return contents
 
 
 def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:

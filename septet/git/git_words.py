@@ -7,8 +7,6 @@ prints the line that it does not understand. So nothing of an error's text goes 
 import re
 from typing import Final
 
-import structlog
-
 _FILE: Final = r"'[^'\n]*'"
 _ERRNO: Final = (
     r"No space left on device|Disk quota exceeded|Read-only file system|Permission denied|File exists"
@@ -41,8 +39,6 @@ _KNOWN: Final = re.compile(rf"{_DAMAGE}|{_REFUSAL}|{_ERRNO}", re.IGNORECASE)
 _MORE: Final = "git said more than can be shown: the worker's log has it at level debug"
 _LOGGED_CHARACTERS: Final = 2000
 
-_log = structlog.get_logger()
-
 
 def shown_words(stderr: bytes) -> str:
     """Return the phrases of git's own in what it printed, and whether there was more.
@@ -53,9 +49,15 @@ def shown_words(stderr: bytes) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     phrases = [": ".join(match[0].rstrip(": ") for match in _KNOWN.finditer(line)) for line in lines]
     if not all(phrases):
-        _log.debug("git_said", text=text[-_LOGGED_CHARACTERS:])
+        _log_words(text[-_LOGGED_CHARACTERS:])
         phrases = [*filter(None, phrases), _MORE]
     return "; ".join(dict.fromkeys(phrases)) or "it said nothing"
+
+
+def _log_words(text: str) -> None:
+    import structlog  # commands that log nothing do not pay for it
+
+    structlog.get_logger().debug("git_said", text=text)
 
 
 def looks_damaged(message: str) -> bool:

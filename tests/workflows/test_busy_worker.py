@@ -77,7 +77,7 @@ async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, 
     async with AsyncExitStack() as stack:
         remote = await stack.enter_async_context(silent_remote())
         settings = busy_settings(tmp_path, remote)
-        own = await connect(settings, address=client.service_client.config.target_host)
+        own = await connect(settings, address=client.service_client.config.target_host, serves=True)
         parts = await stack.enter_async_context(running_worker(own, settings, sole=True))
         orders = WorkOrders(own, settings.task_queue)
 

@@ -23,7 +23,8 @@ from septet.contracts.decisions import RetryCall
 from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
 from septet.contracts.names import Stage, Step, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import FOLLOWS, PullRequestNews, watch_id, watched_order
+from septet.contracts.pull_request import PullRequestNews
+from septet.contracts.pull_request_names import FOLLOWS, watch_id, watched_order
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task

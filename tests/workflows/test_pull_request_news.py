@@ -20,14 +20,8 @@ from temporalio.worker import Replayer, Worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import (
-    WATCHER,
-    PullRequestEnd,
-    PullRequestLook,
-    WatchingHost,
-    watch_id,
-    watched_order,
-)
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, WatchingHost
+from septet.contracts.pull_request_names import WATCHER, watch_id, watched_order
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError

@@ -315,7 +315,11 @@ async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it
     async with Worker(client, task_queue=settings.task_queue, workflows=[UnknownAttributeWorkOrder]):
         order = await begun(client, settings)
         orders = WorkOrders(client, settings.task_queue)
-        cause = await wait_until(lambda: orders.stuck(order.id))
+
+        async def cause_now() -> str | None:
+            return await orders.stuck_cause(await orders.describe(order.id))
+
+        cause = await wait_until(cause_now)
         assert "SeptetOfAnotherYear" in cause
         assert cause.endswith("Add them with `septet worker --register`.")
         await order.terminate()

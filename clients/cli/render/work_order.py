@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
 
@@ -47,11 +47,14 @@ def start_line(task: Task, verb: str) -> Text:
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
 
-def show_start(task: Task, verb: str, estimate: str = "") -> None:
-    """Print that a work order goes on, what it will cost, and the commands that people type next."""
-    out = console()
+def show_start(out: Console, task: Task, verb: str) -> None:
+    """Print that a work order goes on, and the commands that people type next."""
     out.print(start_line(task, verb), soft_wrap=True)
-    show_estimate(out, estimate)
+    show_start_commands(out, task)
+
+
+def show_start_commands(out: Console, task: Task) -> None:
+    """Print the commands that people type next about a work order that goes on."""
     show_commands(
         out,
         (

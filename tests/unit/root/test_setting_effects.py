@@ -41,8 +41,8 @@ from septet.trackers.choose import repository_of, tracker_for
 from septet.trackers.tracker import TrackerIssue
 from workers.board import capacity_of
 from workers.build_id import build_id
+from workers.data_converter import codec_of
 from workers.observers import observers
-from workers.payload_codec import codec_of
 from workers.slots import agents_at_once
 from workers.versions import deployment_config
 

@@ -26,7 +26,8 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.preflight import PreflightError, register_search_attributes
-from workers.server import Ports, ServerFile, embedded_server, read_server_file, temporal_program
+from workers.server import Ports, embedded_server, temporal_program
+from workers.server_file import ServerFile, read_server_file
 from workflows.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}

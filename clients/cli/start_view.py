@@ -1,0 +1,49 @@
+"""A work order that has just been started: its id is shown before anything else is loaded or asked."""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from clients.cli.render.work_order import console, show_estimate, show_start_commands, start_line
+from clients.cli.reply import CommandReply
+from septet.contracts.costs import Estimate
+from septet.contracts.task import Task
+
+if TYPE_CHECKING:
+    from clients.operations import Operations
+
+
+async def show_new_order(
+    operations: "Operations", task: Task, estimate: Awaitable[Estimate], notice: Awaitable[str], *, wait: bool
+) -> CommandReply:
+    """Show people a work order that has just been started: its id at once, then what is known of it later.
+
+    Args:
+        operations: Where it is.
+        task: The work order as it was asked for.
+        estimate: What it will cost, as soon as that is known.
+        notice: What else is to be told, on stderr; or nothing.
+        wait: Whether to show it live until its end; else the commands that people type next.
+
+    Raises:
+        StoppedWaitingError: Ctrl-C.
+    """
+    out = console()
+    out.print(start_line(task, "started"), soft_wrap=True)
+    if not wait:
+        await _show_later(out, estimate, notice)
+        return CommandReply(show=lambda: show_start_commands(out, task))
+    from clients.cli.task_reply import live_view, reply_after  # while the first worker takes the work order
+
+    view = live_view(operations, task.id, out)
+    view.begin()
+    await _show_later(out, estimate, notice)
+    return await reply_after(view)
+
+
+async def _show_later(out: Console, estimate: Awaitable[Estimate], notice: Awaitable[str]) -> None:
+    show_estimate(out, (await estimate).text)
+    if text := await notice:
+        typer.secho(text, err=True)

@@ -1,0 +1,56 @@
+"""Agents that follow a pull request are told what happened on it."""
+
+from typing import Final
+
+from temporalio.client import Client
+
+from clients.temporal.task_rows import task_of_row
+from septet.contracts.forge_events import ChecksChanged, CommentWritten, PullRequestChanged, ReviewWritten
+from septet.contracts.pull_request import PullRequestNudge
+from septet.contracts.pull_request_names import FOLLOWS
+from septet.contracts.task import Task
+from septet.forges.forge import pull_request_number
+
+_FOLLOWED: Final = (
+    'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
+    'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
+)
+_MOST_ROWS: Final = 10_000
+"""Of one repository, the latest: a check names a commit, and commits cannot be asked for."""
+
+
+async def nudge_followers(
+    client: Client, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str
+) -> tuple[str, ...]:
+    """Have a pull request looked at now where an agent follows it; return who was told.
+
+    Args:
+        client: Where.
+        event: What has happened on it.
+        digest: What the delivery of the event is known by.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    is_of_commit = isinstance(event, ChecksChanged)
+    where = f"{event.repository.rstrip('/')}/" if isinstance(event, ChecksChanged) else event.url
+    if not where or '"' in where or "\\" in where:  # the server cannot be asked for it
+        return ()
+    query = _FOLLOWED.format("STARTS_WITH" if is_of_commit else "=", where)
+    told = []
+    async for row in client.list_workflows(query, limit=_MOST_ROWS):
+        if not await row.memo_value(FOLLOWS, None):
+            continue
+        if isinstance(event, ChecksChanged) and not _is_about(event, await task_of_row(row)):
+            continue
+        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+        await handle.signal("nudge", PullRequestNudge(delivery=digest))
+        told.append(row.id)
+    return tuple(told)
+
+
+def _is_about(checks: ChecksChanged, task: Task) -> bool:
+    """Say whether checks are of a task's commit, or of a pull request that its forge names."""
+    if checks.commit and checks.commit == task.commit_sha:
+        return True
+    return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests

@@ -1,0 +1,26 @@
+"""Tells the server which agents a worker can use: it keeps of each worker the names of its plugins.
+
+So each agent is a plugin that does nothing else.
+"""
+
+from typing import TYPE_CHECKING
+
+from temporalio.plugin import SimplePlugin
+
+from workers.announced_agents import AGENT, DEFAULT, SANDBOX
+
+if TYPE_CHECKING:
+    from activities.host import Host
+
+
+class _Announcement(SimplePlugin):
+    """A name that the server shows beside a worker."""
+
+
+def announcements(host: "Host") -> list[SimplePlugin]:
+    """Return the plugins that announce the agents which a host can use as its worker starts."""
+    from septet.agents.clis.usable import usable_agents
+
+    names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
+    others = (f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}")
+    return [_Announcement(name) for name in (*names, *others)]
