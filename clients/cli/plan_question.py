@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from clients.cli.options import current_user
+from clients.cli.render.work_order import show_estimate
 from clients.operations import Operations
 from septet.contracts.replies import WatchReply
 from septet.errors import RefusedTransitionError
@@ -51,6 +52,8 @@ class PlanQuestion:
             ServerNotReachedError: Nobody takes the decision.
         """
         self._show_plan()
+        estimate = await self.operations.estimate_rest(self.look.task)
+        show_estimate(self.out, estimate.text if estimate is not None else "")
         while True:
             word = await self._read(_CHOICES)
             if word is None or word.lower() in {"q", "quit"}:

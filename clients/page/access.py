@@ -26,7 +26,7 @@ _OPEN_PATHS: Final = "/static/"
 
 def is_page(path: str) -> bool:
     """Return whether a path is the page's, which has a door of its own."""
-    return path in {"/", "/live", "/live/pipelines", "/new", "/pipeline"} or path.startswith(
+    return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
 

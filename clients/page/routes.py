@@ -2,26 +2,32 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
+from pydantic import ValidationError
 from temporalio.service import RPCError
 
 from clients.error_reply import error_reply
 from clients.operations import Operations
+from clients.order_checks import checked_order
 from clients.page.access import PageAccess
 from clients.page.live import board_events, board_view, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, page_of, render, static_file, text_of
 from clients.page.temporal_ui import TemporalUi
 from clients.temporal.pipeline_rows import OVER
 from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError, NotFoundError, SeptetError
 
+_ANY_TITLE: Final = "Any"
+"""What is to be done does not change an estimate."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -82,6 +88,7 @@ class _Views:
             "/": self.board,
             "/live": self.board_live,
             "/new": self.new,
+            "/new/estimate": self.estimate,
             "/work-orders/{order_id}": self.work_order,
             "/work-orders/{order_id}/live": self.work_order_live,
             "/pipeline": self.pipelines,
@@ -105,6 +112,17 @@ class _Views:
         reply = await self.operations.board.page()
         repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks})
         return await self._render("new.html", repositories=repositories, agents=sorted(ADAPTERS))
+
+    async def estimate(self, repository_url: str = "", agent: str = "") -> Response:
+        """Show what a work order of a repository will cost; nothing while the form names none that there is."""
+        return await self._render("_estimate.html", text=await self._estimate_text(repository_url, agent))
+
+    async def _estimate_text(self, repository: str, agent: str) -> str:
+        with suppress(SeptetError, ValidationError):
+            order = WorkOrderInput(repository=repository, title=_ANY_TITLE, agent=agent or None)
+            order = checked_order(order, is_here=self.operations.is_here)
+            return (await self.operations.estimate(order)).text
+        return ""
 
     async def work_order(self, order_id: str) -> Response:
         """Show one work order."""

@@ -71,6 +71,8 @@ def need_of(task: Task) -> str:
             need = f"Stuck: {task.stuck}"
         case _, _ if task.waits_for_a_decision:
             need = "Waiting for you to approve the plan"
+        case _, _ if task.findings:
+            need = "Waiting for you to decide on what looks like a key"
         case _, _ if task.budget is not None:
             need = task.question
         case Status.FAILED, _:

@@ -214,6 +214,7 @@ class AccountBook:
         turn = " It resets at midnight UTC." if limit.daily else ""
         return BudgetWait(
             scope=scope,
+            step=step,
             limit=str(limit),
             message=f"The budget of {whose} {state}: {describe_spending(use, limit)}.",
             remedy=f"Raise it with `septet budget raise {scope} 5usd{option}`.{turn}",

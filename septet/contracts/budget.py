@@ -73,6 +73,8 @@ class BudgetWait(Wire):
     """Why a work order waits for a budget, and who can change that."""
 
     scope: str
+    step: str = ""
+    """The step whose limit it is; empty for the limit of the whole budget."""
     limit: str = ""
     """As it is written."""
     message: str

@@ -12,7 +12,10 @@ from fakes.waiting import until
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key, looking_key
+from septet.key_scan.patches import AddedLine
+from septet.key_scan.scanner import KeyScanner
 from septet.settings import load_settings
+from septet.state import StateDir
 
 pytestmark = pytest.mark.faces
 
@@ -52,6 +55,67 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
     expect(page.locator("#overview .badge")).to_have_text("completed")
     words = [(move["who"], move["why"]) for move in history_of(served, "wo-page-gate")]
     assert (load_settings().user, "the plan is approved") in words
+
+
+@pytest.mark.timeout(300)  # the scanner compiles its rules first
+def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet, origin: Origin) -> None:
+    """Rejected with words the agent works again; what a person ticks passes, alone, and the history says who let it."""
+    scanner = KeyScanner(StateDir(served.state).key_scanner)
+    scanner.scan([AddedLine("a.py", 1, b"ghp_Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8")])  # compiles rules
+    ends = ("Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8", "Mn6dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE7jV9")
+    files = {f"src/{name}.py": f"TOKEN = 'ghp_{end}'\n" for name, end in zip("ab", ends, strict=True)}
+    order = served.scenario("wo-page-found", {"steps": {"create_commit": {"edits": files}}})
+    assert served("run", "--repo", origin.bare, "--title", "Log in", "--id", order, "--json").code == 0
+    until(lambda: task_of(served, order)["findings"])
+    page.goto("/")
+    inbox = page.locator(".inbox li", has=page.get_by_role("link", name="Log in"))
+    expect(inbox).to_contain_text("Waiting for you to decide on what looks like a key")
+    page.goto(f"/work-orders/{order}")
+    page.get_by_label("What the agent should do instead").fill("Read it from a file.")
+    page.get_by_role("button", name="Have it removed").click()
+    expect(page.locator("#record")).to_contain_text("Read it from a file.")
+    first = page.get_by_label("src/a.py line 1")
+    first.check()
+    page.get_by_role("button", name="Allow what is ticked").click()
+    expect(first).to_have_count(0)
+    expect(page.locator("#overview .badge")).to_have_text("waiting")
+    page.get_by_label("src/b.py line 1").check()
+    page.get_by_role("button", name="Allow what is ticked").click()
+    expect(page.locator("#overview .badge")).to_have_text("completed")
+    assert load_settings().user in {move["who"] for move in history_of(served, order)}
+
+
+def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, origin: Origin) -> None:
+    """The page says which budget is used up; raised by an amount that is one, it lets the work order continue."""
+    order = served.scenario(
+        "wo-page-budget", {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
+    )
+    words = ("--title", "Spend it", "--id", order, "--budget", "0.03usd", "--json")
+    assert served("run", "--repo", origin.bare, *words).code == 0
+    until(lambda: task_of(served, order)["budget"])
+    with tab_of(browser, served, allowed=(REFUSED,)) as page:
+        page.goto(f"/work-orders/{order}")
+        expect(page.locator(".decide")).to_contain_text(f"The budget of the work order {order} is used up")
+        amount = page.locator("#raise").get_by_label("By")
+        amount.fill("much")
+        page.get_by_role("button", name="Raise budget").click()
+        expect(page.locator("#raise").get_by_role("alert")).to_contain_text("write 5usd")
+        amount.fill("5usd")
+        page.get_by_role("button", name="Raise budget").click()
+        expect(page.locator("#overview .badge")).to_have_text("completed")
+    assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"
+
+
+def test_the_form_says_what_a_work_order_will_cost(page: Page, served: Septet, origin: Origin) -> None:
+    """As soon as a repository is named, the form shows its estimate with the agent that is chosen, and none for none."""
+    page.goto("/new")
+    page.get_by_label("Agent").fill("scripted")
+    page.get_by_label("Repository").fill(str(origin.bare))
+    page.get_by_label("Title").focus()
+    expect(page.locator("#estimate")).to_contain_text("Estimate: ")
+    page.get_by_label("Repository").fill("/no/such/repository")
+    page.get_by_label("Title").focus()
+    expect(page.locator("#estimate")).to_have_text("")
 
 
 def test_a_draft_and_the_focus_outlive_an_update(

@@ -28,6 +28,8 @@ PAGES = {
     "failed": "/work-orders/wo-axe-failed",
     "cancelled": "/work-orders/wo-axe-cancelled",
     "running": "/work-orders/wo-axe-running",
+    "looks like a key": "/work-orders/wo-axe-found",
+    "budget used up": "/work-orders/wo-axe-budget",
     "pipelines": "/pipeline",
     "pipeline": "/pipeline/pl-axe",
     "not there": "/work-orders/wo-nobody",
@@ -51,18 +53,25 @@ def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPat
     served.scenario("wo-axe-cancelled", never)
     served.scenario("wo-axe-running", never)
     served.scenario("pl-axe-executor-1", refuse)
+    token = "ghp_" + "Vb5dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE8kW1"
+    served.scenario("wo-axe-found", {"steps": {"create_commit": {"edits": {"src/a.py": f"TOKEN = '{token}'\n"}}}})
+    served.scenario("wo-axe-budget", {"cost_usd": 0.01})
     run("wo-axe-cancelled")
     run("wo-axe-running")
     run("wo-axe-gate", "--approve-plan")
+    run("wo-axe-found")
+    run("wo-axe-budget", "--budget", "0.01usd")
     run("wo-axe-failed", "--wait")
     served.cancelled("wo-axe-cancelled")
     issues = root / "issues.json"
     issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
     served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
-    until(lambda: served("show", "wo-axe-gate", "--json").json["task"]["status"] == "waiting")
+    for order in ("wo-axe-gate", "wo-axe-found", "wo-axe-budget"):
+        until(lambda order=order: served("show", order, "--json").json["task"]["status"] == "waiting")
     yield served
     served.cancelled("wo-axe-running")
-    served.cancelled("wo-axe-gate")
+    for order in ("wo-axe-gate", "wo-axe-found", "wo-axe-budget"):
+        served.cancelled(order)
 
 
 def open_all(page: Page) -> None:

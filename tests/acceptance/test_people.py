@@ -239,7 +239,7 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
         page = api.get(
             f"/work-orders/{order}?token={served.page.rpartition('token=')[2]}", follow_redirects=True
         ).text
-        assert f"--finding {first['id']}" in page
+        assert f'value="{first["id"]}"' in page
         left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": [first["id"]]}).json()["task"]
     assert (left["status"], left["findings"]) == ("waiting", [second, third, fourth])
     async with tools_of(served, tmp_path / "mcp.log") as tools:

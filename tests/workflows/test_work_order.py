@@ -16,13 +16,14 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
-from septet.contracts.facts import Rescue
+from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
+from workflows.work_order._details import format_details
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -279,6 +280,22 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
     assert "classify_issue" in text
     assert "/bug" in text
     assert "Pull request: file:///origin.git/pull/1" in text
+
+
+async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apart(
+    client: Client, doubles: Doubles
+) -> None:
+    """Four columns fit the web UI's half of a window; each cell ends with a gap, for the UI puts none between them."""
+    changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes)]
+    async with work_order(client, doubles, ORDER) as handle:
+        task = await asyncio.wait_for(handle.result(), 30)
+    table = [line for line in format_details(task, Step.BUILD_PLAN).splitlines() if line.startswith("|")]
+    rows = [[cell.strip(" ") for cell in line.strip("|").split("|")] for line in table]
+    assert {len(row) for row in rows} == {4}
+    assert all(cell.endswith("\u00a0") for row in rows for cell in row if cell and cell != "---")
+    (changed,) = [row for row in rows if row[0].startswith("✓\u00a0implement_plan")]
+    assert "4\u00a0files" in changed[2]
 
 
 @pytest.mark.parametrize(

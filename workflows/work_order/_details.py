@@ -1,5 +1,6 @@
 """The table of a work order's steps that Temporal's web UI shows."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from septet.contracts.names import Step
@@ -7,6 +8,10 @@ from septet.contracts.task import Task, TaskStep
 from septet.system.text import table_cell
 
 _FAILURE_LIMIT: Final = 2000
+_SPACE: Final = "\u00a0"
+"""Where a cell is not to be broken."""
+_GAP: Final = 2 * _SPACE
+"""At the end of a cell: the UI puts columns side by side without a space between them."""
 _USUAL: Final = (None, "structured")
 """How an answer is usually read: it needs no note."""
 _PLAN_WAITS: Final = """\
@@ -19,12 +24,12 @@ def format_details(task: Task, running_step: Step | None) -> str:
     lines = [
         f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
         "",
-        "| | step | result | seconds | tokens | attempts | note |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        _row("step", "result", "took", "note"),
+        "| --- | --- | --- | --- |",
     ]
     lines += [_format_row(row) for row in task.steps]
     if running_step is not None:
-        lines.append(f"| … | {running_step.value} | running | | | | |")
+        lines.append(_row(f"…{_SPACE}{running_step.value}", "running", "", ""))
     if task.unconfined:
         lines += ["", f"*Unconfined*: {task.unconfined}"]
     if task.waits_for_a_decision:
@@ -49,10 +54,23 @@ def _format_row(row: TaskStep) -> str:
     mark = "✓" if row.success else "✗"
     result = row.output if row.success else row.error_message
     tokens = row.usage.input_tokens + row.usage.output_tokens
-    parsed_by = "" if row.parsed_by in _USUAL else f"answer read by {row.parsed_by}"
-    recovered_by = f"recovered by {row.recovered_by}" if row.recovered_by else ""
-    note = ", ".join(part for part in (parsed_by, recovered_by) if part)
-    return (
-        f"| {mark} | {row.step} | {table_cell(result or '')} | {row.duration_seconds:.1f} | {tokens:,} "
-        f"| {row.attempts} | {note} |"
+    files = len(row.files_changed)
+    took = (
+        f"{row.duration_seconds:.1f}{_SPACE}s",
+        f"{tokens:,}{_SPACE}tokens" if tokens else "",
+        f"{files}{_SPACE}file{'s' * (files != 1)}" if files else "",
     )
+    note = (
+        f"{row.attempts} attempts" if row.attempts > 1 else "",
+        "" if row.parsed_by in _USUAL else f"answer read by {row.parsed_by}",
+        f"recovered by {row.recovered_by}" if row.recovered_by else "",
+    )
+    return _row(f"{mark}{_SPACE}{row.step}", table_cell(result or ""), _listed(took), _listed(note))
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(f'{cell}{_GAP}' if cell else cell for cell in cells)} |"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(part for part in parts if part)

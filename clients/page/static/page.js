@@ -129,6 +129,7 @@ function bodyOf(form, pressed) {
   for (const field of form.elements) {
     if (!field.name || field.type === "submit" || field.disabled) continue;
     if ("flag" in field.dataset) Object.assign(body, field.value && { [field.value]: true });
+    else if ("list" in field.dataset) body[field.name] = [...(body[field.name] || []), ...(field.checked ? [field.value] : [])];
     else if (field.type === "checkbox") body[field.name] = field.checked;
     else if (field.value.trim()) body[field.name] = field.type === "number" ? Number(field.value) : field.value;
   }
@@ -189,6 +190,14 @@ const handlers = {
   input(event) {
     const form = event.target.closest("form[data-post]");
     if (form) form.dataset.dirty = "yes";
+  },
+  async change(event) {
+    const form = event.target.closest("form[data-ask]");
+    if (!form) return;
+    const { repository_url, agent } = form.elements;
+    const query = new URLSearchParams({ repository_url: repository_url.value, agent: agent.value });
+    const answer = await fetch(`${form.dataset.ask}?${query}`).catch(() => null);
+    if (answer?.ok) put({ id: "estimate", html: await answer.text() });
   },
   click(event) {
     const button = event.target.closest("button");

@@ -26,7 +26,9 @@ UNUSED_BY_RUN = (
     "workers.server",
 )
 """What a worker, another command, or a later part of `septet run --wait` is made of."""
-UNTIL_ID = "clients.asked_agents, clients.cli.start_view, clients.cli.start, clients.operations, clients.order_checks"
+UNTIL_ID = (
+    "clients.asked_agents, clients.cli.start_view, clients.cli.start, clients.operations, clients.order_checks"
+)
 """What `septet run` imports until its id is shown."""
 
 
