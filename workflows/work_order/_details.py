@@ -65,12 +65,12 @@ def _format_row(row: TaskStep) -> str:
         "" if row.parsed_by in _USUAL else f"answer read by {row.parsed_by}",
         f"recovered by {row.recovered_by}" if row.recovered_by else "",
     )
-    return _row(f"{mark}{_SPACE}{row.step}", table_cell(result or ""), _listed(took), _listed(note))
+    return _row(f"{mark}{_SPACE}{row.step}", table_cell(result or ""), _join(took), _join(note))
 
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(f'{cell}{_GAP}' if cell else cell for cell in cells)} |"
 
 
-def _listed(parts: Iterable[str]) -> str:
+def _join(parts: Iterable[str]) -> str:
     return ", ".join(part for part in parts if part)
