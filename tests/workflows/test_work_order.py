@@ -23,7 +23,6 @@ from septet.contracts.task import Task
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
-from workflows.work_order._details import format_details
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -289,8 +288,9 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
     changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes)]
     async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
-    table = [line for line in format_details(task, Step.BUILD_PLAN).splitlines() if line.startswith("|")]
+        await asyncio.wait_for(handle.result(), 30)
+        metadata = await handle.query("__temporal_workflow_metadata")
+    table = [line for line in metadata.current_details.splitlines() if line.startswith("|")]
     rows = [[cell.strip(" ") for cell in line.strip("|").split("|")] for line in table]
     assert {len(row) for row in rows} == {4}
     assert all(cell.endswith("\u00a0") for row in rows for cell in row if cell and cell != "---")
