@@ -18,13 +18,14 @@ from septet.agents.runs.folders import SETUP_FOLDER
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.network import lines_of_last_command, refused_in
 from septet.agents.turns.guest_run import GuestCommand
+from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
 from septet.errors import SetupError
 from septet.git.evidence import current_head
 from septet.git.place import Place
 from septet.git.setup_changes import exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.vault import find, vault_at
-from septet.repository_settings import SETTINGS_PATH, RepositorySettings
+from septet.repository_settings import RepositorySettings
 from septet.system.durable import write_durably
 
 _FILE: Final = "setup.json"
