@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from rich.text import Text
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from clients.cli.machine_checks import (
     Check,
@@ -20,6 +22,7 @@ from clients.cli.machine_checks import (
 from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
+from clients.temporal.unsealed import unsealed_workflows
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
@@ -50,6 +53,7 @@ from workers.slots import agents_at_once
 
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
+_NAMED: Final = 5
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -66,7 +70,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         _system(),
         _git(settings),
         *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.keeps_apart),
-        await _server(settings, address),
+        *await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
         *await asyncio.to_thread(_guest_network, settings, sandbox),
@@ -106,7 +110,7 @@ def _git(settings: Settings) -> Check:
     return Check("git", "ok", f"git {version}")
 
 
-async def _server(settings: Settings, address: str | None) -> Check:
+async def _server(settings: Settings, address: str | None) -> list[Check]:
     """Look for a server that answers, else for the program that `septet up` starts."""
     try:
         client = await connect(settings, address=address)
@@ -114,10 +118,31 @@ async def _server(settings: Settings, address: str | None) -> Check:
         try:
             program = temporal_program()
         except NotFoundError as missing:
-            return Check("server", "failed", f"{error.message} {missing.message}", missing.remedy)
-        return Check("server", "warning", f"{error.message} `septet up` can start {program}.", "Run `septet up`.")
+            return [Check("server", "failed", f"{error.message} {missing.message}", missing.remedy)]
+        message = f"{error.message} `septet up` can start {program}."
+        return [Check("server", "warning", message, "Run `septet up`.")]
     where = client.service_client.config.target_host
-    return Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
+    is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
+    return [is_there, *([await _sealing(client)] if settings.seal_required else [])]
+
+
+async def _sealing(client: Client) -> Check:
+    """Count what began unsealed where workers refuse that: it stands still."""
+    try:
+        unsealed = await unsealed_workflows(client)
+    except RPCError as error:
+        remedy = "Run `septet doctor` again when the server answers."
+        return Check("sealing", "warning", f"The server does not list its workflows: {error.message}.", remedy)
+    if not unsealed:
+        return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")
+    orders = sorted(name for name, kind in unsealed.items() if kind in {"WorkOrder", "Pipeline"})
+    named = f" ({', '.join(orders[:_NAMED])}{', …' * (len(orders) > _NAMED)})" if orders else ""
+    message = (
+        f"{len(orders)} open work orders and pipelines{named} and {len(unsealed) - len(orders)} other workflows "
+        "began unsealed, and stand still, because workers refuse unsealed input."
+    )
+    remedy = "Run the workers without SEPTET_SEAL_REQUIRED until they have closed, and set it again then."
+    return Check("sealing", "warning", message, remedy)
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:

@@ -9,6 +9,8 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverse
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
+from clients.temporal.payloads import seals
+from clients.temporal.unsealed import began_unsealed
 from septet.system.text import cut_bytes
 
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -16,6 +18,10 @@ _TASK_FAILED: Final = "category=WorkflowTaskFailed"
 _EVENTS: Final = 100
 """So many of the latest are looked through; further failures of the same task leave none."""
 _CAUSE_BYTES: Final = 500
+_UNSEALED: Final = (
+    "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
+    "It continues as soon as its workers run without this setting: remove it until this has closed."
+)
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
@@ -50,8 +56,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             if event.workflow_task_failed_event_attributes.cause in _BENIGN:
                 return None
-            build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
-            return _cause(event.workflow_task_failed_event_attributes, build)
+            return await _cause(client, row, event.workflow_task_failed_event_attributes)
     return noted
 
 
@@ -64,8 +69,13 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
     return "Its workflow task fails; `septet show` shows the reason."
 
 
-def _cause(attributes: WorkflowTaskFailedEventAttributes, build: str) -> str:
+async def _cause(
+    client: Client, row: WorkflowExecutionDescription, attributes: WorkflowTaskFailedEventAttributes
+) -> str:
     """Return the failure in the worker's words, and the build that can go on: the one that decided last."""
+    if seals(client) and await began_unsealed(client, row.id, row.run_id):
+        return _UNSEALED
+    build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
     words = cut_bytes(" ".join(attributes.failure.message.split()), _CAUSE_BYTES)
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
         return (

@@ -7,11 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 from fakes.repositories import Origin
-from fakes.sealed import sealed_machine
+from fakes.sealed import cookie_of, database, sealed_machine, words_in
 from fakes.septet_command import Running, Septet, free_port
-
-from clients.page.access import cookie_name
-from clients.page.key import looking_key
+from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -46,26 +44,9 @@ def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
     return {"the UI": "".join(shown), "Temporal's command line": "".join(told), "the log": "".join(up.errors)}
 
 
-def cookie_of(up: Running) -> str:
-    """Return the cookie of a browser that has opened the page."""
-    key = up.ready["page"].rpartition("token=")[2]
-    return f"{cookie_name(int(up.api.rpartition(':')[2]))}={looking_key(key)}"
-
-
-def database(state: Path) -> str:
-    """Return the bytes of the server's files."""
-    return "".join(path.read_bytes().decode("latin-1") for path in sorted(state.glob("temporal.db*")))
-
-
 def found(places: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return which of the words each place holds, as they are or in base64."""
-    from base64 import b64encode
-
-    def is_in(word: str, text: str) -> bool:
-        forms = (b64encode(b" " * shift + word.encode()).decode()[4:-4] for shift in range(3))
-        return word in text or any(form in text for form in forms)
-
-    return {place: {word for word in CANARIES if is_in(word, text)} for place, text in places.items()}
+    """Return which of the words each place holds."""
+    return {place: words_in(text, CANARIES) for place, text in places.items()}
 
 
 def test_a_server_without_the_keys_reads_no_word(tmp_path: Path, origin: Origin) -> None:
@@ -197,3 +178,15 @@ def test_nobody_without_a_key_starts_anything(tmp_path: Path, origin: Origin) ->
         assert ran.json["task"]["status"] == "completed", ran
         assert septet("board", "--json").code == 0
         assert not (septet.state / "runs" / "wo-stranger").exists()
+        assert sealing_check(septet)["status"] == "ok"
+        nowhere = ("--task-queue", "nowhere", "--type", "WorkOrder", "--workflow-id", "wo-before")
+        assert septet.temporal("workflow", "start", *nowhere, "--input", asked).code == 0
+        told = until(lambda: found if (found := sealing_check(septet))["status"] == "warning" else None)
+        assert "1 open work orders and pipelines (wo-before) and 0 other" in told["message"]
+        assert "SEPTET_SEAL_REQUIRED" in told["remedy"]
+
+
+def sealing_check(septet: Septet) -> dict[str, str]:
+    """Return what `septet doctor` says of what began unsealed."""
+    checks = septet("doctor", "--json").json["checks"]
+    return next(check for check in checks if check["name"] == "sealing")

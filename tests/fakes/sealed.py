@@ -1,10 +1,17 @@
 """Keys that seal, and machines whose payloads in Temporal are sealed by them."""
 
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from fakes.septet_command import Septet
+from fakes.septet_command import Running, Septet
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
 
+from clients.page.access import cookie_name
+from clients.page.key import looking_key
 from septet.key_ring import new_key_line
 
 
@@ -20,3 +27,44 @@ def sealed_machine(root: Path, extra: Mapping[str, str] | None = None) -> Septet
     """Return a machine whose commands all seal with the one key of `root/keys`."""
     keys = write_keys(root / "keys", "k1")
     return Septet(root, {"SEPTET_SEAL_KEYS_FILE": str(keys), **(extra or {})})
+
+
+def database(state: Path) -> str:
+    """Return the bytes of the server's files."""
+    return "".join(path.read_bytes().decode("latin-1") for path in sorted(state.glob("temporal.db*")))
+
+
+def words_in(text: str, words: Iterable[str]) -> set[str]:
+    """Return which words a text holds, as they are or in base64."""
+
+    def is_in(word: str) -> bool:
+        forms = (b64encode(b" " * shift + word.encode()).decode()[4:-4] for shift in range(3))
+        return word in text or any(form in text for form in forms)
+
+    return {word for word in words if is_in(word)}
+
+
+def payloads_in(history: WorkflowHistory) -> list[Payload]:
+    """Return all payloads of a history but search attributes, headers and the SDK's own markers."""
+    events = (each for each in history.events if each.event_type != EventType.EVENT_TYPE_MARKER_RECORDED)
+    return [payload for event in events for payload in payloads_of(event)]
+
+
+def payloads_of(message: Any) -> list[Payload]:
+    """Return all payloads of a message of Temporal's but search attributes and headers."""
+    found: list[Payload] = []
+    for field, value in message.ListFields():
+        if field.name in {"search_attributes", "header"} or field.type != field.TYPE_MESSAGE:
+            continue
+        for each in value.values() if hasattr(value, "values") else (value if field.is_repeated else [value]):
+            if isinstance(each, Payload):
+                found.append(each)
+            elif hasattr(each, "ListFields"):
+                found += payloads_of(each)
+    return found
+
+
+def cookie_of(up: Running) -> str:
+    """Return the cookie of a browser that has opened the page."""
+    key = up.ready["page"].rpartition("token=")[2]
+    return f"{cookie_name(int(up.api.rpartition(':')[2]))}={looking_key(key)}"

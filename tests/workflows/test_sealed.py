@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done
 from fakes.recorded import PATHS
-from fakes.sealed import write_keys
+from fakes.sealed import payloads_in, write_keys
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     ActivityFailureError,
     Client,
@@ -28,6 +27,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
+from clients.temporal.unsealed import unsealed_workflows
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
@@ -133,7 +133,7 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
         assert (task.title, task.status) == ("Totals are wrong", "completed")
         await own.get_workflow_handle(f"{order_id}/pr").terminate()
     history = await client.get_workflow_handle(order_id).fetch_history()
-    used = {bytes(payload.metadata["encryption-key-id"]) for payload in _payloads(history)}
+    used = {bytes(payload.metadata["encryption-key-id"]) for payload in payloads_in(history)}
     assert used == {b"k1", b"k2"}
     await Replayer(
         workflows=WORKFLOWS, plugins=[SeptetPlugin(codec=SealingCodec(keys_in_file(keys)))]
@@ -263,21 +263,33 @@ async def test_without_keys_nothing_sealed_is_carried_out_or_failed(
         await own.get_workflow_handle(f"{order_id}/pr").terminate()
 
 
-def _payloads(history: WorkflowHistory) -> list[Payload]:
-    """Return all payloads of a history but search attributes, headers and the SDK's own markers."""
-    found: list[Payload] = []
+async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """Where workers begin to refuse what is not sealed, it is found, says what helps, and goes on without the setting."""
+    go = asyncio.Event()
 
-    def look(message: Any) -> None:
-        for field, value in message.ListFields():
-            if field.name in {"search_attributes", "header"} or field.type != field.TYPE_MESSAGE:
-                continue
-            for each in value.values() if hasattr(value, "values") else (value if field.is_repeated else [value]):
-                if isinstance(each, Payload):
-                    found.append(each)
-                elif hasattr(each, "ListFields"):
-                    look(each)
+    async def wait(call: Any) -> Any:
+        await go.wait()
+        return done(call)
 
-    for event in history.events:
-        if event.event_type != EventType.EVENT_TYPE_MARKER_RECORDED:
-            look(event)
-    return found
+    doubles.steps[Step.BUILD_PLAN] = [wait]
+    order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
+    own = sealing(client, keys)
+    orders = WorkOrders(own, doubles.task_queue)
+    async with worker_of(sealing(client, keys, serves=True), doubles):
+        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
+    sealed_id = (await orders.put(ORDER)).id
+    async with worker_of(sealing(client, keys, serves=True, required=True), doubles):
+        go.set()
+        cause = await wait_until(lambda: orders.stuck(order_id))
+        assert (await orders.get(order_id)).stuck == cause
+        assert "without this setting" in cause
+        assert "SEPTET_SEAL_REQUIRED" in cause
+        unsealed = await unsealed_workflows(own)
+        assert (unsealed[order_id], sealed_id in unsealed) == ("WorkOrder", False)
+        assert (await asyncio.wait_for(orders.wait(sealed_id), WITHIN_SECONDS)).status == "completed"
+    async with worker_of(sealing(client, keys, serves=True), doubles):
+        assert (await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)).status == "completed"
+        for each in (order_id, sealed_id):
+            await own.get_workflow_handle(f"{each}/pr").terminate()
