@@ -47,7 +47,7 @@ test-recovery: ready ## Whole programs, killed, stopped and started again: worke
 
 escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py
-	@$(BIN)/python -m pytest tests/escape tests/acceptance/test_doors.py $(ARGS)
+	@$(BIN)/python -m pytest $(TESTERS) tests/escape tests/acceptance/test_doors.py $(ARGS)
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)

@@ -23,6 +23,7 @@ from septet.contracts.wire import Wire
 from septet.errors import SetupError
 from septet.git.evidence import current_head
 from septet.git.place import Place
+from septet.git.record import find_record
 from septet.git.setup_changes import exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.vault import find, vault_at
 from septet.repository_settings import RepositorySettings
@@ -93,6 +94,14 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
 def forget_setup(place: Place) -> None:
     """Have set-up run again: the workspace was made anew."""
     (place.records / _FILE).unlink(missing_ok=True)
+
+
+def forget_setup_of_removed(host: Host, place_id: str) -> None:
+    """Have set-up run again where the workspace was removed from this host: it is about to be made anew."""
+    record = find_record(host.state, place_id)
+    place = record.place(host.state, {}) if record is not None else None
+    if place is not None and not place.worktree.exists():
+        forget_setup(place)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
-from activities._workspace_setup import Hold, set_up_workspace, writing
+from activities._workspace_setup import Hold, forget_setup_of_removed, set_up_workspace, writing
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
@@ -86,6 +86,7 @@ class WorkspaceActivities:
         issue = _issue(request, forge, host.settings)
         if request.restores:
             copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
+        forget_setup_of_removed(host, place_id)
         place = open_workspace(
             host.state,
             address,

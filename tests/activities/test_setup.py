@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
+from septet.git.destroy import remove_workspace
 
 _SETTINGS = ".septet/septet.toml"
 _INSTALL = "mkdir -p node_modules/lib build; echo ran >> ran.log; echo made > build/[made].txt; echo code > node_modules/lib/a.js\n"
@@ -46,6 +47,16 @@ async def test_set_up_runs_once_before_the_first_agent(lab: StepLab) -> None:
     lab.scenario()
     done = await lab.run(Step.CLASSIFY_ISSUE)
     assert (done.verdict, done.warnings, done.rescues) == (Verdict.DONE, (), ())
+    assert (lab.worktree / "ran.log").read_text(encoding="utf-8") == "ran\n"
+
+
+async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_again(lab: StepLab) -> None:
+    """As when a work order is retried from its beginning after the janitor has been there."""
+    _ask_for(lab, _INSTALL)
+    await lab.open()
+    remove_workspace(lab.place, lab.parts.host.why("a test"), accept_loss=True)
+    await lab.open()
+    assert (lab.worktree / "node_modules" / "lib" / "a.js").exists()
     assert (lab.worktree / "ran.log").read_text(encoding="utf-8") == "ran\n"
 
 
