@@ -169,7 +169,9 @@ class Operations:
             InvalidInputError: No repository, no agent, or a work order to come after that there is not.
             AgentMissingError: No worker can use its agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
+            TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
         """
+        order, order_id = await self._find(order, order_id, again=again)
         if key and await self.orders.exists(order_id or id_of_key(key)):
             order = checked_order(order, is_here=self.is_here)
             estimate = self.estimate(order)
@@ -190,6 +192,7 @@ class Operations:
         Raises:
             SeptetError: As for `start`.
         """
+        order, order_id = await self._find(order, order_id, again=again)
         order, agent = await self._prepare(order, order_id, again=again)
         estimate = asyncio.create_task(self._estimate_for(order, agent))
         try:
@@ -225,6 +228,7 @@ class Operations:
         Raises:
             SeptetError: As for `start`.
         """
+        order, order_id = await self._find(order, order_id, again=again)
         return (await self._prepare(order, order_id, again=again))[0]
 
     async def _prepare(
@@ -239,6 +243,18 @@ class Operations:
         )
         await check_worker_agents(self.orders.client, hosts, agents)
         return order, _first_agent(agents, hosts)
+
+    @staticmethod
+    async def _find(
+        order: WorkOrderInput, order_id: str | None, *, again: bool
+    ) -> tuple[WorkOrderInput, str | None]:
+        """Return a work order whose issue was read where a tracker has it, and its id; as `find_order`."""
+        if order.tracker is None:
+            return order, order_id
+        from clients.tracked_issue import find_order
+        from septet.settings import load_settings
+
+        return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)
 
     async def start_pipeline(
         self, order: "PipelineInput", pipeline_id: str | None = None, *, key: str = ""

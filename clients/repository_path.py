@@ -39,12 +39,18 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
     text, folder = text.strip(), folder or Path.cwd()
     if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
         text = with_host(text)
-    if (page := _PAGE.fullmatch(text)) is not None:
-        return RepositoryReference(page["repository"], int(page["number"]))
+    if (page := issue_page(text)) is not None:
+        return page
     address, sign, number = text.partition("#")
     if sign and "://" in address and number.isascii() and number.isdigit() and int(number):
         return RepositoryReference(address, int(number))
     return RepositoryReference(_absolute(folder, text))
+
+
+def issue_page(text: str) -> RepositoryReference | None:
+    """Return the repository and the issue of a forge whose page a text names; `None` where it is no such page."""
+    page = _PAGE.fullmatch(with_host(text.strip()))
+    return RepositoryReference(page["repository"], int(page["number"])) if page is not None else None
 
 
 def with_host(text: str) -> str:

@@ -1,8 +1,11 @@
-"""An issue of a tracker, as a person names it: by the address of its page."""
+"""An issue as a person names it: by the address of its page, in a tracker or on a forge."""
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from clients.repository_path import issue_page
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.tracker import TrackedIssue
 from septet.settings import Settings
 
@@ -13,6 +16,42 @@ def tracker_key(text: str) -> str:
     """Return the key of the issue whose page an address names; empty where it is no such page."""
     page = _PAGE.fullmatch(text.strip())
     return page["key"].upper() if page is not None else ""
+
+
+def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a work order's input whose repository may be the address of an issue's page.
+
+    An issue of a tracker is not read yet: `find_order` does that.
+    """
+    text = fields.get("repository")
+    if isinstance(text, str) and (key := tracker_key(text)):
+        return {"tracker": {"tracker": "linear", "id": key, "key": key}, **_without_none(fields)}
+    page = issue_page(text) if isinstance(text, str) and fields.get("issue") is None else None
+    if page is None or fields.get("title") is not None:
+        return dict(fields)
+    return {**fields, "repository": page.repository, "issue": page.issue}
+
+
+def find_order(
+    order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
+) -> tuple[WorkOrderInput, str | None]:
+    """Return a work order and its id, once its issue in a tracker was read: an issue there has one work order.
+
+    Raises:
+        SeptetError: As for `find_tracked_issue`.
+    """
+    from septet.trackers.tracker import tracked_order_id
+
+    tracked = order.tracker
+    if tracked is None:
+        return order, order_id
+    if tracked.id == tracked.key:  # nobody has read it yet
+        named = None if tracker_key(order.repository) else order.repository
+        repository, tracked = find_tracked_issue(tracked.key, named, settings)
+        order = order.model_copy(update={"repository": repository, "tracker": tracked})
+    if order_id is None and not again:
+        order_id = tracked_order_id(tracked.tracker, tracked.key)
+    return order, order_id
 
 
 def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> tuple[str, TrackedIssue]:
@@ -29,3 +68,7 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
     issue = tracker_for("linear", settings).read_issue(key)
     found = repository if repository is not None else repository_of(issue, settings)
     return found, TrackedIssue(tracker="linear", id=issue.id, key=issue.key)
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

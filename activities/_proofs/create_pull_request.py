@@ -8,6 +8,7 @@ from activities._found_keys import refuse_found_keys
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
+from septet.contracts.workspace import Workspace
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.git.keys_in_work import refuse_keys_in_commits
@@ -79,7 +80,7 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, text.body if text else ""
-    closes = _closes(body, call.workspace.issue_number) if wishes.closes_issue else ""
+    closes = _closes(body, call.workspace) if wishes.closes_issue else ""
     paragraphs = (body, closes, _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
@@ -95,10 +96,19 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     )
 
 
-def _closes(body: str, number: str) -> str:
-    """Return the line by whose merge the issue is closed; nothing without a number, or where it stands there."""
-    said = re.search(rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#{number}\b", body, re.IGNORECASE)
-    return f"Closes #{number}" if number.isdecimal() and said is None else ""
+def _closes(body: str, workspace: Workspace) -> str:
+    """Return the line by whose merge the issue is closed; nothing without an issue, or where it stands there.
+
+    Linear, where it knows the repository, heeds the key of its issue as forges heed a number.
+    """
+    if workspace.tracker is not None:
+        verb, named = "Fixes", workspace.tracker.key
+    else:
+        verb, named = "Closes", f"#{workspace.issue_number}"
+        if not workspace.issue_number.isdecimal():
+            return ""
+    said = re.search(rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +{re.escape(named)}\b", body, re.IGNORECASE)
+    return f"{verb} {named}" if said is None else ""
 
 
 def _lacking(branches: tuple[str, ...]) -> str:

@@ -61,7 +61,8 @@ def _expect_tree(claim: Claim[ReworkAnswer], rework: Rework) -> None:
     if not rework.merges and not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
     if paths := unresolved(claim.place, rework.conflicts):
-        raise EvidenceError(f"The conflict is not resolved in {', '.join(paths)}: its markers are still there.")
+        count = f"{len(paths)} of {len(rework.conflicts)} files"  # whoever names a file chooses its words
+        raise EvidenceError(f"The conflict is not resolved: {count} of `conflict` still hold its markers.")
 
 
 def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:

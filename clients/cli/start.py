@@ -68,13 +68,12 @@ async def run(
     new = order_input(target, repo, issue, order)
     if only_tell:
         return await _reply_of_dry_run(operations, new, order.id, again=again)
-    order_id = _id_of(new, order.id, again=again)
     if as_json:
         from clients.cli.task_reply import reply_at_end
 
-        answer = await operations.start(new, order_id, again=again)
+        answer = await operations.start(new, order.id, again=again)
         return await reply_at_end(operations, answer, wait=wait, as_json=True)
-    return await _start_before_people(operations, new, order_id, again=again, wait=wait)
+    return await _start_before_people(operations, new, order.id, again=again, wait=wait)
 
 
 async def _start_before_people(
@@ -121,7 +120,7 @@ async def create(
     from clients.cli.task_reply import reply_of_task
 
     new = order_input(target, repo, issue, order, stage)
-    return reply_of_task(await operations.start(new, _id_of(new, order.id, again=again), again=again))
+    return reply_of_task(await operations.start(new, order.id, again=again))
 
 
 def order_input(
@@ -166,15 +165,6 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
     named = _reference(None, repo).repository if repo is not None else None
     repository, tracked = find_tracked_issue(key, named, load_settings())
     return {"repository": repository, "tracker": tracked.model_dump()}
-
-
-def _id_of(order: "WorkOrderInput", order_id: str | None, *, again: bool) -> str | None:
-    """Return the id that was given; without one, that of an issue of a tracker, which has one work order."""
-    if order_id is not None or order.tracker is None or again:
-        return order_id
-    from septet.trackers.tracker import tracked_order_id
-
-    return tracked_order_id(order.tracker.tracker, order.tracker.key)
 
 
 def _reference(target: str | None, repo: str | None) -> "RepositoryReference":

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from clients.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
@@ -18,6 +19,10 @@ Body = TypeVar("Body", bound=Wire)
 _JSON: Final = "application/json"
 _NUMBER: Final = r"^[1-9][0-9]{0,8}$"
 _MOST: Final = 999_999_999
+_PAGE: Final = (
+    r"^https://[^\s?#]+/(-/)?(issues?|pulls?|merge_requests)/([A-Za-z0-9]+-)?[1-9][0-9]{0,8}([/?#]\S*)?$"
+)
+"""The page of an issue, on a forge or in Linear."""
 
 
 def _order_id(text: str) -> str:
@@ -42,8 +47,17 @@ def _only(name: str, *others: str) -> dict[str, Any]:
     return {"required": [name], "properties": {name: value, **{other: {"type": "null"} for other in others}}}
 
 
+def _only_a_page(*others: str) -> dict[str, Any]:
+    """Return the JSON Schema that wants the address of an issue's page, and none of the others."""
+    none = {other: {"type": "null"} for other in others}
+    return {"properties": {"repository_url": {"pattern": _PAGE}, **none}}
+
+
 class NewWorkOrder(OrderChoices):
-    """A repository and what is to be done there: an issue's number, a request in words, or a title and a text."""
+    """A repository and what is to be done there: an issue's number, a request in words, or a title and a text.
+
+    The address of an issue's page says both.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -51,6 +65,7 @@ class NewWorkOrder(OrderChoices):
                 _only("github_issue_number", "user_request", "title", "description"),
                 _only("user_request", "github_issue_number", "title", "description"),
                 _only("title", "github_issue_number", "user_request"),
+                _only_a_page("github_issue_number", "user_request", "title", "description"),
             ],
             "examples": [{"repository_url": "https://github.com/o/r", "github_issue_number": "42"}],
         }
@@ -59,7 +74,8 @@ class NewWorkOrder(OrderChoices):
     agent: Annotated[Name | None, Field(json_schema_extra={"enum": [*ADAPTERS, None]})] = None
     """The agent to use; the worker's default when absent."""
     repository_url: Repository
-    """An address that git takes, or a path on the worker's host."""
+    """An address that git takes, or a path on the worker's host; or the address of an issue's page, on its forge
+    or in Linear, which names the issue too."""
     sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"
     """Both values mean the same: every work order has its own clone and branch."""
     workflow_type: Literal["agent_workflow_plan"] = "agent_workflow_plan"
@@ -104,13 +120,13 @@ class NewWorkOrder(OrderChoices):
             description = rest.strip()
         number = self.github_issue_number
         choices = {name: getattr(self, name) for name in OrderChoices.model_fields}
-        return WorkOrderInput(
-            repository=self.repository_url,
-            issue=int(number) if number is not None else None,
-            title=title,
-            description=description,
-            **choices,
-        )
+        fields = {
+            "repository": self.repository_url,
+            "issue": int(number) if number is not None else None,
+            "title": title,
+            "description": description,
+        }
+        return WorkOrderInput(**with_issue_of_page(fields), **choices)
 
 
 class CancelBody(StrictWire):

@@ -25,6 +25,7 @@ from septet.errors import (
     RefusedTransitionError,
     SeptetError,
     ServerNotReachedError,
+    TrackerUnavailableError,
     UsageError,
     WorkspaceBusyError,
 )
@@ -37,6 +38,7 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     InvalidInputError: HTTPStatus.UNPROCESSABLE_ENTITY,
     NotFoundError: HTTPStatus.NOT_FOUND,
     ServerNotReachedError: HTTPStatus.SERVICE_UNAVAILABLE,
+    TrackerUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     RefusedTransitionError: HTTPStatus.CONFLICT,
     WorkspaceBusyError: HTTPStatus.CONFLICT,
     AlreadyRunningError: HTTPStatus.CONFLICT,

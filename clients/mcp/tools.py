@@ -1,8 +1,9 @@
 """The tools, one by one: each docstring is what an agent reads before it chooses one."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from typing import Annotated, ClassVar, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -11,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
+from clients.tracked_issue import with_issue_of_page
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.costs import Week
@@ -70,6 +72,11 @@ class _Start(WorkOrderInput, Call):
     again: bool = False
     """Start another one for an issue that has an open task."""
 
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the call with these arguments; the address of an issue's page names repository and issue."""
+        return super().read(with_issue_of_page(arguments))
+
     def from_here(self) -> Self:
         """Return it with the whole path of a repository that is on this machine."""
         return self.model_copy(update={"repository": whole_path(self.repository)})
@@ -82,10 +89,11 @@ class _Start(WorkOrderInput, Call):
 class CreateTask(_Start):
     """Put an issue on the board, without starting work on it.
 
-    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). A
-    `collected` task waits until someone moves it. A `triaged` task starts by itself in its turn: the best score
-    (`priority` + `impact` - `effort`) first, and only when the tasks in `after` are done. Choose an `id` if you
-    might call twice: a used id is refused, so nothing is created twice.
+    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text); or, as
+    `repository`, the address of an issue's page on its forge or in Linear. A `collected` task waits until someone
+    moves it. A `triaged` task starts by itself in its turn: the best score (`priority` + `impact` - `effort`)
+    first, and only when the tasks in `after` are done. Choose an `id` if you might call twice: a used id is
+    refused, so nothing is created twice.
     """
 
     tool: ClassVar[str] = "create_task"
@@ -97,10 +105,11 @@ class CreateTask(_Start):
 class RunTask(_Start):
     """Start work on an issue now: a coding agent plans it, implements it and opens a pull request.
 
-    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
-    costs money and takes minutes: the answer is the task as it starts. Look at it later with `task_detail`: it is
-    finished when `status` is completed (`pr_url` is the pull request), failed (`error` says why) or cancelled.
-    Choose an `id` if you might call twice: a used id is refused, so nothing is started twice.
+    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text); or, as
+    `repository`, the address of an issue's page on its forge or in Linear. It costs money and takes minutes: the
+    answer is the task as it starts. Look at it later with `task_detail`: it is finished when `status` is completed
+    (`pr_url` is the pull request), failed (`error` says why) or cancelled. Choose an `id` if you might call twice:
+    a used id is refused, so nothing is started twice.
     """
 
     tool: ClassVar[str] = "run"

@@ -5,10 +5,12 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.repositories import make_origin
+from fakes.mcp_client import tools_of
+from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
 from fakes.trackers.linear import ADA, APP, SECRET, TOKEN, Fault, LinearFake, Sent, serving_linear
 from fakes.waiting import until
@@ -110,6 +112,9 @@ def test_a_delegated_issue_becomes_a_pull_request(site: Site) -> None:
     assert said[-1] == ("response", f"Work order `{order}`: The pull request is open: {task['pr_url']}")
     assert (task["source"], task["external_id"]) == ("linear", issue["identifier"])
     assert task["title"] == "Totals are wrong"
+    number = task["pr_url"].rpartition("/")[2]
+    pull = json.loads(git(Path(site.repository), "show", f"refs/septet/forge:pull-{number}.json"))
+    assert f"\n\nFixes {issue['identifier']}\n" in pull["body"]
     urls = [each["url"] for each in site.linear.attached(issue)]
     assert urls == [f"{issue['url']}#septet-{order}", task["pr_url"]]
     assert issue["state"]["type"] == "started"
@@ -245,6 +250,29 @@ def test_an_issue_is_named_by_its_page(site: Site) -> None:
     assert (missing.code, missing.error["type"]) == (3, "NotFound")
     without = Septet(site.septet.root.parent / "without")("run", issue["url"], "--json")
     assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]
+
+
+async def test_every_face_takes_an_issue_s_address(site: Site, tmp_path: Path) -> None:
+    """HTTP and the tools of agents start the one work order of an issue; a second start is refused on each face."""
+    by_http, by_tool = site.linear.add_issue("By HTTP"), site.linear.add_issue("By a tool")
+    orders = [f"wo-linear-{each['identifier'].lower()}" for each in (by_http, by_tool)]
+    body = {"repository_url": by_http["url"], "stage": "collected"}
+    with site.septet.api as api:
+        started, again = (api.post("/agent-work-orders", json=body) for _ in range(2))
+        both = api.post("/agent-work-orders", json=body | {"title": "Other"})
+        missing = api.post("/agent-work-orders", json={"repository_url": "https://linear.app/x/issue/ENG-999"})
+    assert (started.status_code, again.status_code, both.status_code, missing.status_code) == (201, 409, 422, 404)
+    assert started.json()["agent_work_order_id"] == orders[0]
+    async with tools_of(site.septet, tmp_path / "mcp.log") as tools:
+        asked = {"repository": by_tool["url"], "stage": "collected"}
+        task = (await tools("create_task", **asked))["task"]
+        assert (await tools.refused("create_task", **asked))["type"] == "AlreadyRunning"
+        unread = await tools.refused("run", repository="https://linear.app/x/issue/ENG-999")
+        assert unread["type"] == "NotFound"
+    assert (task["id"], task["external_id"]) == (orders[1], by_tool["identifier"])
+    assert task["repository_url"] == site.repository
+    for order in orders:
+        assert site.septet("cancel", order).code == 0
 
 
 def test_agents_get_the_words_of_an_issue_within_marks_and_no_key(site: Site) -> None:
