@@ -1,6 +1,6 @@
 """A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from temporalio import activity
 
@@ -11,12 +11,14 @@ from activities._pipeline import pipeline_note, summary_for_new_session
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.usage import agent_of_session
 from septet.agents.turns.launch import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values, rework_values, values
+from septet.contracts.limits import Tools
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
@@ -33,6 +35,8 @@ class PreparedTurn:
     place: Place
     request: TurnRequest
     fence: Fence
+    fallback: TurnRequest | None = field(default=None, kw_only=True)
+    """The same of the agent that takes over where the usage limits of the first one's logins are reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,41 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:
         began_at = call.rework.merges or call.rework.head or began_at
-    return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from, began_at)
+    warm = call.shares_session and not turn.about_session and host.keeps_process(workspace.fallback_agent)
+    tools = turn.tools
+    if not turn.about_session:
+        tools = settings.tools_for(call.step, call.settings, one_process=warm)
+    own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
+    return PreparedStep(
+        workspace, place, own, fence, call, settings, call.starts_from, began_at, fallback=fallback
+    )
+
+
+def by_agents(
+    workspace: Workspace, request: TurnRequest, *, warm: bool, tools: Tools
+) -> tuple[TurnRequest, TurnRequest | None]:
+    """Return a turn's request as the agent has it that begins, and as the one that may take over.
+
+    A session is gone on with by the agent whose it is; another one begins a new session. What is asked about a
+    session alone has nobody else to answer it. The model that is asked for is one of the first agent.
+
+    Args:
+        workspace: Whose agents they are.
+        request: As the first agent has it.
+        warm: Whether the second one's process is kept for the next turn.
+        tools: What the second one may use.
+    """
+    session, other = request.turn.resume_id, workspace.fallback_agent
+    if not other:
+        return request, None
+    runs = request.runtime.runs.lately(request.order_id)
+    owner = agent_of_session(runs, session) or workspace.agent if session is not None else ""
+    own_turn = replace(request.turn, resume_id=session if owner == workspace.agent else None)
+    turn = replace(request.turn, resume_id=session if owner == other else None, model=None, warm=warm, tools=tools)
+    second = replace(request, adapter=adapter_for(other), turn=turn)
+    if not request.turn.about_session:
+        return replace(request, turn=own_turn), second
+    return (second if owner == other else request), None
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:

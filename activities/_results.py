@@ -41,6 +41,8 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
     outcome, record = turn.outcome, turn.run.record
     return result.model_copy(
         update={
+            "agent": turn.agent or result.agent,
+            "login": record.login if record is not None else "",
             "model": outcome.model,
             "session_id": outcome.session_id,
             "context_tokens": context_of(turn) if in_lane else 0,
@@ -50,11 +52,16 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
             "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
             "timestamp": turn.started_at,
             "usage": turn.usage,
-            "warnings": _bound_texts(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "warnings": _bound_texts((*_changes_of(turn), *outcome.warnings), _WARNINGS_SHOWN, _WARNING_LENGTH),
             "run": turn.run.name,
             "sandbox": record.sandbox if record is not None else "",
         }
     )
+
+
+def _changes_of(turn: TurnResult) -> tuple[str, ...]:
+    """Return a warning where a usage limit has had more than one agent or login work on a turn."""
+    return (f"the usage limit was reached: {', then '.join(turn.workers)}",) if len(turn.workers) > 1 else ()
 
 
 def begin_again(unread: StepResult) -> StepResult:

@@ -110,7 +110,8 @@ class Settling:
             return reject(self.host, self.prepared_step, result, verdict, (str(error),))
         checkpoint = self._checkpoint(f"{call.name} is done", proof.status or self.evidence.status)
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
-        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
+        kept = self._keep(result.agent, session)
+        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *kept))
         return complete(self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
@@ -118,7 +119,7 @@ class Settling:
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         checkpoint = self._checkpoint("the answer was not read", self.evidence.status)
-        result = add_warnings(result, *self._keep(result.session_id))
+        result = add_warnings(result, *self._keep(result.agent, result.session_id))
         return complete(self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
     def _claim(self, answer: Answer[Any]) -> AnyClaim:
@@ -145,9 +146,9 @@ class Settling:
             save_worktree_status(place, checkpoint.commit, status)
         return checkpoint.name
 
-    def _keep(self, session_id: str | None) -> tuple[str, ...]:
-        """Bring the checkpoint to where it outlives this host, with a session; a failure is a warning."""
-        session = KeptSession(self.prepared_step.workspace.agent, session_id) if session_id else None
+    def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
+        """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""
+        session = KeptSession(agent, session_id) if session_id else None
         with self.prepared_step.fence.halt.over():
             return keep(self.host, self.prepared_step.place, session)
 

@@ -7,12 +7,13 @@ from typing import Final
 
 import structlog
 
-from activities._login_pause import login_digest, pause_of, refuse_while_paused
+from activities._login_choice import LoginChoice
 from activities._prepared_steps import PreparedStep, PreparedTurn
 from activities._turn_costs import note_costs
 from activities.accounts import Accounts
 from activities.budget_openings import Opening, openings_of, shared_openings
 from activities.host import Host
+from septet.agents.turns.launch import TurnRequest, within_caps
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending
@@ -63,7 +64,7 @@ class TurnBudget:
         except AgentApiUnavailableError as error:
             await self.settle()
             if error.is_usage_limit:
-                await self._note_pause(error)
+                await self._wait_for_login(error)
             raise
         except (SeptetError, OSError):
             await self.settle()
@@ -71,17 +72,17 @@ class TurnBudget:
         await self.settle(result.outcome.model)
         return result
 
-    async def reserve(self, so_far: Spending) -> Caps:
-        """Ask all accounts for room; return what the agent may use before it asks again.
+    async def reserve(self, so_far: Spending) -> TurnRequest:
+        """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
 
         The writer's lock is held meanwhile. Where one has no room, the others get back what they gave.
 
         Raises:
             OverBudgetError: One has no room.
-            AgentApiUnavailableError: The login's usage limit is reached.
+            AgentApiUnavailableError: The usage limits of all logins are reached.
             SeptetError: Nobody can be asked now.
         """
-        refuse_while_paused(await self.accounts.find_pause(login_digest(self.host, self.turn.request.adapter)))
+        request = await self._choice.choose()
         caps, held = Caps(), await self._find_note() or self._held_turn()
         for opening in self._openings():
             call = ReserveCall(
@@ -101,14 +102,14 @@ class TurnBudget:
             if opening.account.scope not in held.scopes:
                 held = held.model_copy(update={"scopes": (*held.scopes, opening.account.scope)})
                 await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
-        return caps
+        return within_caps(request, caps)
 
-    async def _note_pause(self, error: AgentApiUnavailableError) -> None:
-        adapter = self.turn.request.adapter
+    async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
+        """Have the turn tried again as soon as an agent can start: at once, where another login or agent can."""
         try:
-            await self.accounts.note_pause(login_digest(self.host, adapter), pause_of(adapter, error))
+            error.retry_after_seconds = await self._choice.seconds_to_wait()
         except SeptetError as refusal:
-            _log.warning("usage_limit_not_told", agent=adapter.name, error=refusal.message)
+            _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def settle(self, model: str | None = None) -> None:
         """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
@@ -128,6 +129,10 @@ class TurnBudget:
             await self._settle(held, await asyncio.to_thread(TurnRuns(self.turn.request).spending))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self._place_id, error=str(error))
+
+    @property
+    def _choice(self) -> LoginChoice:
+        return LoginChoice(self.host, self.accounts, self.turn)
 
     async def _find_note(self) -> HeldTurn | None:
         return await asyncio.to_thread(self.host.held_turns.find, self._place_id, self._held_turn().key)

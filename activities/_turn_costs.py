@@ -35,25 +35,37 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
 
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
-    use = TurnRuns(turn.request).spending()
-    if use != Spending() or completes:
-        host.cost_notes.note(_note_of(turn, use, model, completes=completes))
+    """Write a note for each agent and login that worked on the turn; the last one's CLI has named its model."""
+    uses = TurnRuns(turn.request).spending_by_worker()
+    last = [*uses][-1:]
+    own = (turn.workspace.agent, "")
+    if completes and not uses:
+        uses, last = {own: Spending()}, [own]
+    for worker, use in uses.items():
+        is_last = worker in last
+        if use != Spending() or (completes and is_last):
+            note = _note_of(turn, worker, use, model if is_last else None)
+            host.cost_notes.note(note.model_copy(update={"completes": completes and is_last}))
 
 
-def _note_of(turn: PreparedTurn, use: Spending, model: str | None, *, completes: bool) -> CostNote:
+def _note_of(turn: PreparedTurn, worker: tuple[str, str], use: Spending, model: str | None) -> CostNote:
     call = turn.call if isinstance(turn, PreparedStep) else None
     key, year_and_week = turn.request.key, datetime.now(UTC).isocalendar()
-    digest = blake2b(turn_key(key.workflow_id, key.run_id, key.activity_id).encode(), digest_size=_KEY_BYTES)
+    agent, login = worker
+    turn_name = turn_key(key.workflow_id, key.run_id, key.activity_id)
+    if worker != (turn.workspace.agent, ""):
+        turn_name = f"{turn_name}\0{agent}\0{login}"
+    asked = turn.request.turn.model if agent == turn.request.adapter.name else None
     return CostNote(
         project=(call.project if call is not None else "") or turn.workspace.project,
         order_id=turn.workspace.work_order_id,
-        key=digest.hexdigest(),
+        key=blake2b(turn_name.encode(), digest_size=_KEY_BYTES).hexdigest(),
         step=call.name if call is not None else turn.request.step,
-        agent=turn.request.adapter.name,
-        model=model or turn.request.turn.model or "",
+        agent=agent,
+        login=login,
+        model=model or asked or "",
         asked_model=(call.model if call is not None else None) or "",
         use=use,
         week=f"{year_and_week.year}-W{year_and_week.week:02}",
-        completes=completes,
         plan_bytes=(call.progress.plan_bytes if call is not None else None) or 0,
     )

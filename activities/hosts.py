@@ -99,8 +99,8 @@ class HostActivities:
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
                     checkpoint = await shielded_thread(network, self._move, move, request.workspace)
-                    agent = request.workspace.agent
-                    await shielded_thread(network, bring_session, self.host, move, checkpoint, agent)
+                    agents = tuple(filter(None, (request.workspace.agent, request.workspace.fallback_agent)))
+                    await shielded_thread(network, bring_session, self.host, move, checkpoint, agents)
                     await cancellable_thread(network, self._set_up, move.place, request.workspace)
                 here = {**self.host.whereabouts, "path": str(move.place.worktree)}
                 return request.workspace.model_copy(update=here)

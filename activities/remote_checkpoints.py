@@ -59,18 +59,30 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     return ()
 
 
-def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent: str) -> None:
-    """Put the session that was kept last where this host's CLI finds it; without it the step begins anew."""
+def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
+    """Put the session that was kept last where this host's CLI finds it; without it the step begins anew.
+
+    Args:
+        host: This host.
+        move: Where it moves.
+        checkpoint: What was kept last.
+        agents: Those that may have had the session: it opens under the name of its own alone.
+    """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
     if key is None or sealed is None:
         return
-    try:
-        packed = unseal(key.get_secret_value(), sealed, f"{move.checkpoint_ref.ref} {agent}")
-        adapter = adapter_for(agent)
-        unpack_session(adapter, packed, host.agents, host.sessions(move.place, adapter))
-    except (SeptetError, OSError) as error:
-        _log.warning("session_not_brought", error=str(error))
+    errors = []
+    for agent in agents:
+        try:
+            packed = unseal(key.get_secret_value(), sealed, f"{move.checkpoint_ref.ref} {agent}")
+            adapter = adapter_for(agent)
+            unpack_session(adapter, packed, host.agents, host.sessions(move.place, adapter))
+        except (SeptetError, OSError) as error:
+            errors.append(str(error))
+        else:
+            return
+    _log.warning("session_not_brought", error=errors[0])
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:

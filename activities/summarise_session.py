@@ -10,7 +10,7 @@ from temporalio import activity
 from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
-from activities._prepared_steps import PreparedTurn
+from activities._prepared_steps import PreparedTurn, by_agents
 from activities._turn_budget import TurnBudget
 from activities.attempts import heartbeating
 from activities.failures import translating_failures
@@ -103,7 +103,8 @@ class SummariseSession:
             runtime=runtime,
             objects=place.objects,
         )
-        return PreparedTurn(workspace, place, request, fence)
+        own, _ = by_agents(workspace, request, warm=False, tools="none")
+        return PreparedTurn(workspace, place, own, fence)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""

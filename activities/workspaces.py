@@ -116,11 +116,18 @@ class WorkspaceActivities:
         settings = load_repository_settings(own.get)
         for each in (request.agent, *request.beside):
             check_usable(each or self._default_agent(settings), self.host.agents, place.worktree)
+        if fallback := self._fallback_agent(request, settings):
+            check_usable(fallback, self.host.agents, place.worktree)
         files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
         return FrozenInputs(issue=issue, files=files), settings
 
     def _default_agent(self, settings: RepositorySettings) -> str:
         return settings.agent or self.host.settings.agent
+
+    def _fallback_agent(self, request: OpenWorkspace, settings: RepositorySettings) -> str:
+        """Return the agent that takes over at a usage limit; empty where none is named but the first one."""
+        chosen = request.fallback_agent or settings.fallback_agent or self.host.settings.fallback_agent or ""
+        return chosen if chosen != (request.agent or self._default_agent(settings)) else ""
 
     def _describe(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
         self,
@@ -141,6 +148,7 @@ class WorkspaceActivities:
             base_sha=place.base_sha,
             path=str(place.worktree),
             agent=request.agent or self._default_agent(settings),
+            fallback_agent=self._fallback_agent(request, settings),
             sessions=sessions_of(request, settings, self.host.settings),
             follow=_follow_terms(place, issue),
             issue_number=str(issue["number"]),

@@ -241,7 +241,8 @@ class Operations:
             self.orders.check_start(order, order_id, again=again),
             worker_agents(self.orders.client, self.orders.task_queue),
         )
-        await check_worker_agents(self.orders.client, hosts, agents)
+        named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)
+        await check_worker_agents(self.orders.client, hosts, named)
         return order, _first_agent(agents, hosts)
 
     @staticmethod
@@ -267,7 +268,8 @@ class Operations:
             AlreadyRunningError: The id was used before, or the key with another input.
         """
         order = checked_pipeline(order, is_here=self.is_here)
-        named = {each for each in (order.agent, order.planner, order.executor) if each is not None}
+        agents = (order.agent, order.planner, order.executor, order.fallback_agent)
+        named = {each for each in agents if each is not None}
         hosts = await worker_agents(self.orders.client, self.orders.task_queue)
         await check_worker_agents(self.orders.client, hosts, named)
         return await self.pipelines.start(order, pipeline_id, key=key)

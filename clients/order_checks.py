@@ -34,7 +34,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     """
     order = _with_short_title(order)
     order = order.model_copy(update={"repository": with_host(order.repository)})
-    check_agents(agent for agent in (order.agent,) if agent is not None)
+    check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
     address = parse_address(order.repository, home=Path.home())
     if order.follow_pr and address.path is not None:
         raise InvalidInputError(_NOBODY_ANSWERS, remedy="Leave it out, or name the repository on its forge.")
@@ -54,7 +54,8 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
         InvalidInputError: The repository, or an agent, is none that there is; the message names it.
     """
     order = order.model_copy(update={"repository": with_host(order.repository)})
-    check_agents(name for name in (order.agent, order.planner, order.executor) if name is not None)
+    names = (order.agent, order.planner, order.executor, order.fallback_agent)
+    check_agents(name for name in names if name is not None)
     address = parse_address(order.repository, home=Path.home())
     if is_here and address.path is not None:
         check_folder(address.path)

@@ -7,6 +7,7 @@ checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in o
 [agents]
 default = "claude"          # for work orders that name no agent
 model = "opus"              # for work orders that name no model
+fallback = "codex"          # takes over while the usage limit of the first agent is reached
 sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
 
 [limits]                    # they can only lower what the work order allows
@@ -100,6 +101,7 @@ _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 class _Agents(StrictWire):
     default: Word | None = None
+    fallback: Word | None = None
     model: Word | None = None
     sessions: Sessions | None = None
 
@@ -222,6 +224,8 @@ class RepositorySettings:
 
     agent: str | None = None
     """The agent for work orders that name none."""
+    fallback_agent: str | None = None
+    """The agent that takes over at a usage limit, for work orders that name none."""
     model: str | None = None
     """The model for work orders that name none, in steps that have none of their own."""
     sessions: Sessions | None = None
@@ -305,12 +309,14 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         file = _File.model_validate(tables, extra="forbid")
     except ValidationError as error:
         raise _refusal(text, error.errors()[0]) from error
-    if file.agents.default not in {None, *ADAPTERS}:
-        where = f"{SETTINGS_PATH} line {line_of(text, ['agents', 'default'])}"
-        message = f"{where}: agents.default: `{file.agents.default}` is not an agent."
-        raise RepositorySettingsError(message, remedy=f"Choose one of: {', '.join(ADAPTERS)}.")
+    for key, agent in (("default", file.agents.default), ("fallback", file.agents.fallback)):
+        if agent not in {None, *ADAPTERS}:
+            where = f"{SETTINGS_PATH} line {line_of(text, ['agents', key])}"
+            message = f"{where}: agents.{key}: `{agent}` is not an agent."
+            raise RepositorySettingsError(message, remedy=f"Choose one of: {', '.join(ADAPTERS)}.")
     return RepositorySettings(
         agent=file.agents.default,
+        fallback_agent=file.agents.fallback,
         model=file.agents.model,
         sessions=file.agents.sessions,
         limits=file.limits,

@@ -37,6 +37,7 @@ _FOR_USER_GIT: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_
 _FOR_LOGINS: Final = ("XDG_CONFIG_HOME", "GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS")
 MIB: Final = 1024 * 1024
 _REPOSITORY_OF_HOST: Final = re.compile(r"[^/\s=]+(/[^/\s=]+){2,}")
+_LOGIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
 _FORK: Final = re.compile(r"[^/\s=]+(/[^/\s=]+)+")
 
 
@@ -68,6 +69,9 @@ class Settings(BaseSettings):
     """The agent for work orders that name none."""
     model: str | None = None
     """The model for work orders that name none; the agent's own default when absent."""
+    fallback_agent: str | None = None
+    """The agent that takes over where the usage limits of the first one's logins are reached, for work orders that
+    name none; nobody does when absent."""
     user: Annotated[str, Field(max_length=200)] = Field(default_factory=_login)
     """Who decides, in the histories of work orders; the user's login name when absent."""
     task_queue: str = "septet"
@@ -265,6 +269,11 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _names_its_logins(self) -> "Settings":
+        _ = self.agent_logins
+        return self
+
+    @model_validator(mode="after")
     def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
             message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, with which what is sent there is signed"
@@ -380,8 +389,28 @@ class Settings(BaseSettings):
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
         return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
+    @property
+    def agent_logins(self) -> dict[str, dict[str, Path]]:
+        """By agent: its further logins, in order, by name, as `SEPTET_<AGENT>_LOGINS` gives them.
+
+        Raises:
+            ValueError: One is not `NAME=PATH`, or two have one name.
+        """
+        names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_LOGINS"))
+        texts = {name: self.environ[name] for name in names if name != "SEPTET_FORGE_LOGINS"}
+        return {name[7:-7].lower().replace("_", "-"): _split_logins(name, text) for name, text in texts.items()}
+
     def _variables(self, *names: str) -> dict[str, str]:
         return {name: self.environ[name] for name in names if name in self.environ}
+
+
+def _split_logins(variable: str, text: str) -> dict[str, Path]:
+    pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    logins = {name.strip(): Path(path.strip()) for name, _, path in pairs if path.strip()}
+    if len(logins) < len(pairs) or not all(_LOGIN_NAME.fullmatch(name) for name in logins):
+        message = f"{variable} is not valid: it is not NAME=PATH, with commas between them and each name once"
+        raise ValueError(message)
+    return logins
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:

@@ -100,6 +100,7 @@ async def parts_of(
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
         GitError: git cannot read the user's configuration.
+        AgentMissingError, InvalidInputError: A further login of an agent cannot be used.
     """
     state = StateDir(settings.state_dir)
     state.prepare()
@@ -112,9 +113,10 @@ async def parts_of(
     threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
-    with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
-        host.homes.logins.take_all_back()
     try:
+        host.check_logins()
+        with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
+            host.homes.logins.take_all_back()
         with threads.open():
             yield Parts(host, _shared(host, decide), _own(host), _control(host))
     finally:

@@ -45,8 +45,20 @@ def assistance(host: Host, claim: AnyClaim) -> str:
     settings, call = claim.repository_settings, claim.call
     if not settings.assisted_by:
         return ""
+    agent = _implementer(host, claim)
     asked = settings.model_for(Step.IMPLEMENT_PLAN, call.model or host.settings.model, call.settings)
-    return f"Assisted-by: {call.workspace.agent}{f':{asked}' if asked else ''}"
+    return f"Assisted-by: {agent}{f':{asked}' if asked and agent == call.workspace.agent else ''}"
+
+
+def _implementer(host: Host, claim: AnyClaim) -> str:
+    """Return the agent that implemented the plan here last: it may be the one that takes over at a usage limit."""
+    workspace = claim.call.workspace
+    if not workspace.fallback_agent:
+        return workspace.agent
+    records = [run.record for run in host.runtime.runs.lately(workspace.place_id) if run.record is not None]
+    step, order_id = Step.IMPLEMENT_PLAN.value, workspace.work_order_id
+    agents = [each.agent for each in records if (each.step, each.key.workflow_id) == (step, order_id)]
+    return agents[-1] if agents else workspace.agent
 
 
 def run_checks(host: Host, claim: AnyClaim) -> None:

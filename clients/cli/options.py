@@ -80,6 +80,10 @@ Agent = Annotated[
     str | None, typer.Option(metavar="AGENT", help=f"One of {AGENT_CHOICE}.", autocompletion=complete_agent)
 ]
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
+FallbackAgent = Annotated[
+    str | None,
+    typer.Option(metavar="AGENT", help="Another agent for while the usage limit of the first one is reached."),
+]
 Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
 PushTo = Annotated[
     str | None,
@@ -124,6 +128,7 @@ class OrderOptions:
     """How a work order is to be done; the names are those of the fields of its input, but for `id` and `step`."""
 
     agent: Agent = None
+    fallback_agent: FallbackAgent = None
     model: Model = None
     base: Base = None
     push_to: PushTo = None

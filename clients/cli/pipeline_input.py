@@ -38,6 +38,7 @@ class PipelineOptions:
     executor: Annotated[
         str | None, typer.Option(metavar="AGENT", help="Another agent for the implementation.")
     ] = None
+    fallback_agent: given.FallbackAgent = None
     model: given.Model = None
     base: given.Base = None
     push_to: given.PushTo = None

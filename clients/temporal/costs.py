@@ -35,7 +35,7 @@ class CostClient:
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return what was used by each project, step, agent, model or week, the dearest first; weeks in order.
+        """Return what each project, step, agent, login, model or week used, the dearest first; weeks in order.
 
         Args:
             by: What is told apart.

@@ -42,6 +42,8 @@ class CostNote(Wire):
     """A digest of the turn's own key."""
     step: str
     agent: str
+    login: str = ""
+    """The name of the further login that it had; empty for the worker's own."""
     model: str = ""
     """Empty where the agent's own default was taken, and its CLI does not name it."""
     asked_model: str = ""
@@ -90,12 +92,13 @@ class OrderCosts(Wire):
 
 
 class CostRow(Wire):
-    """What was used in one week by one step with one agent and model."""
+    """What was used in one week by one step with one agent, login and model."""
 
     week: str
     step: str
     agent: str
     model: str = ""
+    login: str = ""
     use: Spending = Spending()
 
 
@@ -146,7 +149,7 @@ class Estimate(Wire):
 
 
 class CostGroup(Wire):
-    """What was used in all by one project, step, agent, model or week."""
+    """What was used in all by one project, step, agent, login, model or week."""
 
     name: str
     use: Spending = Spending()

@@ -22,7 +22,7 @@ Sessions = Literal["separate", "shared"]
 """Each step has a session of its own, or the planner's steps share one, and the implementor's another one."""
 
 
-CostKey = Literal["project", "step", "agent", "model", "week"]
+CostKey = Literal["project", "step", "agent", "login", "model", "week"]
 """What costs are added up by."""
 
 

@@ -51,6 +51,9 @@ class OrderChoices(StrictWire):
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
     """The model to ask the agent for; the agent's default when absent."""
+    fallback_agent: Name | None = None
+    """The agent that takes over while the usage limit of the first one is reached; the repository's or the
+    worker's choice when absent."""
     base: Name | None = None
     """The branch to start from; the repository's default branch when absent."""
     push_to: Fork | None = None

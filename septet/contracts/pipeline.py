@@ -71,6 +71,8 @@ class PipelineChoices(StrictWire):
     """The agent that plans, if it is a different one."""
     executor: Name | None = None
     """The agent that implements, if it is a different one."""
+    fallback_agent: Name | None = None
+    """The agent that takes over while the usage limit of one of them is reached, as for a work order."""
     model: Name | None = None
     base: Name | None = None
     push_to: Fork | None = None

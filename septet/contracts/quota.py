@@ -11,6 +11,8 @@ class QuotaPause(Wire):
 
     agent: str
     """Whose login it is: an agent's, or by its host a forge's API."""
+    login: str = ""
+    """The name of the further login that it is; empty for the workers' own."""
     until: float
     """Seconds since the epoch."""
     message: str = ""

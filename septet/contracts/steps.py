@@ -101,6 +101,8 @@ class StepFacts(Wire):
 
     step: Step
     agent: str = ""
+    login: str = ""
+    """The name of the further login that its agent had; empty for the worker's own."""
     model: str | None = None
     session_id: str | None = None
     context_tokens: int = 0

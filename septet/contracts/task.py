@@ -17,6 +17,8 @@ class TaskStep(Wire):
     step: str
     agent_name: str
     agent: str
+    login: str = ""
+    """The name of the further login that its agent had; empty for the worker's own."""
     success: bool
     output: str | None = None
     """The step's `result_text`."""

@@ -28,6 +28,8 @@ class OpenWorkspace(Wire):
     description: str | None = None
     base: str | None = None
     agent: str | None = None
+    fallback_agent: str | None = None
+    """The agent that takes over at a usage limit; the repository's or the worker's choice when absent."""
     beside: tuple[str | None, ...] = ()
     """Agents that are to work after this one: nothing is paid for before they can be used as well."""
     sessions: Sessions | None = None
@@ -62,6 +64,8 @@ class Workspace(Wire):
     """The worktree's path on its host."""
     agent: str
     """The agent that was chosen."""
+    fallback_agent: str = ""
+    """The agent that takes over where the usage limits of the first one's logins are reached; empty: none does."""
     issue_number: str = ""
     """The issue's number, or the empty string for an issue given as text."""
     issue_title: str = ""

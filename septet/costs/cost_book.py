@@ -17,8 +17,8 @@ from septet.contracts.costs import (
     TurnCost,
 )
 
-_Key = tuple[str, str, str, str]
-"""Week, step, agent and model."""
+_Key = tuple[str, str, str, str, str]
+"""Week, step, agent, model and login."""
 
 
 class CostBook:
@@ -28,7 +28,7 @@ class CostBook:
         """Go on from a history."""
         self._project = history.project
         self._rows: dict[_Key, Spending] = {
-            (row.week, row.step, row.agent, row.model): row.use for row in history.rows
+            (row.week, row.step, row.agent, row.model, row.login): row.use for row in history.rows
         }
         self._completed = {order.order_id: order for order in history.completed}
         self._open = {order.order_id: order for order in history.open}
@@ -37,7 +37,7 @@ class CostBook:
     def history(self) -> CostHistory:
         """All that is known."""
         rows = (
-            CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], use=use)
+            CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], login=key[4], use=use)
             for key, use in self._rows.items()
         )
         return CostHistory(
@@ -59,7 +59,7 @@ class CostBook:
         order = order or OrderCosts(order_id=note.order_id)
         before = next((turn.use for turn in order.turns if turn.key == note.key), Spending())
         more = note.use.since(before)
-        key = (note.week, note.step, note.agent, note.model)
+        key = (note.week, note.step, note.agent, note.model, note.login)
         if any(more.amounts.values()):
             more = more if not before.turns else more.model_copy(update={"turns": 0, "unpriced": 0})
             self._rows[key] = self._rows.get(key, Spending()).plus(more)
@@ -95,6 +95,7 @@ class CostBook:
     def _fold(self, keys: Iterable[_Key], *, by_step: bool = False) -> None:
         for key in keys:
             use = self._rows.pop(key)
-            _, step, agent, model = key
-            folded = (EARLIER, step, EARLIER, EARLIER) if by_step else (EARLIER, step, agent, model)
+            _, step, *rest = key
+            agent, model, login = (EARLIER, EARLIER, EARLIER) if by_step else rest
+            folded = (EARLIER, step, agent, model, login)
             self._rows[folded] = self._rows.get(folded, Spending()).plus(use)

@@ -93,7 +93,7 @@ def _with_home(description: Description, scene: Scene) -> Description:
 
 
 def _take_back(scene: Scene) -> str:
-    scene.home.take_logins_back(is_over=False)
+    scene.home.logins.take_back(scene.home.root, is_over=False)
     return scene.user_has(".claude/.credentials.json")
 
 

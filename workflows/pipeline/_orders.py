@@ -130,6 +130,7 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
         title=issue.title if issue.number is None else None,
         description=issue.body if issue.number is None else None,
         agent=request.planner or request.agent,
+        fallback_agent=request.fallback_agent,
         model=request.model,
         base=request.base,
         push_to=request.push_to,

@@ -182,6 +182,7 @@ class WorkOrderBase(WorkOrderHandlers):
             base=order.base,
             push_to=order.push_to,
             agent=order.agent,
+            fallback_agent=order.fallback_agent,
             sessions=order.sessions,
             first_run_id=workflow.info().first_execution_run_id,
             tracker=order.tracker,

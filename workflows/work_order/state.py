@@ -237,6 +237,7 @@ def _step_row(result: StepResult, attempts: int) -> TaskStep:
         step=result.step.value,
         agent_name=AGENT_NAMES[result.step],
         agent=result.agent,
+        login=result.login,
         success=result.verdict is Verdict.DONE,
         output=result.result_text,
         result_json=result.result_json,

@@ -18,8 +18,9 @@ def show_costs(reply: CostsReply) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in (reply.by, "USD", "tokens", "minutes", "agent runs"):
         table.add_column(heading, justify="left" if heading == reply.by else "right", overflow="fold")
+    unnamed = "the workers' own" if reply.by == "login" else "not named"
     for group in reply.costs:
-        table.add_row(printable(group.name) or "not named", *_cells(group.use))
+        table.add_row(printable(group.name) or unnamed, *_cells(group.use))
     if len(reply.costs) > 1:
         table.add_row(Text("total", style="bold"), *_cells(reply.total))
     out.print(table)

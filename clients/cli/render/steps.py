@@ -57,7 +57,8 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     if row.error_message:
         yield "failed", row.error_message
     session = f", session {row.session_id}" if row.session_id else ""
-    yield "agent", f"{row.agent} as {row.agent_name}{session}"
+    login = f" with login {row.login}" if row.login else ""
+    yield "agent", f"{row.agent}{login} as {row.agent_name}{session}"
     if row.usage.tokens:
         yield "tokens", _tokens(row.usage)
     if row.files_changed:

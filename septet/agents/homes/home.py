@@ -66,6 +66,7 @@ class AgentHome:
         for folder in folders:
             folder.source.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.source.chmod(0o700)
+        self.logins.take_back(self.root, is_over=True)  # the run before may have had another login
         for copy in self._login_copies():
             self.logins.lend(copy, run_seconds)
         for file in self.adapter.capabilities.settings:
@@ -87,15 +88,6 @@ class AgentHome:
         users, own = user_sessions(self.adapter, self.machine), self.sessions
         if users is not None and own is not None:
             copy_session(self.adapter, session_id, own, users)
-
-    def take_logins_back(self, *, is_over: bool) -> None:
-        """Write back what its CLI has refreshed; where nobody works in it any more, leave no copy of a login.
-
-        Raises:
-            OSError: The disk refused.
-        """
-        for copy in self._login_copies():
-            self.logins.take_back(copy, is_over=is_over)
 
     def _login_copies(self) -> Iterator[LoginCopy]:
         borrower = f"{self.root.parent.name}.{self.adapter.name}"
@@ -124,6 +116,14 @@ class Homes:
     def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
         """Return the home of a work order or lane, which need not be there yet."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
+
+    def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
+        """Write back what the CLIs of a work order have refreshed; where nobody works there, leave no login.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
         """Take back what agents have of the user's logins; return the folder that may go, if there is one.

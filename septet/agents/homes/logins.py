@@ -121,21 +121,29 @@ class Logins:
             write_durably(own, msgspec.json.encode(loan))
             GuardedFolder(copy.folder).write(copy.name, msgspec.json.encode(given))
 
-    def take_back(self, copy: LoginCopy, *, is_over: bool) -> None:
-        """Write back what a CLI has refreshed; where nobody works in its home any more, leave no copy there.
+    def take_back(self, home: Path, *, is_over: bool) -> None:
+        """Write back what CLIs have refreshed in a home; where nobody works there any more, leave no copy in it.
+
+        Args:
+            home: The home of a work order or lane, or of one agent in it.
+            is_over: Whether nobody works there.
 
         Raises:
             OSError: The disk refused.
         """
-        if not self.is_out(copy):
-            return
-        with self._hold_lock(copy.login) as loans:
-            path = loans / f"{copy.borrower}.json"
-            _take_back(path)
-            if is_over:
-                with suppress(FileNotFoundError):  # the home has gone
-                    GuardedFolder(copy.folder).remove(copy.name)
-                path.unlink(missing_ok=True)
+        for loans in self._all():
+            if not any(_loan_in(path, home) for path in _notes(loans)):
+                continue
+            with hold_lock(loans / _LOCK):
+                for path in _notes(loans):
+                    loan = _loan_in(path, home)
+                    if loan is None:
+                        continue
+                    _take_back(path)
+                    if is_over:
+                        with suppress(FileNotFoundError):  # the home has gone
+                            GuardedFolder(Path(loan.folder)).remove(loan.name)
+                        path.unlink(missing_ok=True)
 
     def take_all_back(self) -> None:
         """Write back what any CLI has refreshed whose worker was killed before it could.
@@ -156,8 +164,7 @@ class Logins:
         for loans in self._all():
             with hold_lock(loans / _LOCK):
                 for path in _notes(loans):
-                    loan = _read_loan(path)
-                    if loan is not None and Path(loan.folder).is_relative_to(folder):
+                    if _loan_in(path, folder) is not None:
                         _take_back(path)
                         path.unlink()
 
@@ -225,6 +232,12 @@ def _read_loan(path: Path) -> Loan | None:
         return msgspec.json.decode(path.read_bytes(), type=Loan)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def _loan_in(path: Path, home: Path) -> Loan | None:
+    """Return what is noted of a copy in a home; `None` where it is another's."""
+    loan = _read_loan(path)
+    return loan if loan is not None and Path(loan.folder).is_relative_to(home) else None
 
 
 def _file_of(loan: Loan) -> LoginFile | None:

@@ -73,6 +73,13 @@ class RunRecord:
     """Its process was to be left running for a further turn."""
     began_in: str | None = None
     """The run that started its process, where that had been left running."""
+    login: str = ""
+    """The name of the further login that it has; empty for the worker's own."""
+
+    @property
+    def worker(self) -> str:
+        """Who works, in words: the agent, and its login where that is a further one."""
+        return f"{self.agent} ({self.login})" if self.login else self.agent
 
 
 class _Home(msgspec.Struct):

@@ -1,6 +1,6 @@
 """What a run used, noted beside it: figures of a resumed session add up, and each run is to show its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import Final
@@ -53,6 +53,16 @@ def read_usage(run: Run) -> Spent | None:
     with suppress(FileNotFoundError, ValidationError):
         return Spent.model_validate_json((run.folder / _FILE).read_bytes())
     return None
+
+
+def agent_of_session(runs: Sequence[Run], session_id: str) -> str:
+    """Return the agent whose session it is, by the last of these runs that had it; empty where none had."""
+    for run in reversed(runs):
+        record, note = run.record, read_usage(run)
+        noted = note.session_id if note is not None else None
+        if record is not None and session_id in {record.session_id, record.resumed_from, noted}:
+            return record.agent
+    return ""
 
 
 def _notes(runs: Iterable[Run]) -> Iterator[Spent]:

@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 from septet.agents.clis.endings import SUPERSEDED
@@ -16,15 +17,15 @@ from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
-from septet.agents.turns.launch import TurnRequest, launch, within_caps
+from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import Caps
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import LOOKS, undoable_thread
 
-BeforeStart = Callable[[Spending], Awaitable[Caps]]
+BeforeStart = Callable[[Spending], Awaitable[TurnRequest]]
+"""Gives the request of the agent that may start, by what the turn has used so far."""
 
 _LOOK_SECONDS: Final = 0.02
 
@@ -53,8 +54,8 @@ async def carry_out(
         on_progress: Called at the start and every half second; what it raises is raised.
         before_rerun: Awaited before an agent starts anew in a worktree that another one has left as it is: take a
             rescue and return to the step's checkpoint.
-        before_start: Awaited before each start of an agent, with what the turn has used so far; it returns what
-            this agent may use.
+        before_start: Awaited before each start of an agent, with what the turn has used so far; it returns the
+            request as this agent has it: it may be another one than that of the last start, with another login.
 
     Raises:
         AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
@@ -97,7 +98,7 @@ class _Attempt:
         self._on_progress = on_progress
         self._before_rerun = before_rerun
         self._before_start = before_start
-        self._granted: tuple[Spending, Caps] | None = None
+        self._granted: tuple[Spending, TurnRequest] | None = None
         self._ended_another = False
         self._unstarted = 0
         self._patience_ends = time.monotonic() + request.runtime.patience_seconds
@@ -154,6 +155,9 @@ class _Attempt:
                 await self._before_rerun()
                 self._ended_another = False
             request = self._request if self._before_start is None else await self._ask_to_start(self._before_start)
+            if step.last is not None and step.last.agent not in {request.adapter.name, ""}:
+                await self._before_rerun()  # another agent goes on, which does not know what the last one did
+                move = replace(move, session_id=None)
             passed_on = True
             run, attached = await undoable_thread(LOOKS, _detach, launch, request, move, lock)
         except LoginBusyError:
@@ -169,7 +173,7 @@ class _Attempt:
         so_far = await asyncio.to_thread(self._turn_runs.spending)
         if self._granted is None or self._granted[0] != so_far:
             self._granted = (so_far, await before_start(so_far))
-        return within_caps(self._request, self._granted[1])
+        return self._granted[1]
 
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""
@@ -197,8 +201,7 @@ class _Attempt:
         return self._turn_runs.open(run)
 
     async def _return_login(self) -> None:
-        if self._request.adapter.capabilities.logins:
-            await asyncio.to_thread(return_login, self._request)
+        await asyncio.to_thread(return_login, self._request)
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""

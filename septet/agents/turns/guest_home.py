@@ -49,16 +49,16 @@ def return_login(request: "TurnRequest") -> None:
 
     What the disk refuses is done by the next start with that login, by the next worker, or by the janitor.
     """
-    home, runs = _home_of(request), request.runtime.runs
-    if home is None or not request.adapter.capabilities.logins:
+    homes, runs = request.runtime.homes, request.runtime.runs
+    if homes is None:
         return
     try:
-        home.take_logins_back(is_over=False)
+        homes.take_logins_back(request.order_id, is_over=False)
         lock = runs.lock_writer(request.order_id)
         if lock is not None:
             with close_after(lock):
                 if WarmProcess.living(runs, request.order_id) is None:
-                    home.take_logins_back(is_over=True)
+                    homes.take_logins_back(request.order_id, is_over=True)
     except OSError as error:
         _log.warning("login_not_taken_back: %s", error)
 

@@ -93,6 +93,8 @@ class TurnRequest:
     """The folder of the mirror's objects that the worktree borrows."""
     caps: Caps = field(default_factory=Caps)
     """What its budgets let the agent use for now."""
+    login: str = ""
+    """The name of the further login that the agent has; empty for the worker's own."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
@@ -277,6 +279,7 @@ def _record(
         user=new_user() if request.runtime.sandbox.separates else 0,
         warm=turn.warm,
         began_in=process.began_in,
+        login=request.login,
     )
 
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import count_unknown_errors, note_spent, spent_before, spent_in
@@ -33,11 +35,18 @@ class TurnResult:
     """How often an agent was started for it, over all attempts."""
     usage: Usage = NO_USAGE
     """What all agents together used that were started for it."""
+    workers: tuple[str, ...] = ()
+    """Who worked on it, in order: agents, with their further logins."""
 
     @property
     def started_at(self) -> str:
         """When the run began: ISO 8601, UTC."""
         return self.run.record.started_at if self.run.record is not None else ""
+
+    @property
+    def agent(self) -> str:
+        """The agent of the run; empty where its record cannot be read."""
+        return self.run.record.agent if self.run.record is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +107,7 @@ class TurnRuns:
 
     def spending(self) -> Spending:
         """Return what all agents together used that were started for the request, as far as it is known."""
-        own_runs = [run for run in self._started_runs() if self.owns(run)]
-        return Spending.of(spent_in(own_runs), sum(seconds_of(run) for run in own_runs))
+        return _spending_of([run for run in self._started_runs() if self.owns(run)])
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return what comes next after these starts and this end."""
@@ -107,7 +115,9 @@ class TurnRuns:
             starts,
             last.outcome if last is not None else None,
             seen_now=last is not None and last.run.name in self._seen,
-            resumes_after_kill=self._request.adapter.capabilities.resumes_after_kill,
+            resumes_after_kill=self._adapter_of(
+                last.run if last is not None else None
+            ).capabilities.resumes_after_kill,
         )
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
@@ -119,7 +129,7 @@ class TurnRuns:
             spent_before((each for each in runs if each.folder != run.folder), resumed_from)
         )
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
-        return StreamReading(run, self._request.adapter.dialect(used_before), self._epoch), own_runs
+        return StreamReading(run, self._adapter_of(run).dialect(used_before), self._epoch), own_runs
 
     def note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
@@ -128,6 +138,24 @@ class TurnRuns:
         result = _conclude(reading, end, rung, own_runs)
         self._seen[reading.run.name] = result
         return result, self.next_move(start_reasons(own_runs), result)
+
+    def starts(self) -> tuple[StartReason, ...]:
+        """Return why each agent was started for the request."""
+        return start_reasons([run for run in self._started_runs() if self.owns(run)])
+
+    def spending_by_worker(self) -> dict[tuple[str, str], Spending]:
+        """Return the same by agent and further login, in the order in which they began."""
+        runs: dict[tuple[str, str], list[Run]] = {}
+        for run in self._started_runs():
+            if self.owns(run) and run.record is not None:
+                runs.setdefault((run.record.agent, run.record.login), []).append(run)
+        return {worker: _spending_of(each) for worker, each in runs.items()}
+
+    def _adapter_of(self, run: Run | None) -> Adapter:
+        """Return the adapter of a run's agent: another one may have taken a turn over."""
+        own = self._request.adapter
+        agent = run.record.agent if run is not None and run.record is not None else own.name
+        return own if agent == own.name else adapter_for(agent)
 
     def _started_runs(self) -> list[Run]:
         return [run for run in self._runs.lately(self._request.order_id) if run.has_started]
@@ -148,6 +176,10 @@ def seconds_of(run: Run) -> float:
     return (end.duration_seconds or 0.0) if end is not None else 0.0
 
 
+def _spending_of(runs: list[Run]) -> Spending:
+    return Spending.of(spent_in(runs), sum(seconds_of(run) for run in runs))
+
+
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
     """Return why each of these runs was started."""
     return tuple(run.record.because for run in runs if run.record is not None)
@@ -161,7 +193,8 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
     usage = spent_in(others).plus(outcome.usage)
     if is_unknown:
         outcome = count_try(outcome, count_unknown_errors(others) + 1, usage)
-    return TurnResult(outcome, reading.run, rung, len(own_runs), usage)
+    workers = dict.fromkeys(run.record.worker for run in own_runs if run.record is not None)
+    return TurnResult(outcome, reading.run, rung, len(own_runs), usage, tuple(workers))
 
 
 def context_of(result: TurnResult) -> int:

@@ -47,7 +47,7 @@ def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) ->
     assert copy_in(home).stat().st_mode & 0o777 == 0o600
     refreshed = login(agent, 2, 9 * HOUR)
     copy_in(home).write_text(json.dumps({**refreshed, "mcpOAuth": "forged"}))
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert read(users) == refreshed
     assert users.stat().st_mode & 0o777 == 0o600
     assert not copy_in(home).exists()
@@ -60,7 +60,7 @@ def test_a_login_that_nobody_refreshed_stays_as_it_is(tmp_path: Path) -> None:
     before = (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino)
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino) == before
 
 
@@ -92,7 +92,7 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
     home = home_of(tmp_path, agent)
     home.prepare(None, HOUR)
     copy_in(home).write_text(json.dumps(FORGERIES[forgery](agent)))
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert users.read_bytes() == before
     assert all("access-" not in record.getMessage() for record in caplog.records)
 
@@ -106,7 +106,7 @@ def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path
     forged = login("codex", 2, 9 * HOUR, account="eve")
     forged["tokens"]["account_id"] = "ann"
     copy_in(home).write_text(json.dumps(forged))
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert users.read_bytes() == before
 
 
@@ -139,7 +139,7 @@ def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None]
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
     trick(copy_in(home))
-    home.take_logins_back(is_over=False)
+    home.logins.take_back(home.root, is_over=False)
     assert users.read_bytes() == before
     home.prepare(None, HOUR)
     assert read(copy_in(home))["claudeAiOauth"]["accessToken"] == "access-ann-1"
@@ -179,7 +179,7 @@ def test_a_login_of_which_the_user_has_another_meanwhile_is_not_written_back(tmp
     again = login("claude", 7, account="bob")
     log_in(tmp_path / "user", "claude", again)
     copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert read(users) == again
 
 
@@ -190,7 +190,7 @@ def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
     home.prepare(None, HOUR)
     for number in (2, 3):
         copy_in(home).write_text(json.dumps(login("claude", number, (7 + number) * HOUR)))
-        home.take_logins_back(is_over=False)
+        home.logins.take_back(home.root, is_over=False)
         assert read(users)["claudeAiOauth"]["refreshToken"] == f"refresh-ann-{number}"
 
 
@@ -254,7 +254,7 @@ def test_a_login_behind_a_link_of_the_users_is_written_where_it_lies(tmp_path: P
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
     copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    home.take_logins_back(is_over=True)
+    home.logins.take_back(home.root, is_over=True)
     assert link.is_symlink()
     assert read(real)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
 

@@ -32,7 +32,8 @@ STARTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "--repo": ("/other.git",), "--issue": ("42",), "--issue-file": ("{issue}",), "--title": ("Other",),
-    "--body": ("Why.",), "--stage": ("triaged",), "--agent": ("codex",), "--model": ("m",), "--base": ("dev",),
+    "--body": ("Why.",), "--stage": ("triaged",), "--agent": ("codex",), "--fallback-agent": ("codex",),
+    "--model": ("m",), "--base": ("dev",),
     "--push-to": ("me/r",),
     "--project": ("p",), "--priority": ("5",), "--impact": ("1",), "--effort": ("5",), "--after": ("wo-1",),
     "--after-until": ("closed",), "--label": ("ready",), "--approve-plan": (), "--plan-only": (), "--follow-pr": (),

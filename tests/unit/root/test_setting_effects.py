@@ -196,6 +196,10 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_classify_issue.py",
         "test_agent_and_model_of_the_settings_serve_where_none_are_named",
     ),
+    "fallback_agent": (
+        "activities/test_further_logins.py",
+        "test_a_second_agent_is_chosen_by_work_order_repository_and_worker",
+    ),
     "answer_limit_kib": ("activities/test_size_limits.py", "small"),
     "notify_url": ("acceptance/test_notifications.py", "test_an_address_is_told_what_people_should_know"),
     "notify_secret": ("acceptance/test_notifications.py", "test_an_address_without_a_secret_is_refused"),

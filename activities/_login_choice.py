@@ -1,0 +1,132 @@
+"""With which agent and login a turn starts: the first one whose usage limit is not reached, on any host."""
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from activities._prepared_steps import PreparedTurn
+from activities.accounts import Accounts
+from activities.host import Host
+from septet.agents.clis.adapter import Adapter
+from septet.agents.clis.named_logins import NamedLogin
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, last_agent, note_usage_limit
+from septet.contracts.quota import QuotaPause
+from septet.errors import AgentApiUnavailableError, SeptetError
+
+WORTH_A_MOVE_SECONDS: Final = 300.0
+"""A pause that ends sooner is waited for: another agent begins the step anew."""
+_AT_ONCE_SECONDS: Final = 0.1
+_DIGEST_LENGTH: Final = 24
+_MARGIN_SECONDS: Final = 1.0
+"""Clocks differ."""
+
+_log = structlog.get_logger()
+
+
+def login_digest(host: Host, adapter: Adapter, login: NamedLogin) -> str:
+    """Return what names a login on all hosts that have it: a digest of its keys, else that of this host's own."""
+    own = [host.id] if login.folder is None else [host.id, str(login.folder)]
+    parts = login.identity(adapter) or own
+    return hashlib.sha256("\0".join((adapter.name, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class LoginChoice:
+    """The agents and logins of one turn, from one attempt's point of view."""
+
+    host: Host
+    accounts: Accounts
+    turn: PreparedTurn
+
+    async def choose(self) -> TurnRequest:
+        """Return the request of the first agent, with the first of its logins, that no usage limit pauses.
+
+        The agent that worked last on the turn goes on; the second agent takes over where all logins of the first
+        one are paused for longer than it is worth to wait.
+
+        Raises:
+            AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
+            SeptetError: Nobody can be asked now.
+        """
+        await self.note_limit()
+        pauses: list[QuotaPause] = []
+        for request in await asyncio.to_thread(self._requests):
+            for login in self.host.logins_of(request.adapter):
+                pause = await self.accounts.find_pause(login_digest(self.host, request.adapter, login))
+                if pause is None or pause.until <= time.time():
+                    return _with_login(request, login)
+                pauses.append(pause)
+            if min(pause.until for pause in pauses) - time.time() <= WORTH_A_MOVE_SECONDS:
+                break
+        raise _refusal(pauses)
+
+    async def seconds_to_wait(self) -> float:
+        """Return how long the turn has to wait until one of its agents can start: a moment where one can now.
+
+        Raises:
+            SeptetError: Nobody can be asked now.
+        """
+        try:
+            await self.choose()
+        except AgentApiUnavailableError as refusal:
+            return refusal.retry_after_seconds or _AT_ONCE_SECONDS
+        return _AT_ONCE_SECONDS
+
+    async def note_limit(self) -> None:
+        """Where the turn's last agent ended at a usage limit, pause its login on all hosts, once for each run.
+
+        An attempt whose worker was killed between the two is made good by the next one, before it starts an agent.
+        """
+        limit = await asyncio.to_thread(find_usage_limit, self.turn.request)
+        login = self._login_of(limit) if limit is not None else None
+        if limit is None or login is None:
+            return
+        pause = QuotaPause(
+            agent=limit.adapter.name,
+            login=limit.login,
+            until=time.time() + (limit.error.retry_after_seconds or 0.0),
+            message=limit.error.message[:500],
+        )
+        try:
+            await self.accounts.note_pause(login_digest(self.host, limit.adapter, login), pause)
+        except SeptetError as refusal:
+            _log.warning("usage_limit_not_told", agent=pause.agent, error=refusal.message)
+            return
+        await asyncio.to_thread(note_usage_limit, limit)
+
+    def _login_of(self, limit: UsageLimit) -> NamedLogin | None:
+        logins = self.host.logins_of(limit.adapter)
+        return next((login for login in logins if login.name == limit.login), None)
+
+    def _requests(self) -> list[TurnRequest]:
+        """Return the requests of the turn's agents, that of the one that worked last first."""
+        requests = [self.turn.request, *([] if self.turn.fallback is None else [self.turn.fallback])]
+        last = last_agent(self.turn.request)
+        return sorted(requests, key=lambda request: request.adapter.name != last) if last else requests
+
+
+def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:
+    if not login.name:
+        return request
+    return replace(request, login=login.name, runtime=replace(request.runtime, host=login.machine))
+
+
+def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
+    first = min(pauses, key=lambda pause: pause.until)
+    names = " and ".join(dict.fromkeys(_named(pause) for pause in pauses))
+    limits = f"limit of {names} is" if len(pauses) == 1 else f"limits of {names} are"
+    message = f"The usage {limits} reached, and no agent starts with {'it' if len(pauses) == 1 else 'them'}"
+    return AgentApiUnavailableError(
+        f"{message}: {first.message}",
+        remedy="It continues by itself.",
+        retry_after_seconds=first.until - time.time() + _MARGIN_SECONDS,
+    )
+
+
+def _named(pause: QuotaPause) -> str:
+    return f"{pause.agent}'s login {pause.login}".rstrip()

@@ -1,0 +1,84 @@
+"""The logins that a worker has for a CLI, in order: its own, and the further ones that its settings name.
+
+`SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`. A file holds variables of the CLI, one `NAME=value` a
+line; a folder is one in which the CLI is logged in.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from septet.agents.clis.adapter import Adapter, Machine, select_variables
+from septet.errors import InvalidInputError
+from septet.system.keys import is_key, key_values
+from septet.system.masking import hide
+
+_COMMENT: Final = "#"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLogin:
+    """A login, as the machine that a CLI finds with it."""
+
+    name: str
+    """Empty for the worker's own."""
+    machine: Machine
+    folder: Path | None = None
+    """The folder of a further login that is one."""
+
+    def identity(self, adapter: Adapter) -> tuple[str, ...]:
+        """Return what is the same on all hosts that have its keys; empty where it has none. It holds the keys."""
+        env = select_variables(self.machine.env, adapter.login)
+        return tuple(
+            f"{name}={env[name]}" for name in sorted(env) if env[name] and name.endswith(("KEY", "TOKEN"))
+        )
+
+
+def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:
+    """Return a further login of a CLI; the values of its keys are masked from then on.
+
+    Args:
+        adapter: The CLI.
+        machine: The machine with the worker's own login.
+        name: What it is called.
+        path: A file of variables, or a folder.
+
+    Raises:
+        InvalidInputError: It cannot be used; the message says why.
+    """
+    path = path.expanduser().absolute()
+    keyless = {each: value for each, value in machine.env.items() if not _is_own_key(adapter, each, value)}
+    if path.is_dir():
+        variable = adapter.capabilities.home[0]
+        if not variable:
+            message = (
+                f"The login {name} of {adapter.name} is a folder, and {adapter.name} takes no other than its own."
+            )
+            raise InvalidInputError(message, remedy="Name a file with its variables instead.")
+        return NamedLogin(name, replace(machine, env={**keyless, variable: str(path)}), path)
+    variables = _read_variables(name, path)
+    foreign = [each for each in variables if not select_variables({each: ""}, adapter.login)]
+    if foreign or not all(variables.values()) or not variables:
+        what = f"{foreign[0]}, which {adapter.name} does not take" if foreign else "no variable with a value"
+        known = ", ".join(adapter.login) or "none"
+        raise InvalidInputError(
+            f"The login {name} of {adapter.name}, {path}, has {what}.", remedy=f"Write variables of it: {known}."
+        )
+    hide(key_values(variables))
+    return NamedLogin(name, replace(machine, env={**keyless, **variables}))
+
+
+def _is_own_key(adapter: Adapter, name: str, value: str) -> bool:
+    """Say whether a variable is a key that the CLI logs in with: it would go before a further login."""
+    return is_key(name, value) and bool(select_variables({name: value}, adapter.login))
+
+
+def _read_variables(name: str, path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        message = f"The login {name} cannot be read from {path}: {why}."
+        raise InvalidInputError(message, remedy="Name a file that the worker can read, or a folder.") from error
+    pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith(_COMMENT)]
+    return {variable.strip(): value.strip().strip("\"'") for variable, _, value in pairs}

@@ -1,0 +1,58 @@
+"""The usage limit at which a turn's last agent ended, as it is on disk: each run's is told once."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from septet.agents.clis.adapter import Adapter
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Run
+from septet.agents.turns.failures import failure_of
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.turn_runs import TurnRuns
+from septet.errors import AgentApiUnavailableError
+
+_TOLD: Final = "limit-told"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLimit:
+    """An agent run that ended at the usage limit of its login."""
+
+    run: Run
+    adapter: Adapter
+    login: str
+    """The name of the further login; empty for the worker's own."""
+    error: AgentApiUnavailableError
+    """It says how long to wait."""
+
+
+def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
+    """Return the usage limit at which the last agent of a request ended; `None` where it did not, or it is told.
+
+    Raises:
+        OSError: The run's files cannot be read.
+    """
+    turn_runs = TurnRuns(request)
+    last = turn_runs.last_result()
+    record = last.run.record if last is not None else None
+    if last is None or record is None or last.outcome.ended != "api_error" or (last.run.folder / _TOLD).exists():
+        return None
+    error = failure_of(last.outcome, last.run, turn_runs.starts())
+    if not isinstance(error, AgentApiUnavailableError) or not error.is_usage_limit:
+        return None
+    return UsageLimit(last.run, adapter_for(record.agent), record.login, error)
+
+
+def note_usage_limit(limit: UsageLimit) -> None:
+    """Note that a usage limit is told.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    limit.run.put(_TOLD, b"")
+
+
+def last_agent(request: TurnRequest) -> str:
+    """Return the agent that worked last on a request; empty where none did."""
+    last = TurnRuns(request).last_result()
+    return last.agent if last is not None else ""

@@ -1,0 +1,406 @@
+"""A step whose login has reached its usage limit: another login goes on, or another agent takes over."""
+
+import json
+import sys
+import time
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from fakes.account_books import ORDER, Books
+from fakes.logins import HOUR, log_in, login
+from fakes.repositories import Origin
+from fakes.step_lab import StepLab, settings_of
+from pydantic import ValidationError
+from temporalio.exceptions import ApplicationError
+
+from activities._login_choice import WORTH_A_MOVE_SECONDS
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.named_logins import read_login
+from septet.agents.clis.own_files import locate
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
+from septet.contracts.names import Step, Verdict
+from septet.contracts.quota import QuotaPause
+from septet.errors import InvalidInputError
+from septet.settings import Settings
+from septet.system.masking import mask
+from workers.registry import Parts, parts_of
+
+RECORDINGS = Path(__file__).parents[1] / "data/recordings"
+FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
+LONG, SHORT = 3 * WORTH_A_MOVE_SECONDS, WORTH_A_MOVE_SECONDS / 3
+NOW = 0.1
+"""The longest delay of a step that is tried again at once."""
+LIMITED = """\
+import json
+note(os.environ.get("SEPTET_SCRIPTED_KEY", "") + ("" if resumed else " anew"))
+if os.environ.get("SEPTET_SCRIPTED_KEY") in {limited!r}:
+    init()
+    turn("m1")
+    {work}
+    api_error(429, "Claude AI usage limit reached|{until}")
+init()
+turn("m2")
+result(json.dumps({answer!r}).replace('"', '\\\\"'))
+"""
+TALKS = {
+    "claude": [
+        {"type": "system", "subtype": "init", "session_id": "s-2"},
+        {"type": "result", "subtype": "success", "is_error": False, "session_id": "s-2", "result": "/bug"},
+    ],
+    "codex": [
+        {"type": "thread.started", "thread_id": "s-2"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "/bug"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 7, "cached_input_tokens": 0, "output_tokens": 2}},
+    ],
+}
+"""What the programs print that answer in their CLI's language."""
+
+
+def settings_with(root: Path, second: Path | None, **environ: str) -> Settings:
+    """Return the settings of a host whose agents log in with the first key, and with the second one after it."""
+    settings = settings_of(root)
+    further = {"SEPTET_SCRIPTED_LOGINS": f"second={second}"} if second is not None else {}
+    own = {**settings.environ, "SEPTET_SCRIPTED_KEY": FIRST, **further, **environ}
+    return settings.model_copy(update={"environ": own})
+
+
+def second_login(root: Path) -> Path:
+    """Write a further login's file."""
+    file = root / "second.env"
+    file.write_text(f"# of the team\nSEPTET_SCRIPTED_KEY={SECOND}\n", encoding="utf-8")
+    return file
+
+
+def lab_of(settings: Settings, books: Books) -> AbstractAsyncContextManager[Parts]:
+    """Return a host of a fleet whose pauses lie in `books`."""
+    return parts_of(settings, accounts=books)
+
+
+def program(path: Path, talk: list[dict[str, object]], *, limited: str = "") -> Path:
+    """Write a CLI that answers, or prints a recording and fails where its variable `…_WHO` is not set."""
+    words = "\n".join(json.dumps(event) for event in talk)
+    script = f"""#!{sys.executable} -IS
+import os, sys
+with open({str(path.with_name("started"))!r}, "a") as file:
+    file.write(os.path.basename({str(path)!r}) + "\\n")
+sys.stdin.read()
+if {limited!r} and not any(name.endswith("_WHO") for name in os.environ):
+    sys.stdout.write(open({limited!r}).read())
+    sys.exit(1)
+print({words!r})
+"""
+    path.write_text(script, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def started(root: Path) -> list[str]:
+    """Return which of these programs were started."""
+    path = root / "started"
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+
+def limits(lab: StepLab, *keys: str, seconds: float = LONG, work: str = "pass") -> None:
+    """Let the agent's logins with these keys meet a usage limit that begins anew after so long."""
+    until = int(time.time() + seconds)
+    answer = {"issue_class": "/bug"}
+    lab.agent(LIMITED.format(limited=keys, until=until, answer=answer, work=work))
+
+
+def delay(error: pytest.ExceptionInfo[ApplicationError]) -> float:
+    """Return after how long a step is tried again."""
+    assert error.value.next_retry_delay is not None
+    return error.value.next_retry_delay.total_seconds()
+
+
+async def test_the_next_login_goes_on_in_the_same_session(tmp_path: Path, origin: Origin) -> None:
+    """One start meets the limit, the next has the second login; later steps begin with that one at once."""
+    books = Books()
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab, FIRST)
+        call = lab.call(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError, match="usage limit reached") as limited:
+            await lab.running(call)
+        assert delay(limited) <= NOW
+        done = await lab.running(call)
+        assert (done.verdict, done.agent, done.login) == (Verdict.DONE, "scripted", "second")
+        assert "the usage limit was reached: scripted, then scripted (second)" in done.warnings
+        assert lab.journal == ["start new", f"{FIRST} anew", "start resume", SECOND]
+        later = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
+        assert (later.login, len(lab.journal)) == ("second", 6)
+        (pause,) = books.pauses.values()
+        assert (pause.agent, pause.login) == ("scripted", "")
+        assert SECOND not in str(books.pauses) + done.model_dump_json()
+        assert mask(f"it is {SECOND}") == "it is ***"
+        notes = {(note.agent, note.login): note.use for _, note in parts.host.cost_notes.take()}
+        assert set(notes) == {("scripted", ""), ("scripted", "second")}
+
+
+async def test_work_returns_to_the_first_login_after_its_reset(tmp_path: Path, origin: Origin) -> None:
+    """A pause that is over counts no more, whether or not its workflow has ended yet."""
+    books = Books()
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab, FIRST)
+        with pytest.raises(ApplicationError, match="usage limit reached"):
+            await lab.run(Step.CLASSIFY_ISSUE)
+        over = {
+            login: pause.model_copy(update={"until": time.time() - 1}) for login, pause in books.pauses.items()
+        }
+        books.pauses.update(over)
+        limits(lab)
+        done = await lab.run(Step.CLASSIFY_ISSUE, attempt=2)
+        assert (done.verdict, done.login) == (Verdict.DONE, "")
+
+
+async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(
+    tmp_path: Path, origin: Origin
+) -> None:
+    """Each login meets its limit once; then no agent starts, and the step is tried again at the first reset."""
+    books = Books()
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab, FIRST, SECOND)
+        call = lab.call(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError) as first:
+            await lab.running(call)
+        assert delay(first) <= NOW
+        with pytest.raises(ApplicationError) as second:
+            await lab.running(call)
+        assert LONG - 60 < delay(second) < LONG + 60
+        starts = len(lab.runs)
+        with pytest.raises(ApplicationError, match="usage limits of scripted's login and scripted's login second"):
+            await lab.running(call)
+        assert (starts, len(lab.runs)) == (2, 2)
+
+
+async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_start(
+    tmp_path: Path, origin: Origin
+) -> None:
+    """The pause was not told: the next attempt finds the limit on disk, tells it, and starts with the other login."""
+    books = Books()
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab, FIRST)
+        call = lab.call(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError):
+            await lab.running(call)
+        for run in lab.runs:  # as a worker leaves it that dies as soon as the agent has ended
+            (run.folder / "limit-told").unlink()
+        books.pauses.clear()
+        done = await lab.running(call)
+        assert (done.verdict, done.login) == (Verdict.DONE, "second")
+        assert [pause.login for pause in books.pauses.values()] == [""]
+        assert len(lab.runs) == 2
+
+
+async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
+    tmp_path: Path, origin: Origin
+) -> None:
+    """Logins are known by their keys: no host starts another agent with the first one."""
+    books, second = Books(), second_login(tmp_path)
+    async with lab_of(settings_with(tmp_path, second), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab, FIRST)
+        with pytest.raises(ApplicationError):
+            await lab.run(Step.CLASSIFY_ISSUE)
+    (other_root := tmp_path / "other").mkdir()
+    async with lab_of(settings_with(other_root, second), books) as parts:
+        other = StepLab(other_root, origin, parts)
+        await other.open_to(Step.CLASSIFY_ISSUE)
+        limits(other, FIRST)
+        done = await other.run(Step.CLASSIFY_ISSUE)
+        assert (done.verdict, done.login, len(other.runs)) == (Verdict.DONE, "second", 1)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path, origin: Origin) -> None:
+    """Claude and codex say in their own words, as they were recorded, that a limit is reached."""
+    name, recording = agent.upper(), RECORDINGS / agent / "rate_limit.stdout"
+    prefix = {"claude": "ANTHROPIC", "codex": "CODEX"}[agent]
+    (tmp_path / "second.env").write_text(f"{prefix}_API_KEY={SECOND}\n{prefix}_WHO=second\n", encoding="utf-8")
+    path = program(tmp_path / agent, TALKS[agent], limited=str(recording))
+    own = {
+        f"SEPTET_{name}_PATH": str(path),
+        f"{prefix}_API_KEY": FIRST,
+        f"SEPTET_{name}_LOGINS": f"second={tmp_path / 'second.env'}",
+    }
+    settings = settings_with(tmp_path, None, **own)
+    async with lab_of(settings, Books()) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        lab.workspace = (await lab.open(agent=agent)).model_copy(update={"agent": agent})
+        with pytest.raises(ApplicationError) as limited:
+            await lab.run(Step.CLASSIFY_ISSUE)
+        assert delay(limited) <= NOW
+        done = await lab.run(Step.CLASSIFY_ISSUE)
+        assert (done.verdict, done.result_text, done.login) == (Verdict.DONE, "/bug", "second")
+        assert started(tmp_path) == [agent, agent]
+
+
+async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, origin: Origin) -> None:
+    """Where the first agent is paused for long, the other one begins anew; what the first one did is in a rescue."""
+    books = Books()
+    codex = program(tmp_path / "codex", TALKS["codex"])
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex))
+    async with lab_of(settings, books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open(fallback_agent="codex")
+        limits(lab, FIRST, work='open("half", "w").write("half")')
+        call = lab.call(Step.CLASSIFY_ISSUE, budget="9Mtok", waits_for_budget=True, model="opus")
+        with pytest.raises(ApplicationError) as limited:
+            await lab.running(call)
+        assert delay(limited) <= NOW
+        assert (lab.worktree / "half").exists()
+        done = await lab.running(call)
+        assert (done.verdict, done.agent, done.session_id) == (Verdict.DONE, "codex", "s-2")
+        assert "the usage limit was reached: scripted, then codex" in done.warnings
+        assert not (lab.worktree / "half").exists()
+        assert len(done.rescues) == 1
+        assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"]
+        assert "opus" not in str(lab.runs[-1].record)
+        assert books.view(ORDER).total.tokens == done.usage.tokens
+        notes = {note.agent: note.use.tokens for _, note in parts.host.cost_notes.take()}
+        assert sum(notes.values()) == done.usage.tokens
+        assert notes["codex"] == 9
+        again = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
+        assert (again.agent, again.agent_starts) == ("codex", 1)
+
+
+async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, origin: Origin) -> None:
+    """A limit that begins anew within minutes is waited for."""
+    codex = program(tmp_path / "codex", TALKS["codex"])
+    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open(fallback_agent="codex")
+        limits(lab, FIRST, seconds=SHORT)
+        with pytest.raises(ApplicationError) as limited:
+            await lab.run(Step.CLASSIFY_ISSUE)
+        assert SHORT - 60 < delay(limited) < SHORT + 60
+        with pytest.raises(ApplicationError, match="usage limit of scripted's login is reached"):
+            await lab.run(Step.CLASSIFY_ISSUE)
+        assert started(tmp_path) == []
+
+
+async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: Path, origin: Origin) -> None:
+    """The second agent's answer cannot be read: its own session is asked, also where the first one may start again."""
+    books = Books()
+    talk = [*TALKS["codex"]]
+    talk[2] = {
+        "type": "item.completed",
+        "item": {"id": "item_0", "type": "agent_message", "text": "perhaps a bug"},
+    }
+    codex = program(tmp_path / "codex", talk)
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex))
+    async with lab_of(settings, books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open(fallback_agent="codex")
+        limits(lab, FIRST)
+        call = lab.call(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError):
+            await lab.running(call)
+        unread = await lab.running(call)
+        assert (unread.verdict, unread.agent) == (Verdict.UNPARSED, "codex")
+        books.pauses.clear()
+        program(codex, TALKS["codex"])
+        finished = await lab.finalize(call, unread)
+        assert (finished.verdict, finished.agent) == (Verdict.DONE, "codex")
+
+
+async def test_the_pause_of_another_login_stops_nobody(tmp_path: Path, origin: Origin) -> None:
+    """The first login is used as long as it is not paused itself."""
+    books = Books(pauses={"another": QuotaPause(agent="scripted", until=time.time() + LONG)})
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        limits(lab)
+        assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
+
+
+async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
+    tmp_path: Path, origin: Origin
+) -> None:
+    """The first of them that names one counts; the first agent itself is no second one."""
+    codex, claude = (program(tmp_path / name, TALKS[name]) for name in ("codex", "claude"))
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), SEPTET_CLAUDE_PATH=str(claude))
+    async with lab_of(settings.model_copy(update={"fallback_agent": "codex"}), Books()) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        assert (await lab.open()).fallback_agent == "codex"
+        assert (await lab.open(fallback_agent="claude")).fallback_agent == "claude"
+        assert (await lab.open(fallback_agent="scripted")).fallback_agent == ""
+        origin.push({".septet/septet.toml": '[agents]\nfallback = "claude"\n'})
+        other = await lab.open(work_order_id="wo-2")
+        assert other.fallback_agent == "claude"
+        codex.unlink()
+        with pytest.raises(ApplicationError, match="SEPTET_CODEX_PATH"):
+            await lab.open(work_order_id="wo-3", fallback_agent="codex")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("SEPTET_SCRIPTED_KEY=a\nGITHUB_TOKEN=x\n", "has GITHUB_TOKEN, which scripted does not take"),
+        ("# nothing\n", "has no variable"),
+        ("SEPTET_SCRIPTED_KEY\n", "has no variable"),
+        (None, "cannot be read"),
+    ],
+)
+async def test_a_further_login_that_cannot_be_used_stops_the_worker(
+    content: str | None, message: str, tmp_path: Path
+) -> None:
+    """The worker does not start, and says which login it is and why; no value is in the message."""
+    if content is not None:
+        (tmp_path / "second.env").write_text(content, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=message):
+        async with parts_of(settings_with(tmp_path, tmp_path / "second.env")):
+            pass
+
+
+@pytest.mark.parametrize("text", ["second", "a=/x,a=/y", "a b=/x", "=/x"])
+def test_logins_that_are_not_written_as_such_are_refused(text: str) -> None:
+    """The message names the variable."""
+    with pytest.raises(ValidationError, match="SEPTET_CLAUDE_LOGINS is not valid"):
+        Settings(environ={"SEPTET_CLAUDE_LOGINS": text})
+
+
+def test_a_folder_is_a_login_without_the_keys_of_the_first_one(tmp_path: Path) -> None:
+    """The CLI's folder is another one, and no key goes before it; gemini takes none."""
+    env = {"PATH": "/bin", "ANTHROPIC_API_KEY": "first", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+    spare = read_login(adapter_for("claude"), Machine(env), "spare", tmp_path)
+    inside = {"PATH": "/bin", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    assert spare.machine.env == inside
+    assert locate(adapter_for("claude"), spare.machine, "~/.claude/.credentials.json").parent == tmp_path
+    with pytest.raises(InvalidInputError, match="takes no other than its own"):
+        read_login(adapter_for("gemini"), Machine(env), "spare", tmp_path)
+
+
+def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:
+    """The copy of the login before is taken back with what was refreshed, and never written to another's file."""
+    machine = Machine({"HOME": str(tmp_path / "user")})
+    (spare := tmp_path / "spare").mkdir()
+    first = log_in(tmp_path / "user", "claude", login("claude", 1))
+    second = spare / first.name
+    second.write_text(json.dumps(login("claude", 5)), encoding="utf-8")
+    homes, adapter = Homes(tmp_path / "homes", Logins(tmp_path / "logins")), adapter_for("claude")
+    own = homes.of("wo-1", adapter, machine)
+    own.prepare(None, HOUR)
+    copy = own.root / ".claude" / first.name
+    copy.write_text(json.dumps(login("claude", 2, 9 * HOUR)), encoding="utf-8")
+    other = read_login(adapter, machine, "spare", spare).machine
+    homes.of("wo-1", adapter, other).prepare(None, HOUR)
+    assert "access-ann-2" in first.read_text(encoding="utf-8")
+    assert "access-ann-5" in copy.read_text(encoding="utf-8")
+    copy.write_text(json.dumps(login("claude", 6, 9 * HOUR)), encoding="utf-8")
+    homes.take_logins_back("wo-1", is_over=True)
+    assert "access-ann-6" in second.read_text(encoding="utf-8")
+    assert "access-ann-2" in first.read_text(encoding="utf-8")
+    assert not copy.exists()

@@ -1,0 +1,41 @@
+"""The accounts of budgets and the pauses of logins, in this process."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from septet.budgets.account_book import AccountBook
+from septet.contracts.budget import AccountState, AccountView, Grant, ReserveCall, SettleCall
+from septet.contracts.quota import QuotaPause
+from septet.errors import ServerNotReachedError
+
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+ORDER = "order/wo-1"
+
+
+@dataclass
+class Books:
+    """The accounts of a fleet, in this process; a word that is told while they are away is lost."""
+
+    books: dict[str, AccountBook] = field(default_factory=dict)
+    pauses: dict[str, QuotaPause] = field(default_factory=dict)
+    away: bool = False
+
+    async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
+        if opens:
+            self.books.setdefault(opening.scope, AccountBook(opening))
+        book = self.books.get(opening.scope)
+        return book.reserve(call, NOON) if book is not None else None
+
+    async def settle(self, scope: str, call: SettleCall) -> None:
+        if self.away:
+            raise ServerNotReachedError
+        self.books[scope].settle(call, NOON)
+
+    async def find_pause(self, login: str) -> QuotaPause | None:
+        return self.pauses.get(login)
+
+    async def note_pause(self, login: str, pause: QuotaPause) -> None:
+        self.pauses[login] = pause
+
+    def view(self, scope: str = ORDER) -> AccountView:
+        return self.books[scope].view
