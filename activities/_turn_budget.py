@@ -152,7 +152,7 @@ class TurnBudget:
 
     @property
     def _step(self) -> str:
-        return self.turn.call.step.value if isinstance(self.turn, PreparedStep) else self.turn.request.step
+        return self.turn.call.name if isinstance(self.turn, PreparedStep) else self.turn.request.step
 
     def _openings(self) -> list[Opening]:
         turn, settings = self.turn, self.host.settings

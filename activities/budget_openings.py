@@ -27,7 +27,10 @@ def openings_of(settings: Settings, call: StepCall, repository: RepositorySettin
     """Return the accounts that are asked before an agent of a step starts."""
     openings = []
     limit = repository.budget_for(call.budget or settings.order_budget or "")
-    step_limit = repository.budget_for_step(call.step, call.settings)
+    if call.rework is not None:
+        step_limit = repository.budget_for_rounds(settings.follow_budget)
+    else:
+        step_limit = repository.budget_for_step(call.step, call.settings)
     if limit is not None or step_limit is not None:
         order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
         openings.append(Opening(order, step_limit))

@@ -42,6 +42,7 @@ follow = true               # the agent answers failed checks, reviews and confl
 follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
 follow_rounds = 3           # at most so many times
 follow_hours = 4            # of work, all rounds together
+follow_budget = "2usd"      # what the agents of all rounds together may use
 follow_quiet_hours = 168    # without news, until it ends
 
 [[allow_findings]]          # what looks like a key in new lines, and is none
@@ -181,6 +182,8 @@ class PullRequestSettings(StrictWire):
     """How often the agent may work on it."""
     follow_hours: Annotated[float, Field(gt=0, le=168)] = 4.0
     """How long all rounds together may take."""
+    follow_budget: BudgetText | None = None
+    """What the agents of all rounds together may use."""
     follow_quiet_hours: Annotated[float, Field(gt=0, le=2160)] = 168.0
     """How long nothing may be new on it until it is followed no more."""
 
@@ -260,6 +263,10 @@ class RepositorySettings:
     def budget_for_step(self, step: Step, by_order: StepSettings = _NOTHING) -> Limit | None:
         """Return what a step may use: what the work order says for it, or less."""
         return _lower_limit(by_order.budget, self._own(step).budget)
+
+    def budget_for_rounds(self, text: str | None) -> Limit | None:
+        """Return what all rounds on a pull request together may use: what the worker lets them, or less."""
+        return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""

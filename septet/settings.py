@@ -160,6 +160,9 @@ class Settings(BaseSettings):
     """What a project has that nobody has set another budget for, such as `100usd/day`; no limit when absent."""
     day_budget: BudgetText | None = None
     """What all agents may use in a day, until `septet budget set day` says otherwise; no limit when absent."""
+    follow_budget: BudgetText | None = None
+    """What the agents may use that answer what happens on one pull request, such as `2usd`; no limit of their own
+    when absent."""
     project_limit: Annotated[int, Field(ge=1)] = 4
     """Triaged work orders of one project that the board lets run at a time."""
     host_limit: Annotated[int, Field(ge=0)] = 20

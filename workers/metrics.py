@@ -50,6 +50,8 @@ def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[
     if metric.kind is MetricKind.COUNTER:
         counter = meter.create_counter(metric.name, metric.help)
         return lambda value, labels: counter.add(math.ceil(value), labels)
+    if metric.kind is MetricKind.GAUGE:
+        return meter.create_gauge_float(metric.name, metric.help).set
     return meter.create_histogram_float(metric.name, metric.help).record
 
 

@@ -12,6 +12,7 @@ from temporalio.worker import Worker
 from activities.comment_commands import Decide, decide_nothing
 from septet.settings import Settings
 from workers.accounts import FleetAccounts
+from workers.amount_metrics import measuring_amounts
 from workers.announcements import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
@@ -70,6 +71,8 @@ async def running_worker(
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(telling_left_turns(parts.host))
         await stack.enter_async_context(telling_costs(client, parts.host))
+        queue, serves_metrics = settings.task_queue, settings.metrics is not None
+        await stack.enter_async_context(measuring_amounts(client, queue, serves=serves_metrics))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         await stack.enter_async_context(
             Worker(

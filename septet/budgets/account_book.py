@@ -21,6 +21,7 @@ from septet.contracts.budget import (
     ReserveCall,
     SettleCall,
 )
+from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp
 
 _SHARE: Final = 0.1
@@ -208,7 +209,7 @@ class AccountBook:
 
     def _wait(self, limit: Limit, use: Spending, now: datetime, step: str) -> BudgetWait:
         scope = self._state.scope
-        whose, option = (f"the step {step}", f" --step {step}") if step else (_words_of(scope), "")
+        whose, option = (_words_of_step(step), f" --step {step}") if step else (_words_of(scope), "")
         is_spent = min(_amounts_left(limit, use).values()) <= 0
         state = "is used up" if is_spent else "has too little left besides what running agents hold"
         turn = " It resets at midnight UTC." if limit.daily else ""
@@ -262,6 +263,10 @@ def _words_of(scope: str) -> str:
     if not name:
         return "the day"
     return f"the work order {name}" if kind == ORDER else f"the {kind} {name}"
+
+
+def _words_of_step(step: str) -> str:
+    return "the rounds on the pull request" if step == REWORK else f"the step {step}"
 
 
 def _next_midnight(now: datetime) -> datetime:

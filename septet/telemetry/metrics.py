@@ -14,6 +14,7 @@ class MetricKind(StrEnum):
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"
+    GAUGE = "gauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,16 @@ INTAKE_ISSUES: Final = Metric(
 COMMENT_COMMANDS: Final = Metric(
     "septet_comment_commands", "Commands in comments, by whether they were obeyed", ("forge", "verb", "outcome")
 )
+BUDGET_USED: Final = Metric(
+    "septet_budget_used", "What counts against a budget now", ("budget", "unit"), MetricKind.GAUGE
+)
+BUDGET_LIMIT: Final = Metric("septet_budget_limit", "The limit of a budget", ("budget", "unit"), MetricKind.GAUGE)
+BUDGET_WAITING: Final = Metric(
+    "septet_budget_waiting", "Work orders that wait for a budget", ("budget",), MetricKind.GAUGE
+)
+PAUSED_LOGINS: Final = Metric(
+    "septet_paused_logins", "Logins whose usage limit is reached", ("agent",), MetricKind.GAUGE
+)
 
 METRICS: Final = (
     STEPS,
@@ -124,5 +135,9 @@ METRICS: Final = (
     DELIVERIES,
     INTAKE_ISSUES,
     COMMENT_COMMANDS,
+    BUDGET_USED,
+    BUDGET_LIMIT,
+    BUDGET_WAITING,
+    PAUSED_LOGINS,
 )
 """All of them."""

@@ -36,7 +36,7 @@ class Recorder:
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
-        """Count `value`, or add it to a histogram. Without a sink it does nothing.
+        """Count `value`, add it to a histogram, or set a gauge to it. Without a sink it does nothing.
 
         Args:
             metric: One of the table.

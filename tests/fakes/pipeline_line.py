@@ -25,6 +25,7 @@ from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from workers.plugin import SeptetPlugin
+from workflows.account import Account
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -242,7 +243,7 @@ async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncI
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow, pipeline],
+        workflows=[WorkOrder, PullRequestWorkflow, Account, pipeline],
         activities=[*doubles.activities(), *line.activities()],
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),
     ):

@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.pipeline_line import line_of, statuses
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, Grant, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import AccountState, AccountView, Grant, LimitCall, ReserveCall, SettleCall
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError
+from septet.telemetry.metrics import Metric
+from septet.telemetry.recorder import Recorder
 from workers.accounts import FleetAccounts
+from workers.amount_metrics import AmountMetrics
 from workers.plugin import SeptetPlugin
 from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
@@ -38,22 +42,31 @@ ORDER = "order/wo-1"
 
 
 class Fleet:
-    """Steps that ask the account of their work order, as activities do, and use a dollar each."""
+    """Steps that ask an account, as activities do, and use a dollar each: that of their work order, or their pipeline."""
 
-    def __init__(self, client: Client, task_queue: str, limit: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        task_queue: str,
+        limit: str,
+        result: Callable[[StepCall], Awaitable[StepResult]] | None = None,
+    ) -> None:
         self.accounts = FleetAccounts(client, task_queue)
         self.limit = limit
+        self.result = result
 
     async def step(self, call: StepCall) -> StepResult:
         order_id, key = call.workspace.work_order_id, f"{call.step}-{uuid.uuid4().hex}"
-        opening = AccountState(scope=f"order/{order_id}", limit=parse_limit(self.limit))
+        scope = f"pipeline/{call.pipeline}" if call.pipeline else f"order/{order_id}"
+        opening = AccountState(scope=scope, limit=parse_limit(self.limit))
         asked = ReserveCall(key=key, order_id=order_id, step=call.step.value)
         grant = await self.accounts.reserve(opening, asked, opens=True)
         assert grant is not None
         if grant.wait is not None:
             return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
+        result = done(call) if self.result is None else await self.result(call)
         await self.accounts.settle(opening.scope, SettleCall(key=key, used=Spending(usd=1.0)))
-        return done(call, usage=Usage(cost_usd=1.0))
+        return result.model_copy(update={"usage": Usage(cost_usd=1.0)})
 
 
 @asynccontextmanager
@@ -179,3 +192,78 @@ async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew
         await wait_until(lambda: one.find_pause("login"), lambda pause: pause is None)
         assert await one.find_pause("another") is None
         await replay(client.get_workflow_handle(quota_id(doubles.task_queue, "login")))
+
+
+async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
+    """What is used of the day's and the projects' budgets is told with their limits; a pause that is over is told too."""
+    async with fleet(client) as (doubles, budgets):
+        accounts, values = FleetAccounts(client, doubles.task_queue), dict[tuple[str, ...], float]()
+
+        def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:
+            values[metric.name, *labels.values()] = value
+
+        recorder = Recorder()
+        recorder.send_to(take)
+        metrics = AmountMetrics(client, doubles.task_queue, recorder)
+        await metrics.look()
+        assert values == {}
+        await budgets.set("day", LimitCall(limit="20usd"))
+        await budgets.set("project/o/r", LimitCall(limit="9usd,5min"))
+        await budgets.set("wo-1", LimitCall(limit="1usd"))
+        asked = ReserveCall(key="turn-1", order_id="wo-1")
+        for scope in ("day", "project/o/r"):
+            await accounts.reserve(AccountState(scope=scope), asked, opens=False)
+            await accounts.settle(scope, SettleCall(key="turn-1", used=Spending(usd=2.5, tokens=70, seconds=30)))
+        await accounts.note_pause("login", QuotaPause(agent="claude", until=time.time() + 5.0))
+        expected = {
+            ("septet_budget_used", "day", "usd"): 2.5,
+            ("septet_budget_used", "day", "tokens"): 70,
+            ("septet_budget_limit", "day", "usd"): 20.0,
+            ("septet_budget_waiting", "day"): 0,
+            ("septet_budget_used", "project/o/r", "seconds"): 30.0,
+            ("septet_budget_limit", "project/o/r", "seconds"): 300.0,
+            ("septet_paused_logins", "claude"): 1,
+        }
+
+        async def measured() -> dict[tuple[str, ...], float]:
+            await metrics.look()
+            return values
+
+        await wait_until(measured, lambda found: expected.items() <= found.items())
+        assert not any("order/wo-1" in name for name in values)
+        await wait_until(measured, lambda found: found["septet_paused_logins", "claude"] == 0)
+
+
+async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
+    """Its work orders wait, whoever has a lane; after raises all issues are done, and each turn is counted once."""
+    async with line_of(client) as line:
+        fleet = Fleet(client, line.doubles.task_queue, "5usd", line.step)
+        for step in Step:
+            line.doubles.steps[step] = [fleet.step]
+        handle = await line.start("a", "b", budget="5usd")
+        budgets, scope = BudgetClient(client, line.doubles.task_queue), f"pipeline/{handle.id}"
+
+        async def waits() -> AccountView | None:
+            try:
+                view = (await budgets.show(scope)).budget
+            except NotFoundError:
+                return None
+            return view if view.waiting else None
+
+        view = await wait_until(waits)
+        assert (view.spent.usd, view.limit) == (5.0, "5usd")
+        order = client.get_workflow_handle(view.waiting[0])
+        task = await wait_until(lambda: order.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
+        assert f"septet budget raise {scope} 5usd" in task.question
+        assert line.doubles.calls_of(Step.CLASSIFY_ISSUE)[0].pipeline_budget == "5usd"
+        await budgets.raise_limit(scope, LimitCall(limit="3usd"))
+        await wait_until(lambda: budgets.show(scope), lambda answer: answer.budget.spent.usd == 8.0)
+        await wait_until(waits)
+        await budgets.raise_limit(scope, LimitCall(limit="20usd"))
+        pipeline = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        assert statuses(pipeline) == ["completed", "completed"]
+        view = (await budgets.show(scope)).budget
+        taken = [event for event in line.events if event.endswith(":done")]
+        assert (view.total.usd, view.total.turns, view.limit) == (len(taken), len(taken), "28usd")
+        assert view.waiting_count == 0

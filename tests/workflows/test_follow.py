@@ -19,6 +19,7 @@ from temporalio.worker import Replayer, Worker
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
 from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
 from septet.contracts.names import Stage, Step, Verdict
@@ -190,6 +191,19 @@ async def test_a_second_try_is_told_why(client: Client) -> None:
     assert task.rework is not None
     assert task.rework.why == "It has moved"
     assert [row.outcome for row in task.rework.history] == ["failed"]
+
+
+async def test_a_budget_that_is_used_up_ends_it(client: Client) -> None:
+    """A round whose agent may not start again ends the rounds, and says which budget it was."""
+    wait = BudgetWait(scope="order/wo-1", message="The budget of the rounds on the pull request is used up: 2.00.")
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [lambda call: ended(call, Verdict.OVER_BUDGET, wait.message, budget_wait=wait)]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        task = await until(watch, "ended", 1)
+    assert task.rework is not None
+    assert task.rework.why == "The budget of the rounds on the pull request is used up: 2.00"
+    assert task.stage is Stage.REVIEW
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:

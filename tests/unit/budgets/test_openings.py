@@ -1,16 +1,22 @@
 """Which budgets a step has: a repository's own settings lower them, and never raise one."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from activities.budget_openings import openings_of
-from septet.contracts.amounts import parse_limit
+from septet.budgets.account_book import AccountBook
+from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.budget import ReserveCall, SettleCall
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
+from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace
 from septet.repository_settings import load_repository_settings
 from septet.settings import Settings
 
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 WORKSPACE = Workspace(
     work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
     base_branch="main", base_sha="", path="/", agent="claude",
@@ -35,3 +41,28 @@ def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository
     opening = openings_of(Settings(), call, settings)[0]
     assert (opening.account.scope, opening.account.limit) == ("order/wo-1", parse_limit(limit))
     assert opening.step_limit == parse_limit(limit)
+
+
+@pytest.mark.parametrize(
+    ("worker", "repository", "limit"),
+    [("5usd", "3usd", "3usd"), ("2usd", "3usd", "2usd"), (None, "3usd", "3usd"), ("5usd", None, "5usd")],
+)
+def test_the_rounds_on_a_pull_request_have_a_budget_of_their_own(
+    worker: str | None, repository: str | None, limit: str
+) -> None:
+    """The lower one of the worker's and the repository's counts, as a step of the work order that is called rework."""
+    text = f'[pull_request]\nfollow_budget = "{repository}"\n' if repository else ""
+    settings = load_repository_settings({".septet/septet.toml": text.encode()}.get)
+    own = StepSettings(budget="1usd")
+    rework = Rework(round=1, url="https://github.com/o/r/pull/1")
+    call = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE, settings=own, rework=rework)
+    opening = openings_of(Settings(follow_budget=worker), call, settings)[0]
+    assert (opening.account.scope, opening.step_limit, call.name) == ("order/wo-1", parse_limit(limit), "rework")
+    book = AccountBook(opening.account)
+    asked = ReserveCall(key="k", order_id="wo-1", step=call.name, step_limit=opening.step_limit)
+    assert book.reserve(asked, NOON).granted
+    book.settle(SettleCall(key="k", used=Spending(usd=9.0)), NOON)
+    wait = book.reserve(asked.model_copy(update={"key": "l"}), NOON).wait
+    assert wait is not None
+    assert "The budget of the rounds on the pull request is used up" in wait.message
+    assert "septet budget raise order/wo-1 5usd --step rework" in wait.remedy

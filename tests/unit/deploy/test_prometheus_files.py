@@ -42,7 +42,9 @@ def served() -> set[str]:
         name
         for metric in METRICS
         for name in (
-            [metric.exposed] if metric.kind is MetricKind.COUNTER else [metric.name + ending for ending in endings]
+            [metric.name + ending for ending in endings]
+            if metric.kind is MetricKind.HISTOGRAM
+            else [metric.exposed]
         )
     }
 

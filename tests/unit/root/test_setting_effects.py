@@ -29,6 +29,7 @@ from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.names import Step
 from septet.contracts.pull_request import PullRequestLook
+from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import SeptetError
@@ -92,7 +93,9 @@ def accounts_of(settings: Settings) -> object:
         work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
         base_branch="main", base_sha="", path="/", agent="claude",
     )  # fmt: skip
-    return openings_of(settings, StepCall(step=Step.BUILD_PLAN, workspace=workspace), RepositorySettings())
+    step = StepCall(step=Step.BUILD_PLAN, workspace=workspace)
+    round_ = step.model_copy(update={"rework": Rework(round=1, url="https://github.com/o/r/pull/1")})
+    return [openings_of(settings, call, RepositorySettings()) for call in (step, round_)]
 
 
 def printed(settings: Settings) -> object:
@@ -148,6 +151,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "order_budget": ("5usd", accounts_of),
     "project_budget": ("5usd", accounts_of),
     "day_budget": ("5usd", accounts_of),
+    "follow_budget": ("5usd", accounts_of),
     "host_limit": (7, lambda settings: capacity_of(settings, "h")),
     "look_seconds": (9.0, lambda settings: pause(settings, f"{GITHUB.url}/pull/1")),
     "longest_look_seconds": (9.0, lambda settings: pause(settings, "no address")),
