@@ -118,7 +118,7 @@ def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:
 
 def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
     first = min(pauses, key=lambda pause: pause.until)
-    names = " and ".join(dict.fromkeys(_named(pause) for pause in pauses))
+    names = " and ".join(dict.fromkeys(_words_of_login(pause) for pause in pauses))
     limits = f"limit of {names} is" if len(pauses) == 1 else f"limits of {names} are"
     message = f"The usage {limits} reached, and no agent starts with {'it' if len(pauses) == 1 else 'them'}"
     return AgentApiUnavailableError(
@@ -128,5 +128,5 @@ def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
     )
 
 
-def _named(pause: QuotaPause) -> str:
+def _words_of_login(pause: QuotaPause) -> str:
     return f"{pause.agent}'s login {pause.login}".rstrip()

@@ -10,8 +10,8 @@ from septet.settings import Settings
 
 _NAMES = ("settings.md", "forges.md", "observability.md")
 PAGES = [Path(__file__).parents[3] / "docs" / name for name in _NAMES]
-NO_FIELD = {"SEPTET_<AGENT>_PATH"}
-"""What `Settings.agent_programs` reads."""
+NO_FIELD = {"SEPTET_<AGENT>_PATH", "SEPTET_<AGENT>_LOGINS"}
+"""What `Settings.agent_programs` and `agent_logins` read."""
 
 
 def variables() -> Iterator[str]:
