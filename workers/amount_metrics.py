@@ -11,6 +11,7 @@ from typing import Final
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import parse_limit
 from septet.contracts.budget import DAY, PROJECT, AccountView, account_id
 from septet.contracts.quota import MEMO, QuotaPause
@@ -66,7 +67,7 @@ class AmountMetrics:
         agents: Counter[str] = Counter()
         async for row in self.client.list_workflows(query, limit=_MOST_PAUSES):
             pause = await row.memo_value(MEMO, None, type_hint=QuotaPause)
-            if pause is not None and pause.until > time.time():
+            if pause is not None and pause.agent in ADAPTERS and pause.until > time.time():
                 agents[pause.agent] += 1
         self._agents |= set(agents)
         for agent in self._agents:

@@ -215,6 +215,7 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
             await accounts.reserve(AccountState(scope=scope), asked, opens=False)
             await accounts.settle(scope, SettleCall(key="turn-1", used=Spending(usd=2.5, tokens=70, seconds=30)))
         await accounts.note_pause("login", QuotaPause(agent="claude", until=time.time() + 5.0))
+        await accounts.note_pause("forge", QuotaPause(agent="api.github.com", until=time.time() + 5.0))
         expected = {
             ("septet_budget_used", "day", "usd"): 2.5,
             ("septet_budget_used", "day", "tokens"): 70,
@@ -230,7 +231,7 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
             return values
 
         await wait_until(measured, lambda found: expected.items() <= found.items())
-        assert not any("order/wo-1" in name for name in values)
+        assert not any({"order/wo-1", "api.github.com"} & {*name} for name in values)
         await wait_until(measured, lambda found: found["septet_paused_logins", "claude"] == 0)
 
 
