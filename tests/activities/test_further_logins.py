@@ -14,7 +14,6 @@ from fakes.step_lab import StepLab, settings_of
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
-from activities._login_choice import WORTH_A_MOVE_SECONDS
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.named_logins import read_login
 from septet.agents.clis.own_files import locate
@@ -30,7 +29,8 @@ from workers.registry import Parts, parts_of
 
 RECORDINGS = Path(__file__).parents[1] / "data/recordings"
 FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
-LONG, SHORT = 3 * WORTH_A_MOVE_SECONDS, WORTH_A_MOVE_SECONDS / 3
+LONG, SHORT = 900.0, 100.0
+"""Pauses that the second agent is asked for, and that are waited for."""
 NOW = 0.1
 """The longest delay of a step that is tried again at once."""
 LIMITED = """\
