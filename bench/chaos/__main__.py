@@ -74,7 +74,7 @@ def _summary(side: str, account: Account) -> str:
     told = account.all
     rungs = ", ".join(f"{rung} {count}" for rung, count in sorted(told.recovered_by.items())) or "nothing"
     line = f"{side}: {told.completed} of {told.runs} completed, {told.kills} kills, {told.wall_seconds:.0f} s"
-    return f"{line}; recovered by {rungs}"
+    return f"{line}; recovered by {rungs}; {told.tokens_counted:,} tokens counted by accounts of budgets"
 
 
 def _plan(asked: argparse.Namespace) -> Plan:

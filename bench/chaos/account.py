@@ -45,6 +45,10 @@ class Tally:
     duplicate_pull_requests: int
     double_writers: int
     orphans: int
+    tokens_counted: int
+    """By the accounts of budgets."""
+    tokens_miscounted: int
+    """By which they differ from what agents printed: too many and too few alike."""
     agent_steps: int
     agent_starts: int
     agent_seconds_repaid: float
@@ -62,6 +66,7 @@ class Tally:
             "duplicate_pull_requests": self.duplicate_pull_requests,
             "double_writers": self.double_writers,
             "orphans": self.orphans,
+            "tokens_miscounted": self.tokens_miscounted,
             "not_completed": self.runs - self.completed,
         }
         return tuple(name for name, count in zero.items() if count)
@@ -141,6 +146,10 @@ class Account:
             duplicate_pull_requests=sum(max(each.pull_requests - 1, 0) for each in delivered),
             double_writers=sum(life.second for life in seen.lives if kind in {None, self._blamed(life)}),
             orphans=len(seen.orphans) if kind is None else sum(self._orphan_of(kind)),
+            tokens_counted=sum(each.counted for each in seen.ledgers if each.order in orders),
+            tokens_miscounted=sum(
+                abs(each.counted - each.streamed) for each in seen.ledgers if each.order in orders
+            ),
             agent_steps=len(steps),
             agent_starts=len(steps) + len(extra),
             agent_seconds_repaid=round(sum(self._repaid(step, kind) for step in self._steps), 1),

@@ -13,7 +13,7 @@ from bench.chaos.plan import Plan
 _SHOWN = 20
 _COLUMNS = (
     "kills of", "kills", "completed", "lost", "twice: commits, pushes, PRs", "two writers", "orphans",
-    "steps", "starts", "paid again", "recovery p50", "p95", "adoption p95",
+    "miscounted", "steps", "starts", "paid again", "recovery p50", "p95", "adoption p95",
 )  # fmt: skip
 
 
@@ -52,9 +52,10 @@ def evidence(account: Account) -> list[str]:
     missing = [f"not completed: {each.order}" for each in seen.delivered if not each.completed]
     second = [f"two writers: {life.order} {life.step} ({life.name})" for life in seen.lives if life.second]
     orphans = [f"orphan: {pid.number} {command}" for pid, command in seen.orphans.items()]
+    uneven = [f"miscounted: {each}" for each in seen.ledgers if not each.is_even]
     ends = [f"a worker ended by itself: {said}" for said in seen.worker_ends]
     unreplaced = [f"left without a proxy: {name}" for name in seen.unreplaced]
-    lines = [*ends, *unreplaced, *missing, *lost, *doubled, *second, *orphans]
+    lines = [*ends, *unreplaced, *missing, *lost, *doubled, *second, *orphans, *uneven]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return lines[:_SHOWN] + more
 
@@ -78,6 +79,7 @@ def _row(name: str, tally: Tally, *, dim: bool) -> tuple[Text, ...]:
         _told(" ".join(map(str, doubles)), style, wrong=any(doubles)),
         _told(str(tally.double_writers), style, wrong=tally.double_writers > 0),
         _told(str(tally.orphans), style, wrong=tally.orphans > 0),
+        _told(f"{tally.tokens_miscounted:,}", style, wrong=tally.tokens_miscounted > 0),
         Text(str(tally.agent_steps), style=style),
         Text(str(tally.agent_starts), style=style),
         Text(f"{tally.agent_seconds_repaid:.1f} s", style=style),

@@ -14,9 +14,11 @@ from temporalio.service import RPCError
 from bench.chaos.evidence import blobs_in_tree, blobs_in_vaults
 from bench.chaos.ground import Ground
 from bench.chaos.journal import Life
+from bench.chaos.ledgers import BUDGET, Ledger, settled_ledger
 from bench.chaos.plan import HEARTBEAT_SECONDS, Kind
 from bench.chaos.processes import Pid
 from bench.stage import SEPTET
+from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.limits import Timeouts
 from septet.contracts.order import WorkOrderInput
@@ -47,6 +49,9 @@ class Side(Protocol):
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
+
+    async def ledger(self, ground: Ground, order: str) -> Ledger | None:
+        """Return what the account of its budget has counted beside what its agents used; `None`: there is none."""
 
     def kept(self, ground: Ground) -> set[str]:
         """Return git's ids of all contents that are kept beside the branches."""
@@ -96,6 +101,15 @@ class Septet:
         task = await WorkOrders(ground.client).get(order)
         return [step.recovered_by for step in task.steps if step.recovered_by]
 
+    async def ledger(self, ground: Ground, order: str) -> Ledger | None:
+        """Return what its account has counted, once a worker has told it all."""
+        budgets = BudgetClient(ground.client)
+
+        async def count() -> int:
+            return (await budgets.show(order)).budget.total.tokens
+
+        return await settled_ledger(order, ground.state, count)
+
     def kept(self, ground: Ground) -> set[str]:
         """Return what the snapshots hold."""
         return blobs_in_vaults(ground.folder, ground.env)
@@ -112,7 +126,9 @@ class Septet:
 
 async def _start(ground: Ground, order: str, repository: str) -> None:
     limits = Timeouts(heartbeat_seconds=HEARTBEAT_SECONDS)
-    given = WorkOrderInput(repository=repository, title=f"Work of {order}", agent="scripted", timeouts=limits)
+    given = WorkOrderInput(
+        repository=repository, title=f"Work of {order}", agent="scripted", timeouts=limits, budget=BUDGET
+    )
     with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
         await WorkOrders(ground.client).start(given, order)
 
@@ -142,6 +158,11 @@ class Naive:
         """Return nothing: a retry is all there is."""
         del ground, order
         return []
+
+    async def ledger(self, ground: Ground, order: str) -> Ledger | None:
+        """Return nothing: nobody counts."""
+        del ground, order
+        return None
 
     def kept(self, ground: Ground) -> set[str]:
         """Return what still lies in the clones: more is not kept."""

@@ -14,6 +14,7 @@ from bench.chaos.evidence import Delivered, blobs_in, delivered
 from bench.chaos.ground import Ground, Worker, ground
 from bench.chaos.journal import Life
 from bench.chaos.kills import Adoption, Kill
+from bench.chaos.ledgers import Ledger
 from bench.chaos.plan import ROLLING_SECONDS, WEIGHTS, Kind, Plan
 from bench.chaos.processes import Pid, command_of, of_folder
 from bench.chaos.side import Side, is_closed
@@ -45,6 +46,8 @@ class Seen:
     """What workers said that ended by themselves."""
     unreplaced: list[str] = field(default_factory=list)
     """Agents whose proxy was killed, and that got no other."""
+    ledgers: list[Ledger] = field(default_factory=list)
+    """What accounts of budgets have counted; none where hosts were lost with what their agents printed."""
 
 
 @dataclass
@@ -73,6 +76,7 @@ class Trial:
         await blows.end_hanging()
         wall_seconds = time.monotonic() - begin
         rungs = [rung for order in self.orders for rung in await self._rungs(order)]
+        ledgers = [each for order in self.orders if (each := await self._ledger(order)) is not None]
         for worker in self.ground.workers:
             await worker.end(signal.SIGTERM)
         return Seen(
@@ -88,6 +92,7 @@ class Trial:
             rungs,
             self.worker_ends,
             blows.unreplaced,
+            ledgers,
         )
 
     def _blows(self, beside: asyncio.TaskGroup) -> Blows:
@@ -164,6 +169,9 @@ class Trial:
             return await self.side.rungs(self.ground, order)
         except (RPCError, SeptetError):
             return []
+
+    async def _ledger(self, order: str) -> Ledger | None:
+        return None if "host" in self.plan.kinds else await self.side.ledger(self.ground, order)
 
     def _origin(self, order: str) -> Path:
         return self.ground.origins[int(order.rpartition("-")[2]) % len(self.ground.origins)]

@@ -28,3 +28,4 @@ async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_no
     assert broken(account) == (), evidence(account)
     assert account.all.runs == account.all.completed == SMOKE.runs
     assert account.all.agent_steps == 7 * SMOKE.runs
+    assert account.all.tokens_counted > 0

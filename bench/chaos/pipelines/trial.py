@@ -10,6 +10,7 @@ from typing import Final
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from bench.chaos.ground import Ground, ground
+from bench.chaos.ledgers import Ledger
 from bench.chaos.pipelines.blows import PipelineBlows
 from bench.chaos.pipelines.laws import broken
 from bench.chaos.pipelines.watch import Watch
@@ -54,6 +55,11 @@ class PipelineSide(Septet):
         given = PipelineInput(repository=str(origin), issues=issues, agent="scripted", executors=self._executors)
         with suppress(WorkflowAlreadyStartedError):  # the answer to an earlier try was lost
             await ground.client.start_workflow("Pipeline", given, id=order, task_queue="septet")
+
+    async def ledger(self, ground: Ground, order: str) -> Ledger | None:
+        """Return nothing: its work orders have no budgets of their own."""
+        del ground, order
+        return None
 
 
 class PipelineTrial(Trial):

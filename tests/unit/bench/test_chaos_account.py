@@ -9,6 +9,7 @@ from bench.chaos.evidence import Delivered
 from bench.chaos.journal import Content, Life
 from bench.chaos.kills import Adoption, Kill
 from bench.chaos.laws import broken
+from bench.chaos.ledgers import Ledger
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.processes import Pid
 from bench.chaos.report import evidence
@@ -162,3 +163,14 @@ def test_the_baseline_stands_only_where_it_can_be_struck(kinds: tuple[Kind, ...]
     """It has neither a supervisor nor another host: without a kill it would be no comparison."""
     assert [side.name for side in sides(kinds, naive=True)] == struck
     assert [side.name for side in sides(kinds, naive=False)] == ["septet"]
+
+
+def test_tokens_that_an_account_has_counted_too_often_or_not_at_all_break_a_law() -> None:
+    """Too many in one work order do not make up for too few in another; an even ledger breaks nothing."""
+    trial = replace(seen(life("a", 0, 5)), orders=("wo-000", "wo-001"))
+    even = replace(trial, ledgers=[Ledger("wo-000", 70, 70), Ledger("wo-001", 30, 30)])
+    assert (Account(even).all.tokens_counted, Account(even).all.tokens_miscounted) == (100, 0)
+    uneven = Account(replace(trial, ledgers=[Ledger("wo-000", 80, 70), Ledger("wo-001", 25, 30)]))
+    assert uneven.all.tokens_miscounted == 15
+    assert "tokens_miscounted" in broken(uneven)
+    assert any("wo-001" in line and "miscounted" in line for line in evidence(uneven))
