@@ -71,8 +71,13 @@ def _members(path: str, module: ModuleType, matcher: SandboxMatcher) -> Iterator
 
 
 def _is_own(path: str, value: object) -> bool:
+    """Say whether a module's member is its own: `urllib.request` has `urlsplit` from another one."""
     owner = getattr(value, "__module__", None)
-    return owner is None or owner.partition(".")[0].lstrip("_") in _OWNERS.get(path, {path.partition(".")[0]})
+    if owner is None:
+        return True
+    if path in _OWNERS:
+        return owner.partition(".")[0].lstrip("_") in _OWNERS[path]
+    return f"{owner.lstrip('_')}.".startswith(f"{path}.")
 
 
 def _at_run_time(matcher: SandboxMatcher) -> SandboxMatcher:
