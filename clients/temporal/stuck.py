@@ -76,7 +76,8 @@ async def _cause(
     if seals(client) and await began_unsealed(client, row.id, row.run_id):
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
-    words = cut_bytes(" ".join(attributes.failure.message.split()), _CAUSE_BYTES)
+    error = await client.data_converter.decode_failure(attributes.failure)
+    words = cut_bytes(" ".join(getattr(error, "message", str(error)).split()), _CAUSE_BYTES)
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
         return (
             f"The current build cannot continue what {build or 'another one'} started: {words}. "

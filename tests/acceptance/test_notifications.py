@@ -65,9 +65,11 @@ def receiving(receiver: Receiver) -> Iterator[Receiver]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         receiver.address = f"http://127.0.0.1:{server.server_port}/hook"
-        yield receiver
-        server.shutdown()
-        thread.join()
+        try:
+            yield receiver
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Origin) -> None:

@@ -15,6 +15,7 @@ from fakes.activities import Doubles, done
 from fakes.recorded import PATHS
 from fakes.sealed import payloads_in, write_keys
 from fakes.waiting import wait_until
+from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     ActivityFailureError,
@@ -282,8 +283,7 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
     sealed_id = (await orders.put(ORDER)).id
     async with worker_of(sealing(client, keys, serves=True, required=True), doubles):
         go.set()
-        cause = await wait_until(lambda: orders.stuck(order_id))
-        assert (await orders.get(order_id)).stuck == cause
+        cause = (await wait_until(lambda: orders.get(order_id), lambda task: bool(task.stuck))).stuck
         assert "without this setting" in cause
         assert "SEPTET_SEAL_REQUIRED" in cause
         unsealed = await unsealed_workflows(own)
@@ -293,3 +293,26 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
         assert (await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)).status == "completed"
         for each in (order_id, sealed_id):
             await own.get_workflow_handle(f"{each}/pr").terminate()
+
+
+@workflow.defn(name="WorkOrder")
+class DefectiveWorkOrder:
+    """One whose code fails each time that a worker tries it."""
+
+    @workflow.run
+    async def run(self, _: RawValue) -> None:
+        """Fail."""
+        raise LookupError("the seventh step is missing")
+
+
+async def test_what_stands_still_says_why_where_failures_are_sealed(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """The words of the failure are opened for whoever has the keys."""
+    own = sealing(client, keys, serves=True)
+    orders = WorkOrders(own, doubles.task_queue)
+    async with Worker(own, task_queue=doubles.task_queue, workflows=[DefectiveWorkOrder]):
+        order_id = (await orders.put(ORDER)).id
+        task = await wait_until(lambda: orders.get(order_id), lambda task: bool(task.stuck))
+        assert "the seventh step is missing" in task.stuck
+        await own.get_workflow_handle(order_id).terminate()
