@@ -1,0 +1,176 @@
+"""A day of an installation on which people's words come in by every way, each with a word to look for."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import PullState
+from fakes.mcp_client import tools_of
+from fakes.repositories import git, make_origin
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from fakes.waiting import until
+from fakes.webhooks import SECRET, GitHubWebhook
+
+WAYS = (
+    "api", "why", "feedback", "answer", "log", "review", "pipeline", "labelled", "comment", "tool",
+)  # fmt: skip
+WORDS = {way: f"canary{way}51c8" for way in WAYS}
+"""By the way on which it comes in: over HTTP, with a cancel, to a plan, from an agent, and so on."""
+ORDER = "wo-api"
+A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
+FILES = {"README.md": "# app\n", "app.py": "print('hello')\n"}
+
+
+@dataclass
+class Day:
+    """A machine, a forge that tells it of issues, and who is notified."""
+
+    septet: Septet
+    forge: GitHubFake
+    folder: Path
+
+    @property
+    def repository(self) -> str:
+        """The repository's address."""
+        return f"{self.forge.url}/{self.forge.project}.git"
+
+    def task(self, order_id: str) -> dict[str, Any]:
+        """Return a work order as it is shown."""
+        task: dict[str, Any] = self.septet("show", order_id, "--json").json["task"]
+        return task
+
+    def begin(self) -> None:
+        """Start a work order over HTTP, which waits for its budget, is raised, and whose first plan is rejected."""
+        scenario = {"steps": {"implement_plan": {"put_over": {"summary": WORDS["answer"]}}}}
+        self.septet.scenario(ORDER, {**A_CENT_A_MESSAGE, **scenario})
+        order = {
+            "id": ORDER, "repository_url": self.repository, "title": f"Say {WORDS['api']}", "approve_plan": True,
+            "follow_pr": True, "budget": "0.01usd", "description": "The app greets only.",
+        }  # fmt: skip
+        with self.septet.api as api:
+            assert (answer := api.post("/agent-work-orders", json=order)).status_code == 201, answer.text
+        until(lambda: self.task(ORDER)["budget"])
+        assert self.septet("budget", "raise", ORDER, "5usd", "--json").code == 0
+        self._until_plan(1)
+        rejected = self.septet("reject", ORDER, "--feedback", f"Rather {WORDS['feedback']}.", "--json")
+        assert rejected.code == 0, rejected
+        self._until_plan(2)
+
+    def go_on(self) -> None:
+        """Approve the plan under another build, and have the agent answer a failed check and a review."""
+        assert self.septet("approve", ORDER, "--json").code == 0
+        until(lambda: self.task(ORDER)["stage"] == "review")
+        pull = next(pull for pull in self.forge.pulls.values() if ORDER in pull.body)
+        head = self.forge.sha(pull)
+        with self.forge.lock:
+            self.forge.add_review(pull.number, "ada", "changes_requested", f"Rather {WORDS['review']}.")
+            self.forge.logs["tests"] = f"E: {WORDS['log']}. Write `bye` into `farewell.txt`."
+            self.forge.statuses[head] = [("tests", "failure")]
+        self._until_reworked(pull, head)
+
+    def _until_reworked(self, pull: PullState, head: str) -> None:
+        until(lambda: self.forge.sha(pull) != head)
+        until(lambda: self.task(ORDER)["stage"] == "review")
+        self.forge.end_pull(pull.number, "merged")
+        until(lambda: self.task(ORDER)["stage"] == "done")
+
+    def take_in(self, api: str) -> None:
+        """Have an intake take an issue, by a webhook, and have a command in a comment answered."""
+        added = self.septet("intake", "add", "--repo", self.repository, "--at-once", "--every", "86400", "--json")
+        assert added.code == 0, added
+        hook = GitHubWebhook(self.forge, SECRET)
+        issue = self.forge.add_issue(f"Totals {WORDS['labelled']}", labels=("septet",))
+        assert hook.labelled(issue).send(api).status_code in {200, 202}
+        assert hook.commented(issue, f"/septet dance {WORDS['comment']}").send(api).status_code == 202
+        until(lambda: self._titles(WORDS["labelled"]))
+        until(lambda: any(note.author == "septet" for note in self.forge.issues[issue].notes))
+        assert self.septet("intake", "remove", added.json["intake"]["id"], "--json").code == 0
+
+    def start_pipeline(self) -> None:
+        """Start a pipeline of one issue."""
+        file = self.folder / "issues.json"
+        issue = {"id": "a", "title": f"Say {WORDS['pipeline']}", "body": "The app greets only."}
+        file.write_text(json.dumps([issue]), encoding="utf-8")
+        begun = self.septet("pipeline", "--repo", self.repository, "--file", file, "--id", "pl-a", "--json")
+        assert begun.code == 0, begun
+
+    def until_pipeline_ended(self) -> None:
+        """Wait until the pipeline is completed."""
+
+        def look() -> bool:
+            shown = self.septet("pipeline", "show", "pl-a", "--json").json["pipeline"]["status"]
+            return bool(shown == "completed")
+
+        until(look, 2 * WITHIN_SECONDS)
+
+    async def use_tools(self) -> str:
+        """Create a task by a tool of agents and cancel it with a reason; return the server's log."""
+        async with tools_of(self.septet, self.folder / "mcp.log") as tools:
+            await tools("create_task", repository=self.repository, title=f"Say {WORDS['tool']}", id="wo-tool")
+            await tools("cancel", id="wo-tool", why=f"It is {WORDS['why']}.")
+        return (self.folder / "mcp.log").read_text(encoding="utf-8")
+
+    def _until_plan(self, number: int) -> None:
+        """Wait until a plan of so many waits for a decision."""
+
+        def look() -> bool:
+            plans = sum("build_plan" in run for run in self.septet.runs(ORDER))
+            return plans == number and self.task(ORDER)["status"] == "waiting"
+
+        until(look)
+
+    def _titles(self, word: str) -> list[str]:
+        tasks = self.septet("list", "--json").json["tasks"]
+        return [task["title"] for task in tasks if word in task["title"]]
+
+
+@contextmanager
+def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
+    """Serve GitHub and a receiver of notifications, which the machine knows, for as long as the block lasts."""
+    made = make_origin(folder / "made", "foo.git")
+    made.push(FILES)
+    bare = folder / "hosted" / "o" / "foo.js.git"
+    bare.parent.mkdir(parents=True)
+    git(folder, "clone", "-q", "--bare", str(made.bare), str(bare))
+    with serving_forge(GitHubFake(repositories=folder / "hosted")) as forge, _receiver() as address:
+        extra = {
+            "SEPTET_GITHUB_HOSTS": forge.url.removeprefix("http://"),
+            "SEPTET_GITHUB_API_URL": forge.url,
+            "SEPTET_GITHUB_TOKEN": forge.token,
+            "SEPTET_GITHUB_WEBHOOK_SECRET": SECRET,
+            "SEPTET_LOOK_SECONDS": "0.2",
+            "SEPTET_NOTIFY_URL": address,
+            "SEPTET_NOTIFY_SECRET": "of this day alone",
+            "SEPTET_LOG_LEVEL": "debug",
+        }
+        yield Day(Septet(machine.root, {**machine.extra, **extra}), forge, folder)
+
+
+@contextmanager
+def _receiver() -> Iterator[str]:
+    """Serve a receiver of notifications for as long as the block lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/hook"
+        finally:
+            server.shutdown()
+            thread.join()
