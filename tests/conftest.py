@@ -12,6 +12,9 @@ settings.register_profile("default", max_examples=50, deadline=None, suppress_he
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+for name in ("COLUMNS", "LINES"):  # the size of the terminal that the tests are run from is none that they ask for
+    os.environ.pop(name, None)
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
