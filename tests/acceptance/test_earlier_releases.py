@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 NEW_FIELDS = {"stuck": None, "findings": [], "budget": None, "rework": None, "unconfined": "", "plan_bytes": None}
 """What those releases did not tell of a work order."""
+NEW_FIELDS_OF_STEPS = {"login": ""}
+"""And of each of its steps."""
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 WHEELS = sorted((Path(__file__).parents[1] / "data" / "releases").glob("*.whl"))
 
@@ -91,7 +93,8 @@ def test_a_state_directory_of_an_earlier_release_goes_on(
             }
             assert septet.runs("wo-living") == ONCE
 
-            assert septet("show", "wo-done", "--json").json["task"] == shown | NEW_FIELDS
+            steps = [row | NEW_FIELDS_OF_STEPS for row in shown["steps"]]
+            assert septet("show", "wo-done", "--json").json["task"] == shown | NEW_FIELDS | {"steps": steps}
             assert septet("logs", "wo-done", "--json").json["log_entries"]
             assert septet("retry", "wo-failed", "--json").code == 0
             assert septet.closed("wo-failed")["status"] == "completed"
