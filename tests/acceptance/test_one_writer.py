@@ -46,12 +46,13 @@ def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Hos
     go = host.scenario("wo-stopped", classify_issue={"waits": True})
     with host.worker() as first:
         host.start(origin, "wo-stopped", timeouts={"heartbeat_seconds": 600})
-        host.run_of("wo-stopped", "1-classify_issue-1")
+        run = host.run_of("wo-stopped", "1-classify_issue-1")
         with host.worker():
             with stopped(first):
-                until(lambda: len(host.attempts("wo-stopped")) > 1)
+                own = host.connections(run)
+                until(lambda: host.connections(run) > own)
                 go.touch()
-                until((host.septet.state / "runs" / "wo-stopped" / "1-classify_issue-1" / "exit.json").exists)
+                until((run / "exit.json").exists)
             task = host.septet.closed("wo-stopped")
     assert (task["status"], task["steps"][0]["recovered_by"]) == ("completed", "adopt")
     assert host.septet.runs("wo-stopped") == ONCE

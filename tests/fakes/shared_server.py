@@ -81,6 +81,11 @@ class Host:
         """Return the processes that work in the worktree of a work order."""
         return at_work(self.septet, self.worktree(order))
 
+    def connections(self, run: Path) -> int:
+        """Return how many sockets a run's supervisor has by its name: it listens at one, each attempt that comes has one."""
+        sockets = [each for process in at_work(self.septet, run) for each in process.net_connections(kind="unix")]
+        return sum(each.laddr == "control.sock" for each in sockets)
+
     def rescues(self, order: str) -> list[dict[str, Any]]:
         """Return what was kept of a work order."""
         rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
