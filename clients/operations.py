@@ -171,7 +171,7 @@ class Operations:
             AlreadyRunningError: The id was used before, or the issue has an open work order.
             TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
         """
-        order, order_id = await self._find(order, order_id, again=again)
+        order, order_id = await self.find_order(order, order_id, again=again)
         if key and await self.orders.exists(order_id or id_of_key(key)):
             order = checked_order(order, is_here=self.is_here)
             estimate = self.estimate(order)
@@ -192,7 +192,7 @@ class Operations:
         Raises:
             SeptetError: As for `start`.
         """
-        order, order_id = await self._find(order, order_id, again=again)
+        order, order_id = await self.find_order(order, order_id, again=again)
         order, agent = await self._prepare(order, order_id, again=again)
         estimate = asyncio.create_task(self._estimate_for(order, agent))
         try:
@@ -228,7 +228,7 @@ class Operations:
         Raises:
             SeptetError: As for `start`.
         """
-        order, order_id = await self._find(order, order_id, again=again)
+        order, order_id = await self.find_order(order, order_id, again=again)
         return (await self._prepare(order, order_id, again=again))[0]
 
     async def _prepare(
@@ -246,7 +246,7 @@ class Operations:
         return order, _first_agent(agents, hosts)
 
     @staticmethod
-    async def _find(
+    async def find_order(
         order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str | None]:
         """Return a work order whose issue was read where a tracker has it, and its id; as `find_order`."""

@@ -32,6 +32,23 @@ def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "repository": page.repository, "issue": page.issue}
 
 
+def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bool) -> None:
+    """See what is wrong with a work order, without its tracker, which is asked when it starts.
+
+    Raises:
+        InvalidInputError: As `checked_order` says; or no key is set here for its tracker.
+    """
+    from clients.order_checks import check_agents, checked_order
+    from septet.trackers.choose import tracker_for
+
+    if order.tracker is not None:
+        tracker_for(order.tracker.tracker, settings)
+    if order.tracker is not None and tracker_key(order.repository):
+        check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
+    else:
+        checked_order(order, is_here=is_here)
+
+
 def find_order(
     order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> tuple[WorkOrderInput, str | None]:

@@ -38,12 +38,13 @@ def _check_run(
     **_: object,
 ) -> None:
     """See what is wrong with a new work order, before any server is asked."""
-    from clients.order_checks import checked_order
+    from clients.tracked_issue import check_unread_order
     from septet.settings import load_settings
     from workers.connection import is_loopback, server_address
 
-    server = server_address(load_settings(), address)
-    checked_order(order_input(target, repo, issue, order, stage), is_here=is_loopback(server))
+    settings = load_settings()
+    server = server_address(settings, address)
+    check_unread_order(order_input(target, repo, issue, order, stage), settings, is_here=is_loopback(server))
 
 
 @app.command()
@@ -65,15 +66,15 @@ async def run(
 
     Example: septet run https://github.com/o/r/issues/42 --wait
     """
-    new = order_input(target, repo, issue, order)
+    new, order_id = await operations.find_order(order_input(target, repo, issue, order), order.id, again=again)
     if only_tell:
-        return await _reply_of_dry_run(operations, new, order.id, again=again)
+        return await _reply_of_dry_run(operations, new, order_id, again=again)
     if as_json:
         from clients.cli.task_reply import reply_at_end
 
-        answer = await operations.start(new, order.id, again=again)
+        answer = await operations.start(new, order_id, again=again)
         return await reply_at_end(operations, answer, wait=wait, as_json=True)
-    return await _start_before_people(operations, new, order.id, again=again, wait=wait)
+    return await _start_before_people(operations, new, order_id, again=again, wait=wait)
 
 
 async def _start_before_people(
@@ -153,18 +154,16 @@ def order_input(
 
 
 def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:
-    """Return the fields that say what is to be worked on, and where."""
-    from clients.tracked_issue import find_tracked_issue, tracker_key
-    from septet.settings import load_settings
+    """Return the fields that say what is to be worked on, and where; an issue of a tracker is not read yet."""
+    from clients.tracked_issue import tracker_key, with_issue_of_page
 
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
         return {"repository": reference.repository, **_issue_fields(issue, reference)}
     if any(option is not None for option in asdict(issue).values()):
         raise UsageError("Several issues are named.", remedy=f"Leave out all but the address of {key}.")
-    named = _reference(None, repo).repository if repo is not None else None
-    repository, tracked = find_tracked_issue(key, named, load_settings())
-    return {"repository": repository, "tracker": tracked.model_dump()}
+    fields = with_issue_of_page({"repository": target})
+    return fields if repo is None else {**fields, "repository": _reference(None, repo).repository}
 
 
 def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
