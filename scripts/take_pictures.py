@@ -120,7 +120,7 @@ def _picture(page: "Page", name: str, path: str, shows: str) -> None:
 
 
 def _temporal(page: "Page", running: "Running") -> None:
-    page.set_viewport_size({"width": WIDTH, "height": 1100})  # the timeline is painted once it is near
+    page.set_viewport_size({"width": WIDTH, "height": 1020})  # the timeline is painted once it is near
     page.goto(f"{running.ready['ui']}/namespaces/default/workflows/wo-receipt")
     page.get_by_text("create_pull_request").first.wait_for()
     page.get_by_role("heading", name="Timeline").evaluate("heading => heading.scrollIntoView()")

@@ -64,10 +64,11 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
     changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
     files = _files_spoken_of(task)
     steps = [*changes, f"Write down what was asked and what was done, for {_subject(task)}."]
+    number = (f"- Issue number: `{task.number}`",) if task.number else ()
     quoted = "\n".join(f"> {line}".rstrip() for line in task.body.strip().splitlines()) or "> (no text)"
     text = [
         f"# {_TITLES.get(task.issue_class, 'Feature')}: {task.title}",
-        f"- Issue number: `{task.number}`\n- Work order: `{task.order}`\n- Class: `{task.issue_class}`",
+        "\n".join((*number, f"- Work order: `{task.order}`", f"- Class: `{task.issue_class}`")),
         f"## The issue, as it was written\n\n{quoted}",
         "## Files\n\n" + ("\n".join(f"- `{file}`" for file in files) or "- none that the issue names"),
         "## Steps\n\n" + "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)),
