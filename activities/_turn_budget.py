@@ -87,7 +87,7 @@ class TurnBudget:
         for opening in self._openings():
             call = ReserveCall(
                 key=held.key,
-                order_id=self.turn.workspace.work_order_id,
+                order_id=self.turn.request.key.workflow_id,
                 step=self._step,
                 step_limit=opening.step_limit,
                 so_far=so_far,

@@ -7,12 +7,15 @@ from typing import Final
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Verdict
 from septet.contracts.pull_request import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task, TaskError
+from septet.system.timestamps import timestamp
+from workflows._budget_gate import BudgetGate
 from workflows._failures import AgentEnded, AgentLeft, explain_failure
 from workflows.activity_stubs import PREPARE_REWORK
 from workflows.hosts.activity_ids import ActivityIds
@@ -23,6 +26,8 @@ from workflows.policies import WORKSPACE_OPTIONS, priority_of
 _TITLES_SHOWN: Final = 5
 _GONE: Final = "its branch is gone"
 _TRIES: Final = (1, 2)
+_BUDGET_GATE: Final = "round-waits-for-budget"
+"""Before it, a budget that was used up ended the rounds. Asked for by itself, and only where one is."""
 
 
 class Follower:
@@ -34,10 +39,16 @@ class Follower:
         self._show = show
         self._hosts = HostWatch(self, show)
         self._ids = ActivityIds()
+        self._budget_gate = BudgetGate(self, show, _BUDGET_GATE)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
         """Events that a round has taken in: none is answered twice."""
         self._worked = timedelta(0)
+        self._waited = timedelta(0)
+        """How long the round that works has waited for a budget."""
+        self._budget: BudgetWait | None = None
+        """The budget that it waits for."""
+        self._waits_since: datetime | None = None
         self._news_at = workflow.now()
         self._call: StepCall | None = None
         """The call of the round that works."""
@@ -98,7 +109,10 @@ class Follower:
             "commit_sha": commit,
             "rescues": rescues,
             "usage": usage,
+            "budget": self._budget,
         }
+        if self._budget is not None and self._waits_since is not None:
+            update["updated_at"] = timestamp(self._waits_since)
         if self.error is not None or self._told_error is not None:
             update["error"], self._told_error = self.error and self.error.of(task.id), self.error
         return task.model_copy(update=update)
@@ -115,7 +129,7 @@ class Follower:
     def end(self, why: str) -> None:
         """Follow no more."""
         if self.state is not None and self.is_active:
-            self._waiting = {}
+            self._waiting, self._budget = {}, None
             state = self.state.ending_round("ended")
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
@@ -152,13 +166,13 @@ class Follower:
         Raises:
             AgentEnded: The round was cancelled, and has ended its agent.
         """
-        began = workflow.now()
+        began, self._waited = workflow.now(), timedelta(0)
         try:
             await self._try_twice(task)
         except ActivityError as error:
             self._end_round("failed")
             self.end(explain_failure(error)[0].message)
-        self._worked += workflow.now() - began
+        self._worked += workflow.now() - began - self._waited
         self._news_at, self.error = workflow.now(), None
         if self.state is not None and self.is_active:
             self.state = self.state.model_copy(update={"state": "waiting"})
@@ -188,7 +202,7 @@ class Follower:
                 "reasons": reasons,
             }
             call = self._call = call.model_copy(update=update)
-            result = await take_step(call, self._hosts, self._ids, priority_of(task))
+            result = await take_step(call, self._hosts, self._ids, priority_of(task), self._budget_gate)
             self._take_in(result)
             if result.verdict is Verdict.CANCELLED:
                 self._call = None
@@ -260,6 +274,20 @@ class Follower:
     @property
     def _url(self) -> str:
         return self._follow.url if self._follow is not None else ""
+
+    def open_budget(self) -> None:
+        """Take it that a budget is open again; a round that waits for one asks once more."""
+        self._budget_gate.open()
+
+    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
+        """Wait until a budget is open again."""
+        self._budget, self._waits_since = wait, now
+
+    def go_on(self, who: str, why: str, now: datetime) -> None:
+        """Go on after a wait for a budget."""
+        del who, why
+        self._waited += now - (self._waits_since or now)
+        self._budget = None
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
         """Wait for a host that is gone, and say why; return whether that is news."""

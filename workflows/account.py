@@ -1,7 +1,6 @@
 """The account of a budget: workers ask it before an agent starts, and tell it what was used."""
 
 import asyncio
-from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -27,6 +26,9 @@ _CALLED_AGAIN: Final = timedelta(minutes=2)
 """Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
 _KEPT: Final = timedelta(days=30)
 """How long the account of a work order or a pipeline outlives the last word on it."""
+_CALLS_BY_NEWS: Final = "account-calls-by-news"
+"""Before it, who was refused while the budget had any room was called again at once, over and over. Asked for by
+itself, and only where somebody waits."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -40,6 +42,7 @@ class Account:
         self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
+        self._calls_by_news = True
 
     @workflow.run
     async def run(self, state: AccountState) -> AccountView:
@@ -105,7 +108,9 @@ class Account:
 
     async def _call_waiting(self) -> None:
         """Have those ask again for whom there may be room now."""
-        while callers := self._book.take_callers(workflow.now()):
+        if self._book.waits:
+            self._calls_by_news = workflow.patched(_CALLS_BY_NEWS)
+        while callers := self._book.take_callers(workflow.now(), by_news=self._calls_by_news):
             scope = self._book.view.scope
             await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
             if not self._book.calls_more:
@@ -113,7 +118,7 @@ class Account:
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
         """Wait for news, and where somebody waits, for the day to turn."""
-        with suppress(TimeoutError):
+        try:
             await workflow.wait_condition(
                 lambda: (
                     self._has_news
@@ -123,11 +128,13 @@ class Account:
                 timeout=self._pause(),
                 timeout_summary=_TIMER,
             )
+        except TimeoutError:
+            self._book.note_time()
 
     def _pause(self) -> timedelta | None:
         """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
         book = self._book
-        if book.waits and book.has_room:
+        if book.waits and (book.calls_again if self._calls_by_news else book.has_room):
             return _CALLED_AGAIN
         return book.day_ends_in(workflow.now())
 

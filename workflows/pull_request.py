@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows._cancellation import cancel_and_wait, wait_despite_cancel
     from workflows._failures import AgentEnded
     from workflows._follower import Follower
+    from workflows._notifications import Notifications
     from workflows._patches import has_patch
     from workflows._refusals import refusal
     from workflows._row import Row
@@ -66,6 +67,7 @@ class PullRequestWorkflow:
         self._is_looked_after = False
         """Whether a host looks, and tells what is new."""
         self._row = Row()
+        self._notifications = Notifications()
         self._follower = Follower(self._show)
         self._is_followed = False
         """Whether the memo says that an agent follows."""
@@ -104,11 +106,16 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="Check the pull request now.")
     def nudge(self, nudge: PullRequestNudge | None = None) -> None:
-        """End the pause before the next look; one that was closed may have been opened again."""
+        """End the pause before the next look; one that was closed may have been opened again.
+
+        A person's nudge has a round ask for its budget again, too; a forge's deliveries tell nothing of budgets.
+        """
         if nudge is not None and nudge.delivery:
             if nudge.delivery in self._deliveries:
                 return
             self._deliveries = (*self._deliveries[1 - _DELIVERIES :], nudge.delivery)
+        else:
+            self._follower.open_budget()
         self._looks_again = True
         if self._task.stage is Stage.BLOCKED:
             self._move(Stage.REVIEW, "looked at again")
@@ -174,6 +181,12 @@ class PullRequestWorkflow:
         queue = watcher.control_queue if self._watch.task_queue else ""
         self._watch = self._watch.model_copy(update={"watcher": watcher, "task_queue": queue})
         workflow.upsert_memo({WATCHER: watcher})
+
+    @workflow.signal(description="The account of a budget says that there is room again.")
+    def budget_open(self, scope: str) -> None:
+        """Ask once more, where a round waits for that."""
+        del scope
+        self._follower.open_budget()
 
     @workflow.signal(description="The host of the workspace is silent.")
     def host_silent(self, silence: HostSilence) -> None:
@@ -293,7 +306,10 @@ class PullRequestWorkflow:
         if self._is_followed is not self._follower.is_active:
             self._is_followed = self._follower.is_active
             workflow.upsert_memo({FOLLOWS: self._is_followed or None})
+        budget = f"\n\n**Waiting for its budget**: {task.question}" if task.budget else ""
         why = f"\n\n**{task.error.type}**: {task.error.message} {task.error.remedy}" if task.error else ""
         rework = f"\n\n{task.rework.text}" if task.rework else ""
-        workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{rework}{why}")
+        details = f"{rework}{budget}{why}"
+        workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{details}")
         self._row.write(task, self._follower.hosts.attributes if self._follower.is_active else ())
+        self._notifications.note_wait(task, self._follower.hosts.workspace)

@@ -25,14 +25,18 @@ class WorkOrderLines:
         """Begin at a moment: what had ended by then is no news."""
         self._since = since
         self._statuses: dict[str, Status] = {}
+        self._questions: dict[str, str] = {}
 
     def new_lines(self, tasks: Iterable[Task]) -> Iterator[str]:
         """Yield a line for each work order that is not as it was at the last look, oldest first."""
         for task in sorted(tasks, key=lambda task: task.created_at):
             before, self._statuses[task.id] = self._statuses.get(task.id), task.status
             is_old = before is None and task.is_closed and self._is_before(task.updated_at)
+            question, self._questions[task.id] = self._questions.get(task.id, ""), task.question
             if before is not task.status and not is_old and (line := _line(task)):
                 yield line
+            elif before is task.status and task.question and task.question != question:
+                yield f"{task.id} is waiting: {task.question}"
 
     def _is_before(self, moment: str) -> bool:
         return not moment or datetime.fromisoformat(moment) < self._since
@@ -61,7 +65,7 @@ def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status
         case Status.WAITING if task.waits_for_a_decision:
             return f"{task.id} is waiting for your approval: septet approve {task.id}"
         case Status.WAITING:
-            return f"{task.id} is waiting: septet show {task.id}"
+            return f"{task.id} is waiting: {task.question or f'septet show {task.id}'}"
         case Status.COMPLETED if task.has_plan_alone:
             return f"{task.id} has its plan: septet plan {task.id}, and septet retry {task.id} continues with it"
         case Status.COMPLETED:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import JsonValue, StringConstraints, ValidationError
 
 from clients.operations import Operations
-from septet.contracts.decisions import Words
+from septet.contracts.budget import BudgetWait, LimitCall
+from septet.contracts.decisions import Words, parse_decision
 from septet.contracts.replies import DetailReply
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
@@ -21,6 +22,8 @@ _KEY_LENGTH: Final = 16
 _APPROVE: Final = "approve"
 _REJECT: Final = "reject"
 _REMEDY: Final = "Answer with decision `approve`, or with decision `reject` and feedback."
+_AMOUNTS: Final = "Such as 5usd, 2Mtok, 90min or 5usd,90min."
+_BUDGET_REMEDY: Final = f"Answer with the amount to add. {_AMOUNTS}"
 
 
 class Answers(Wire):
@@ -28,6 +31,7 @@ class Answers(Wire):
 
     decision: Annotated[str, StringConstraints(max_length=20)] = ""
     feedback: Words = ""
+    amount: Annotated[str, StringConstraints(max_length=100)] = ""
 
 
 class InputResponse(Wire):
@@ -43,6 +47,8 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
     if task.findings:
         ids = ",".join(finding.id for finding in task.findings)
         return {_key(detail, ids): _form(_findings_text(task), can_approve=_can_all_pass(task))}
+    if task.budget is not None and task.budget.is_spent:
+        return {_key(detail, f"{task.budget.scope} {task.budget.limit}"): _budget_form(task, task.budget)}
     if task.waits_for_a_decision:
         text = await _plan_text(operations, task)
         return {_key(detail, task.plan_sha256 or ""): _form(text, can_approve=True)}
@@ -50,7 +56,7 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Approve or reject what `task` waits with, as it was when it asked.
+    """Approve or reject what `task` waits with, or raise its budget, as it was when it asked.
 
     Raises:
         InvalidInputError: The form was accepted without a decision, or with one that it does not offer.
@@ -60,6 +66,9 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
     if answered.action != "accept":
         return
     answers = answered.content or Answers()
+    if task.budget is not None:
+        await _raise_budget(operations, task.budget, answers.amount, who)
+        return
     plan = None if task.findings else task.plan_sha256
     if answers.decision == _REJECT and answers.feedback.strip():
         await operations.decisions.reject(task.id, answers.feedback, plan, who)
@@ -68,6 +77,17 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
         await operations.decisions.approve(task.id, plan, who, findings=findings)
     else:
         raise InvalidInputError(f"{task.id}: the answer does not decide anything.", remedy=_REMEDY)
+
+
+async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
+    """Raise the budget that is waited for; one that has another limit by now was raised by somebody else."""
+    try:
+        call = parse_decision(LimitCall, limit=amount.strip(), step=wait.step, who=who)
+    except InvalidInputError as error:
+        raise InvalidInputError(error.message, remedy=_BUDGET_REMEDY) from error
+    budget = (await operations.budgets.show(wait.scope)).budget
+    if (budget.step_limits.get(wait.step) if wait.step else budget.limit) == wait.limit:
+        await operations.budgets.raise_limit(wait.scope, call)
 
 
 def _read(response: Mapping[str, Any]) -> InputResponse:
@@ -96,7 +116,19 @@ def _form(message: str, *, can_approve: bool) -> JsonValue:
         "decision": {"type": "string", "title": "Decision", "enum": choices},
         "feedback": {"type": "string", "title": "Feedback", "description": feedback},
     }
-    schema: JsonValue = {"type": "object", "properties": properties, "required": ["decision"]}
+    return _elicitation(message, properties, "decision")
+
+
+def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
+    """Return the question for more; a daily budget also opens without an answer."""
+    resets = f" It continues by itself at {wait.until}." if wait.until else ""
+    message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
+    amount: JsonValue = {"type": "string", "title": "Amount to add", "description": _AMOUNTS}
+    return _elicitation(message, {"amount": amount}, "amount")
+
+
+def _elicitation(message: str, properties: dict[str, JsonValue], required: str) -> JsonValue:
+    schema: JsonValue = {"type": "object", "properties": properties, "required": [required]}
     return {
         "method": "elicitation/create",
         "params": {"mode": "form", "message": message, "requestedSchema": schema},

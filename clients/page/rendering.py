@@ -155,6 +155,7 @@ def _environment() -> Environment:
         moves_of=_moves_of,
         word_of=standing.word_of,
         need_of=standing.need_of,
+        news_of=standing.news_of,
         wait_of=standing.wait_of,
         targets=standing.targets,
         is_local_pull=standing.is_local_pull,

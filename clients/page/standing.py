@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import quote
 
 from clients.disk.runs import started_runs
 from septet.contracts.names import Stage, Status, Step
@@ -73,7 +74,7 @@ def need_of(task: Task) -> str:
             need = "Waiting for you to approve the plan"
         case _, _ if task.findings:
             need = "Waiting for you to decide on what looks like a key"
-        case _, _ if task.budget is not None:
+        case _, _ if task.budget is not None and task.budget.is_spent:
             need = task.question
         case Status.FAILED, _:
             need = task.error.message if task.error else "It failed"
@@ -88,6 +89,28 @@ def need_of(task: Task) -> str:
     return need
 
 
+def news_of(task: Task) -> tuple[tuple[str, str], ...]:
+    """Return what a browser notifies people of: a key that begins with the news's page, and words."""
+    page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
+    word, need, question = word_of(task), need_of(task), _question_key(task)
+    asks = ((f"{page} {question}", f"{title}: {need}"),) if question else ()
+    if question and task.is_closed:
+        return (*asks, (f"{page} {word}", f"{title}: {word}"))
+    return asks or (((f"{page} {word}", f"{title}: {need or word}"),) if need or task.is_closed else ())
+
+
+def _question_key(task: Task) -> str:
+    """Return what tells a work order's question from its earlier ones; nothing where it asks nothing."""
+    budget = task.budget
+    if task.waits_for_a_decision:
+        return f"plan {task.plan_sha256}"
+    if task.findings:
+        return f"findings {' '.join(finding.where for finding in task.findings)}"
+    if budget is not None and budget.is_spent:
+        return f"budget {budget.scope} {budget.step} {budget.limit} {budget.until or ''}"
+    return ""
+
+
 def wait_of(task: Task) -> str:
     """Return what a work order waits for that needs nobody now."""
     match task.status, task.stage:
@@ -95,6 +118,8 @@ def wait_of(task: Task) -> str:
             return f"Waiting for {', '.join(task.after)}" if task.after else "Waiting for its turn"
         case Status.PENDING, Stage.COLLECTED:
             return "Not started: move it to triaged to queue it"
+        case _, _ if task.budget is not None:
+            return task.budget.message
         case Status.COMPLETED, Stage.REVIEW:
             return "Waiting for its pull request to be merged"
         case _:

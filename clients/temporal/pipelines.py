@@ -15,6 +15,7 @@ from clients.temporal.executions import Executions
 from clients.temporal.index import page_of
 from clients.temporal.news import follow_workflow
 from clients.temporal.payloads import seals
+from clients.temporal.pipeline_needs import with_needs
 from clients.temporal.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.temporal.refusals import PIPELINE, Subject
 from clients.temporal.updates import send_update
@@ -35,7 +36,7 @@ from septet.system.timestamps import timestamp
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 _BEGUN_SECONDS: Final = 0.5
-_QUIET_SECONDS: Final = 600.0
+_LOOK_SECONDS: Final = 3.0
 KnownViews = dict[tuple[str | None, int], PipelineView]
 """Pipelines as they were seen, by run and length of the history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
@@ -85,25 +86,28 @@ class PipelineClient(Executions[PipelineView]):
 
     async def show(self, pipeline_id: str) -> PipelineReply:
         """Return a pipeline with what is known of each issue."""
-        return PipelineReply(pipeline=await self.get(pipeline_id))
+        return PipelineReply(pipeline=await with_needs(self.client, await self.get(pipeline_id)))
 
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
         """Yield a pipeline now and whenever something has happened, and last when it is over.
 
-        A worker is asked only on news: a pipeline that goes on costs no Action for being watched.
+        A worker is asked only on news: a pipeline that goes on costs no Action for being watched. What its work
+        orders need a person for, the server is asked every few seconds.
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
             await news.come_within(_BEGUN_SECONDS)
             while True:
-                view = await self.get(pipeline_id)
+                view = await with_needs(self.client, await self.get(pipeline_id))
                 yield view
                 if view.status in OVER:
                     return
                 if not view.issues:  # nobody has answered, or it has only just begun
                     news.come_again()
-                while not await news.come_within(_QUIET_SECONDS):
-                    pass
+                while not await news.come_within(_LOOK_SECONDS):
+                    before, view = view, await with_needs(self.client, view)
+                    if view.needs != before.needs:
+                        yield view
 
     async def list(
         self, *, after: str = "", limit: int = PIPELINES_AT_ONCE, known_views: KnownViews | None = None

@@ -22,6 +22,7 @@ from septet.contracts.budget import (
     SettleCall,
 )
 from septet.contracts.names import REWORK
+from septet.contracts.pull_request_names import watched_order
 from septet.system.timestamps import timestamp
 
 _SHARE: Final = 0.1
@@ -42,15 +43,19 @@ class AccountBook:
         """Go on from a state."""
         self._state = state
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
-        self._waiting: dict[str, None] = dict.fromkeys(state.waiting)
+        self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
+        """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
         self._calls_all = False
         """Whether all that wait are to ask again."""
+        self._is_room_new = True
+        """Whether there may be room that nobody was called for."""
 
     @property
     def state(self) -> AccountState:
         """What the next run of the account has to know."""
+        steps = {order_id: step for order_id, step in self._waiting.items() if step}
         return self._state.model_copy(
-            update={"holds": tuple(self._holds.values()), "waiting": tuple(self._waiting)}
+            update={"holds": tuple(self._holds.values()), "waiting": tuple(self._waiting), "waiting_steps": steps}
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
@@ -62,11 +67,12 @@ class AccountBook:
             self._change(step_limits={**self._state.step_limits, call.step: call.step_limit})
         decision = self._decide(call, now)
         if isinstance(decision, BudgetWait):
-            self._waiting[call.order_id] = None
+            self._waiting[call.order_id] = decision.step
             while len(self._waiting) > MOST_WAITING:
                 self._waiting.pop(next(iter(self._waiting)))
             return Grant(granted=False, wait=decision)
         held, told = decision
+        self._is_room_new = True  # who waits may find a place beside it
         self._waiting.pop(call.order_id, None)
         self._holds[call.key] = Hold(
             key=call.key, order_id=call.order_id, step=call.step, before=call.so_far, caps=held
@@ -78,7 +84,12 @@ class AccountBook:
     def settle(self, call: SettleCall, now: datetime) -> None:
         """Count what a turn used; one that is not open was counted before."""
         self.turn_day(now)
+        self._is_room_new = True
         self._count(self._holds.pop(call.key, None), call.used)
+
+    def note_time(self) -> None:
+        """Take it that a while has passed: who was called last may have ended meanwhile."""
+        self._is_room_new = True
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, or raise it; who waits asks again."""
@@ -103,16 +114,44 @@ class AccountBook:
         self._change(day=day, today=Spending(), days=days[-DAYS_KEPT:])
         self._calls_all = self._calls_all or self._is_daily
 
-    def take_callers(self, now: datetime) -> list[str]:
-        """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise."""
+    def take_callers(self, now: datetime, *, by_news: bool = True) -> list[str]:
+        """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise.
+
+        Args:
+            now: The time.
+            by_news: Call only those for whom there may be room since the last time. Else, as it was once, who is
+                refused is called again at once where the whole budget has any room.
+        """
         self.turn_day(now)
-        if not self._waiting or not (self._calls_all or self.has_room):
+        callers = self._callers(by_news=by_news)
+        self._is_room_new = False
+        if not callers:
             self._calls_all = False
-            return []
-        callers = list(self._waiting)[: _MOST_CALLED if self._calls_all else _FEW_CALLED]
         for order_id in callers:
             del self._waiting[order_id]
         return callers
+
+    def _callers(self, *, by_news: bool) -> list[str]:
+        if self._calls_all:
+            return list(self._waiting)[:_MOST_CALLED]
+        if not by_news:
+            return list(self._waiting)[:_FEW_CALLED] if self.has_room else []
+        return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
+
+    def _find_room(self) -> list[str]:
+        """Return those that wait for whom there is any room."""
+        return [order_id for order_id, step in self._waiting.items() if self._has_room_for(step)]
+
+    def _has_room_for(self, step: str) -> bool:
+        limit = self._state.step_limits.get(step)
+        if step and limit is not None:
+            return min(_amounts_left(limit, self._state.by_step.get(step, Spending())).values()) > 0
+        return self.has_room
+
+    @property
+    def calls_again(self) -> bool:
+        """Whether there is room for some of those that wait: they are called again after a while."""
+        return bool(self._find_room())
 
     @property
     def calls_more(self) -> bool:
@@ -152,7 +191,7 @@ class AccountBook:
             by_step=state.by_step,
             days=state.days,
             running=sum(hold.is_open for hold in self._holds.values()),
-            waiting=waiting[:_WAITING_SHOWN],
+            waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
             waiting_count=len(waiting),
         )
 
@@ -220,6 +259,7 @@ class AccountBook:
             message=f"The budget of {whose} {state}: {describe_spending(use, limit)}.",
             remedy=f"Raise it with `septet budget raise {scope} 5usd{option}`.{turn}",
             until=timestamp(_next_midnight(now)) if limit.daily else None,
+            is_spent=is_spent,
         )
 
     def _count(self, hold: Hold | None, use: Spending) -> None:

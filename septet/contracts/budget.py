@@ -81,6 +81,8 @@ class BudgetWait(Wire):
     remedy: str = ""
     until: str | None = None
     """When a daily limit resets: ISO 8601, UTC."""
+    is_spent: bool = True
+    """Whether it is used up; else agents that are running hold the rest, and it opens again by itself."""
 
 
 class Grant(Wire):
@@ -123,6 +125,8 @@ class AccountState(Wire):
     holds: tuple[Hold, ...] = ()
     waiting: tuple[str, ...] = ()
     """Work orders, oldest first."""
+    waiting_steps: Mapping[str, str] = Field(default_factory=dict)
+    """By work order: the step whose limit it waits for; those that wait for the whole budget are not there."""
 
 
 class LimitCall(StrictWire):

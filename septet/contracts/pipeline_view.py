@@ -110,6 +110,8 @@ class PipelineView(Wire):
     error: TaskError | None = None
     stuck: str | None = None
     """As a task's: why no worker can take its next decision, and what helps."""
+    needs: tuple[str, ...] = ()
+    """What its work orders need you for, with the commands that answer; clients find that out."""
 
 
 class PipelineReport(Wire):

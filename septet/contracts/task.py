@@ -149,4 +149,4 @@ class Task(Wire):
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
         approve = f"`septet approve {self.id} {allowing}` lets it pass, " if allowing else ""
         reject = f"`septet reject {self.id} --feedback …` has the agent take it out"
-        return f"approve_findings: something that looks like a key is in {places}; {approve}{reject}"
+        return f"Something that looks like a key is in {places}: {approve}{reject}."

@@ -107,6 +107,28 @@ def test_each_question_has_a_key_of_its_own(served: Septet, origin: Origin) -> N
         assert cancelled_again["resultType"] == "complete"
 
 
+def test_task_asks_for_more_when_its_budget_is_used_up(served: Septet, origin: Origin) -> None:
+    """The answer is the amount to add; one that is no amount is refused, and one that comes again adds nothing."""
+    order = served.scenario("wo-task-budget", {"cost_usd": 0.01})
+    with mcp_lines(served, WITH_TASKS) as client:
+        client.call("run", **issue(origin, order, budget="0.01usd"))
+        key, form = question_of(client.task_in(order, "input_required", "failed"))
+        assert f"The budget of the work order {order} is used up" in form["message"]
+        assert form["requestedSchema"]["required"] == ["amount"]
+
+        def answer(amount: str) -> dict[str, Any]:
+            return {key: {"action": "accept", "content": {"amount": amount}}}
+
+        unclear = client.refused("tasks/update", taskId=order, inputResponses=answer("much"))
+        assert (unclear["code"], "write 5usd" in unclear["message"]) == (INVALID_PARAMS, True), unclear
+        client.ask("tasks/update", taskId=order, inputResponses={key: {"action": "decline"}})
+        assert question_of(client.task(order))[0] == key
+        for _ in range(2):
+            client.ask("tasks/update", taskId=order, inputResponses=answer("5usd"))
+        assert client.task_in(order, "completed", "failed")["status"] == "completed"
+    assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.01usd"
+
+
 def test_client_without_forms_is_told_whom_the_task_waits_for(served: Septet, origin: Origin) -> None:
     """It is sent no form: the status says what is waited for, and the tool that approves carries on."""
     with mcp_lines(served, {"extensions": {TASKS: {}}}) as client:

@@ -73,7 +73,7 @@ def receiving(receiver: Receiver) -> Iterator[Receiver]:
 
 
 def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Origin) -> None:
-    """Signed CloudEvents tell that a plan waits, that it is completed, that one failed; a refused one comes again.
+    """Signed CloudEvents tell of a plan that waits, a spent budget, an end and a failure; a refused one comes again.
 
     One that could not even be opened is told of as well.
     """
@@ -92,6 +92,10 @@ def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Orig
             assert septet.temporal(*start, "-w", "wo-unopened").code == 0
             until(lambda: len(receiver.of("wo-tell")) > 1 and receiver.of("wo-refused"))
             until(lambda: receiver.of("wo-unopened"))
+            septet.scenario("wo-spent", {"cost_usd": 0.01})
+            assert septet("run", *words, "--id", "wo-spent", "--budget", "0.01usd").code == 0
+            until(lambda: receiver.of("wo-spent"))
+            septet.cancelled("wo-spent")
     waiting, completed = receiver.of("wo-tell")
     assert (waiting[0], completed) == ("septet.work_order.waiting", ("septet.work_order.completed", ""))
     assert waiting[1].endswith("waits for approval.")
@@ -99,6 +103,8 @@ def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Orig
     assert (failed, "No." in reason) == ("septet.work_order.failed", True)
     ((unopened, reason),) = receiver.of("wo-unopened")
     assert (unopened, "has no branch 'nowhere'" in reason) == ("septet.work_order.failed", True)
+    ((spent, reason),) = receiver.of("wo-spent")
+    assert (spent, "wo-spent is used up: 0.01 of 0.01 USD" in reason) == ("septet.work_order.waiting", True)
     first = receiver.events[0]
     assert {name: first[name] for name in ("specversion", "subject", "datacontenttype")} == {
         "specversion": "1.0",

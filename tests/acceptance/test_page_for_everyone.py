@@ -156,26 +156,33 @@ def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, scene: 
 
 
 def test_a_notification_tells_what_needs_a_person(browser: Browser, served: Septet, tmp_path: Path) -> None:
-    """Where a person has asked for it, a work order that comes to wait for them is told by the browser, once."""
+    """Where a person has asked for it, the browser itself shows once what a work order comes to ask: plan, then budget."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n"})
     with tab_of(browser, served) as page:
         page.context.grant_permissions(["notifications"])
         page.add_init_script(
             """window.told = [];
-            window.Notification = class {
-                static permission = "granted";
-                static requestPermission() { return Promise.resolve("granted"); }
-                constructor(title, { body }) { window.told.push(body); }
+            window.Notification = class extends window.Notification {
+                constructor(title, options) {
+                    super(title, options);
+                    this.addEventListener("show", () => window.told.push(options.body));
+                }
             };"""
         )
         page.goto("/")
         page.get_by_role("button", name="Notify me").click()
         expect(page.get_by_role("button", name="Notifications on")).to_have_attribute("aria-pressed", "true")
+        served.scenario("wo-page-tell", {"cost_usd": 0.01})
         words = ("--title", "Tell me", "--id", "wo-page-tell", "--approve-plan", "--json")
-        assert served("run", "--repo", origin.bare, *words).code == 0
-        said = "Tell me: Waiting for you to approve the plan"
-        page.wait_for_function("said => window.told.filter((one) => one === said).length === 1", arg=said)
+        budget = ("--step", "implement_plan.budget=0.01usd")
+        assert served("run", "--repo", origin.bare, *words, *budget).code == 0
+        plan = "Tell me: Waiting for you to approve the plan"
+        page.wait_for_function("plan => window.told.join() === plan", arg=plan)
+        assert served("approve", "wo-page-tell", "--json").code == 0
+        page.wait_for_function("() => window.told.length === 2")
+        first, second = page.evaluate("window.told")
+        assert (first, "The budget of the step implement_plan is used up" in second) == (plan, True), second
     served.cancelled("wo-page-tell")
 
 

@@ -12,6 +12,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, Work
 from temporalio.worker import Worker
 
 from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders
+from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import MoveCall
 from septet.contracts.facts import Rescue
 from septet.contracts.limits import Timeouts
@@ -28,6 +29,9 @@ from workflows.pull_request import PullRequestWorkflow
 QUEUE: Final = "board-histories"
 _WITHIN_SECONDS: Final = 60.0
 _URL: Final = "file:///origin.git/pull/1"
+_SPENT: Final = BudgetWait(
+    scope="order/wo-round-over-budget", step="rework", limit="2usd", message="It is used up."
+)
 _ONE: Final = HostCapacity(host="one", host_limit=1, project_limit=4, seconds=1e9)
 
 Handle = WorkflowHandle[Any, Any]
@@ -127,10 +131,27 @@ async def _rework_ended(handle: Handle, doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 
+async def _round_over_budget(handle: Handle, doubles: Doubles) -> None:
+    """The budget of the rounds is used up; once it is raised the round goes on, and its work is merged."""
+    doubles.rework = (_over_budget, _mended)
+    await handle.query(PullRequestWorkflow.work_order)
+    await handle.signal(PullRequestWorkflow.looked, _news("checks:1"))
+    await wait_until(lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.budget is not None)
+    await handle.signal(PullRequestWorkflow.budget_open, _SPENT.scope)
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.rework.state == "waiting"
+    )
+    await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
+
+
 def _news(event_id: str) -> PullRequestNews:
     kind: Literal["checks", "review"] = "checks" if event_id.startswith("checks") else "review"
     event = ReworkEvent(id=event_id, kind=kind, title=f"{kind} of {event_id}")
     return PullRequestNews(url=_URL, state="open", events=(event,))
+
+
+def _over_budget(call: StepCall) -> StepResult:
+    return ended(call, Verdict.OVER_BUDGET, _SPENT.message, budget_wait=_SPENT)
 
 
 def _mended(call: StepCall) -> StepResult:
@@ -170,9 +191,10 @@ WATCHES: Final[dict[str, Event]] = {
     "taken-over": _taken_over,
     "followed": _followed,
     "rework-ended": _rework_ended,
+    "round-over-budget": _round_over_budget,
 }
 """By name: what happens to a watch."""
-_FOLLOWED: Final = frozenset({"followed", "rework-ended"})
+_FOLLOWED: Final = frozenset({"followed", "rework-ended", "round-over-budget"})
 """Those that an agent follows."""
 _BY_HOST: Final = frozenset({"seen-by-host", "taken-over"}) | _FOLLOWED
 """Those that a host looks at by itself."""

@@ -23,7 +23,7 @@ from workflows.pull_request import PullRequestWorkflow
 from workflows.quota import Quota
 from workflows.work_order import WorkOrder
 
-BUDGETS: Final = ("order-over-budget", "account", "quota", "costs")
+BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "quota", "costs")
 _ORDER: Final = "wo-over-budget"
 _WITHIN_SECONDS: Final = 60.0
 
@@ -46,9 +46,10 @@ async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
     doubles.steps = {each: [step] for each in Step}
     workflows = [WorkOrder, PullRequestWorkflow, Account, Quota, Costs]
     async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        account = client.get_workflow_handle(account_id(doubles.task_queue, f"order/{_ORDER}"))
         handles = {
             "order-over-budget": await _order_over_budget(client, doubles.task_queue),
-            "account": client.get_workflow_handle(account_id(doubles.task_queue, f"order/{_ORDER}")),
+            **dict.fromkeys(("account", "account-by-news"), account),
             "quota": await _quota(client, accounts, doubles.task_queue),
             "costs": await _costs(client, doubles.task_queue),
         }

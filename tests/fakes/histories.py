@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from fakes.activities import PLAN_SHA256, Doubles, done, ended
@@ -17,6 +18,7 @@ from temporalio.worker import Worker
 from activities.failures import failure
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision
 from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.names import Stage, Step, Verdict
@@ -37,6 +39,10 @@ _RESCUE: Final = Rescue(
     snapshot="wo/0005-rescue", reason="no answer", step="implement_plan", patch="/rescue.patch"
 )
 
+_SPENT: Final = tuple(
+    BudgetWait(scope="order/wo-notified-of-budget", limit="3usd", message=f"It is used up: {used} of 3.00 USD.")
+    for used in ("3.00", "3.10")
+)
 _OTHER_PLAN: Final = "specs/other.md"
 
 
@@ -50,6 +56,10 @@ def _refused(call: StepCall) -> StepResult:
 
 def _found(call: StepCall) -> StepResult:
     return ended(call, Verdict.UNPROVEN, "What looks like a key stands in a file.", findings=(FOUND,))
+
+
+def _over_budget(wait: BudgetWait, call: StepCall) -> StepResult:
+    return ended(call, Verdict.OVER_BUDGET, wait.message, budget_wait=wait)
 
 
 def _no_plan(call: StepCall) -> StepResult:
@@ -155,6 +165,13 @@ async def _let_pass(_client: Client, handle: Handle) -> None:
         await handle.execute_update(update, decision)
 
 
+async def _raise_too_little(_client: Client, handle: Handle) -> None:
+    """Have it ask again twice: once in vain, at the same limit."""
+    for wait in _SPENT:
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task, wait=wait: task.budget == wait)
+        await handle.signal(WorkOrder.budget_open, wait.scope)
+
+
 async def _block(_client: Client, handle: Handle) -> None:
     """Move it to blocked while its agent works."""
     await _until_implementing(handle)
@@ -226,6 +243,11 @@ TOLD: Final = {
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "notified-of-findings": Told(
         {Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass, open_workspace=_that_notifies
+    ),
+    "notified-of-budget": Told(
+        {Step.BUILD_PLAN: [*(partial(_over_budget, wait) for wait in _SPENT), done]},
+        event=_raise_too_little,
+        open_workspace=_that_notifies,
     ),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),

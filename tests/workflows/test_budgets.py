@@ -7,6 +7,8 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,20 +19,32 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.budgets import BudgetClient
+from clients.temporal.pipelines import PipelineClient
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, AccountView, Grant, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import (
+    AccountState,
+    AccountView,
+    BudgetWait,
+    Grant,
+    LimitCall,
+    ReserveCall,
+    SettleCall,
+)
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError
+from septet.state import StateDir
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
 from workers.accounts import FleetAccounts
 from workers.amount_metrics import AmountMetrics
 from workers.plugin import SeptetPlugin
 from workflows.account import Account
+from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.quota import Quota
 from workflows.work_order import WorkOrder
@@ -75,7 +89,7 @@ async def fleet(client: Client) -> AsyncIterator[tuple[Doubles, BudgetClient]]:
     worker = Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow, Account, Quota],
+        workflows=[WorkOrder, PullRequestWorkflow, Account, Quota, NotificationWorkflow],
         activities=doubles.activities(),
     )
     async with worker:
@@ -115,6 +129,80 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
         await replay(handle)
         account = client.get_workflow_handle(f"{doubles.task_queue}-budget/order/{order_id}")
         await replay(account)
+
+
+async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(client: Client) -> None:
+    """The account has no limit beside the step's, and calls nobody while that stands."""
+    async with fleet(client) as (doubles, budgets):
+        accounts = FleetAccounts(client, doubles.task_queue)
+        order_id = f"wo-{uuid.uuid4().hex[:8]}"
+        scope, turns = f"order/{order_id}", 0
+
+        async def implement(call: StepCall) -> StepResult:
+            nonlocal turns
+            turns += 1
+            asked = ReserveCall(
+                key=f"turn-{turns}", order_id=order_id, step=call.step.value, step_limit=parse_limit("1usd")
+            )
+            grant = await accounts.reserve(AccountState(scope=scope), asked, opens=True)
+            assert grant is not None
+            if grant.wait is not None:
+                return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
+            await accounts.settle(scope, SettleCall(key=asked.key, used=Spending(usd=1.0)))
+            return ended(call, Verdict.UNPROVEN, "once more") if turns == 1 else done(call)
+
+        doubles.steps = {Step.IMPLEMENT_PLAN: [implement]}
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+            "WorkOrder",
+            {"repository": "/app", "title": "Totals are wrong"},
+            id=order_id,
+            task_queue=doubles.task_queue,
+            result_type=Task,
+        )
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        for other in range(20):  # words of others, after each of which it could be called
+            await accounts.settle(scope, SettleCall(key=f"other-{other}", used=Spending()))
+            assert (await budgets.show(order_id)).budget.waiting == (order_id,)
+        await budgets.raise_limit(order_id, LimitCall(limit="5usd", step="implement_plan"))
+        assert (await asyncio.wait_for(handle.result(), WITHIN_SECONDS)).status is Status.COMPLETED
+        assert turns == 3
+        await replay(client.get_workflow_handle(f"{doubles.task_queue}-budget/{scope}"))
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client, *, told: bool) -> None:
+    """A wait that comes again at the same limit is not told again, and one for others' holds not at all."""
+    used_up = BudgetWait(scope="day", limit="5usd/day", message="It is used up.", remedy="Raise it.")
+    held = used_up.model_copy(update={"message": "Others hold the rest.", "is_spent": False})
+    raised = used_up.model_copy(update={"limit": "6usd/day", "message": "It is used up again."})
+    waits = [held, used_up, used_up, held, raised]
+    async with fleet(client) as (doubles, _):
+        serves = (NOTIFIES,) if told else ()
+        doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": serves})
+        over = [partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait) for wait in waits]
+        doubles.steps = {Step.BUILD_PLAN: [*over, done]}
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+            "WorkOrder",
+            {"repository": "/app", "title": "Totals are wrong"},
+            id=f"wo-{uuid.uuid4().hex[:8]}",
+            task_queue=doubles.task_queue,
+            result_type=Task,
+        )
+        for number, wait in enumerate(waits, start=1):
+            await wait_until(
+                lambda: handle.query(WorkOrder.work_order),
+                lambda task, number=number, wait=wait: (
+                    task.budget == wait and len(doubles.calls_of(Step.BUILD_PLAN)) == number
+                ),
+            )
+            await handle.signal(WorkOrder.budget_open, "day")
+        await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        kinds = ["waiting", "waiting", "completed"] if told else []
+        await wait_until(lambda: len(doubles.sent) == len(kinds))
+        assert sorted(sent.kind for sent in doubles.sent) == sorted(kinds)
+        reasons = {(sent.reason, sent.remedy) for sent in doubles.sent if sent.kind == "waiting"}
+        assert reasons == ({(wait.message, "Raise it.") for wait in (used_up, raised)} if told else set())
+        await replay(handle)
 
 
 async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client) -> None:
@@ -235,8 +323,10 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
         await wait_until(measured, lambda found: found["septet_paused_logins", "claude"] == 0)
 
 
-async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
-    """Its work orders wait, whoever has a lane; after raises all issues are done, and each turn is counted once."""
+async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
+    client: Client, tmp_path: Path
+) -> None:
+    """Its work orders wait, whoever has a lane, and it says for what; after raises all issues are done, and each turn is counted once."""
     async with line_of(client) as line:
         fleet = Fleet(client, line.doubles.task_queue, "5usd", line.step)
         for step in Step:
@@ -257,6 +347,9 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(c
         task = await wait_until(lambda: order.query(WorkOrder.work_order), lambda task: task.budget is not None)
         assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
         assert f"septet budget raise {scope} 5usd" in task.question
+        pipelines = PipelineClient(client, line.doubles.task_queue, state=StateDir(tmp_path))
+        shown = await wait_until(lambda: pipelines.show(handle.id), lambda reply: bool(reply.pipeline.needs))
+        assert shown.pipeline.needs == (task.question,)
         assert line.doubles.calls_of(Step.CLASSIFY_ISSUE)[0].pipeline_budget == "5usd"
         await budgets.raise_limit(scope, LimitCall(limit="3usd"))
         await wait_until(lambda: budgets.show(scope), lambda answer: answer.budget.spent.usd == 8.0)

@@ -22,7 +22,8 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
 from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
-from septet.contracts.names import Stage, Step, Verdict
+from septet.contracts.names import Stage, Status, Step, Verdict
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.pull_request_names import FOLLOWS, watch_id, watched_order
@@ -32,6 +33,7 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import RefusedTransitionError
 from workers.plugin import SeptetPlugin
+from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -39,14 +41,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URL = "file:///origin.git/pull/1"
 WITHIN_SECONDS = 60
+SPENT = BudgetWait(
+    scope="order/wo-1",
+    step="rework",
+    limit="2usd",
+    message="The budget of the rounds on the pull request is used up: 2.00 of 2.00 USD.",
+    remedy="Raise it with `septet budget raise order/wo-1 5usd --step rework`.",
+)
 
 
-def doubles_with(terms: FollowTerms) -> Doubles:
-    """Return doubles whose workspace lets pull requests be followed."""
+def doubles_with(terms: FollowTerms, *more: str) -> Doubles:
+    """Return doubles whose workspace lets pull requests be followed; its host serves `more`."""
     made = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
     def opened(asked: OpenWorkspace) -> Workspace:
-        where = {"serves": (PULL_REQUESTS,), "follow": terms}
+        where = {"serves": (PULL_REQUESTS, *more), "follow": terms}
         return made.workspace(asked).model_copy(update=where)
 
     made.open_workspace = opened
@@ -58,7 +67,7 @@ async def followed(
     client: Client, doubles: Doubles, *, asks: bool = True
 ) -> AsyncIterator[WorkflowHandle[Any, Task]]:
     """Let a work order complete that is followed, and give its watch; at the end its history is replayed."""
-    workflows = [WorkOrder, PullRequestWorkflow]
+    workflows = [WorkOrder, PullRequestWorkflow, NotificationWorkflow]
     async with Worker(
         client,
         task_queue=doubles.task_queue,
@@ -193,17 +202,55 @@ async def test_a_second_try_is_told_why(client: Client) -> None:
     assert [row.outcome for row in task.rework.history] == ["failed"]
 
 
-async def test_a_budget_that_is_used_up_ends_it(client: Client) -> None:
-    """A round whose agent may not start again ends the rounds, and says which budget it was."""
-    wait = BudgetWait(scope="order/wo-1", message="The budget of the rounds on the pull request is used up: 2.00.")
-    doubles = doubles_with(FollowTerms())
-    doubles.rework = [lambda call: ended(call, Verdict.OVER_BUDGET, wait.message, budget_wait=wait)]
+def over_budget(call: StepCall) -> StepResult:
+    """End because the rounds' budget is used up."""
+    result = ended(call, Verdict.OVER_BUDGET, SPENT.message, budget_wait=SPENT)
+    return result.model_copy(update={"session_id": "paused", "run": "1-rework-1"})
+
+
+async def until_budget(watch: WorkflowHandle[Any, Any], wait: BudgetWait | None) -> Task:
+    """Wait until a round waits for a budget, or for none any more."""
+    task: Task = await wait_until(
+        lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.budget == wait
+    )
+    return task
+
+
+async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
+    """People are notified once, with the command that raises it; the wait counts for no time of the rounds."""
+    doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
+    doubles.rework = [over_budget, over_budget, lambda call: done(call, "Mended.", commit_sha="badc0de")]
     async with followed(client, doubles) as watch:
         await tell(watch, "checks:1")
-        task = await until(watch, "ended", 1)
-    assert task.rework is not None
-    assert task.rework.why == "The budget of the rounds on the pull request is used up: 2.00"
-    assert task.stage is Stage.REVIEW
+        task = await until_budget(watch, SPENT)
+        assert (task.status, task.stage, task.question) == (
+            Status.COMPLETED,
+            Stage.EXECUTING,
+            f"{SPENT.message} {SPENT.remedy}",
+        )
+        orders = WorkOrders(client, doubles.task_queue)
+        assert (await orders.get(watched_order(watch.id))).budget == SPENT
+        await watch.signal(PullRequestWorkflow.budget_open, SPENT.scope)
+        await wait_until(lambda: len(calls_of(doubles, "rework")) > 1)
+        await until_budget(watch, SPENT)
+        await watch.signal(PullRequestWorkflow.nudge)
+        task = await until(watch, "waiting", 1)
+    assert (task.budget, task.stage, task.commit_sha) == (None, Stage.REVIEW, "badc0de")
+    assert [call.session_id for call in calls_of(doubles, "rework")][1:] == ["paused", "paused"]
+    told = [(sent.kind, sent.reason, sent.remedy) for sent in doubles.sent if sent.kind == "waiting"]
+    assert told == [("waiting", SPENT.message, SPENT.remedy)]
+
+
+async def test_a_merge_ends_a_round_that_waits_for_its_budget(client: Client) -> None:
+    """Nobody is asked for money any more."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [over_budget]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        await until_budget(watch, SPENT)
+        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert (task.stage, task.budget) == (Stage.DONE, None)
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:

@@ -18,6 +18,8 @@ _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
+_FINDINGS_UPDATES: Final = "Or use the update `approve_findings` or `reject_findings`."
+
 
 def format_details(task: Task, running_step: Step | None) -> str:
     """Return a work order as Markdown: what the web UI shows without opening a payload."""
@@ -37,7 +39,7 @@ def format_details(task: Task, running_step: Step | None) -> str:
     if task.budget is not None:
         lines += ["", f"**Waiting for its budget**: {task.question}"]
     if task.findings:
-        lines += ["", f"**Waiting for your decision**, {task.findings_question}"]
+        lines += ["", f"**Waiting for your decision**. {task.findings_question} {_FINDINGS_UPDATES}"]
     if task.plan_answer:
         lines += ["", f"Plan: {task.plan_path}. {task.plan_answer[:1].upper()}{task.plan_answer[1:]}."]
     if task.pr_url:

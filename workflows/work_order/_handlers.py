@@ -1,5 +1,7 @@
 """What a work order can be asked and told: its queries, its updates with their validators, its signals."""
 
+from typing import Final
+
 from temporalio import workflow
 
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision, PreviousRun, RetryCall
@@ -7,20 +9,22 @@ from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
 from septet.contracts.workspace import HostSilence
+from workflows._budget_gate import BudgetGate
+from workflows._notifications import Notifications
 from workflows._refusals import refusal
 from workflows._row import Row
 from workflows.hosts.host_watch import HostWatch
 from workflows.update_input import reads_input
-from workflows.work_order._budget_gate import BudgetGate
 from workflows.work_order._decisions import Decisions
 from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._lane_visit import LaneVisit
-from workflows.work_order._notifications import Notifications
 from workflows.work_order._plan_gate import PlanGate
 from workflows.work_order._seat import Seat
 from workflows.work_order.state import WorkOrderState
 
 _ANYBODY = RetryCall()
+_BUDGET_GATE: Final = "budget-gate"
+"""Noted where one waits: a build without it cannot go on with such a work order."""
 
 
 class WorkOrderHandlers:
@@ -35,7 +39,7 @@ class WorkOrderHandlers:
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
         self._findings_gate = FindingsGate(self._state, self._show)
-        self._budget_gate = BudgetGate(self._state, self._show)
+        self._budget_gate = BudgetGate(self._state, self._show, _BUDGET_GATE)
         self._seat = Seat()
         self._visit = LaneVisit(self._hosts)
 

@@ -73,7 +73,6 @@ class WorkOrderState:
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
         """Wait until a budget is open again."""
-        wait = wait.model_copy(update={"remedy": wait.remedy[:500]})
         self._move(now, wait.message, status=Status.WAITING, budget=wait)
 
     def go_on(self, who: str, why: str, now: datetime) -> None:

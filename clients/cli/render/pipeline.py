@@ -27,6 +27,7 @@ _LEAST_TITLE: Final = 12
 _GAP: Final = 2
 _HEADING_LINES: Final = 4
 """Heading, columns' names, the line of what is left out, and one free."""
+_NEEDS_PAINTED: Final = 2
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
 _STYLE_OF: Final = {
     "completed": "green", "failed": "red", "cancelled": "yellow", "skipped": "yellow", "stopped": "yellow",
@@ -40,6 +41,8 @@ def show_pipeline(view: PipelineView) -> None:
     out.print(_heading(view), soft_wrap=True)
     if view.reason:
         out.print(Text(printable(view.reason), style="dim"), soft_wrap=True)
+    for need in view.needs:
+        out.print(Text(printable(need), style="yellow"), soft_wrap=True)
     if view.issues:
         out.print(_table(view.issues, out.width if out.is_terminal else None))
     for issue in view.issues:
@@ -70,7 +73,8 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
     """Return a pipeline in the room that a terminal has: the issues from where it is at."""
-    room = max(height - _HEADING_LINES, 3)
+    needs = view.needs[:_NEEDS_PAINTED]
+    room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     first_open = next(
         (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues)
     )
@@ -78,7 +82,7 @@ def picture(view: PipelineView, height: int) -> RenderableType:
     visible = view.issues[start : start + room]
     heading = _heading(view)
     heading.no_wrap, heading.overflow = True, "ellipsis"
-    parts: list[RenderableType] = [heading]
+    parts: list[RenderableType] = [heading, *(Text(printable(need), style="yellow") for need in needs)]
     if visible:
         parts.append(_table(visible, console().width, _FIXED_WIDTH))
     if more := len(view.issues) - len(visible):
@@ -93,6 +97,7 @@ class PipelineLines:
         """Begin with nothing printed."""
         self._status = ""
         self._statuses: dict[str, IssueStatus] = {}
+        self._needs: tuple[str, ...] = ()
 
     def new_lines(self, view: PipelineView) -> Iterator[str]:
         """Yield a line for each change: of the issues, once they are under way, and of the pipeline."""
@@ -100,6 +105,8 @@ class PipelineLines:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status
                 yield printable("  ".join(part for part in (*_line(issue), _reason(issue)) if part))
+        yield from (printable(need) for need in view.needs if need not in self._needs)
+        self._needs = view.needs
         if view.status.value != self._status:
             self._status = view.status.value
             yield f"{view.id}: {self._status}"
@@ -176,7 +183,9 @@ def _reasons(issue: IssueState) -> Iterator[Text]:
     """Yield why an issue is not completed, how to go on, and where its work is."""
     if issue.error is None:
         return
-    yield Text(printable(f"{issue.issue_id}  {issue.error.type}: {issue.error.message}"), style="red")
+    is_skipped = issue.status is IssueStatus.SKIPPED
+    why = issue.error.message if is_skipped else f"{issue.error.type}: {issue.error.message}"
+    yield Text(printable(f"{issue.issue_id}  {why}"), style="yellow" if is_skipped else "red")
     if issue.error.remedy:
         yield Text(printable(f"    {issue.error.remedy}"))
     if issue.rescue is not None:

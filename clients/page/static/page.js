@@ -83,7 +83,7 @@ function tell() {
   for (const [key, words] of now) {
     if (!known || known.has(key) || localStorage.getItem("septet-notify") !== "on") continue;
     const note = new Notification("Septet", { body: words, tag: key });
-    note.onclick = () => open(`/work-orders/${encodeURIComponent(key.split(" ")[0])}`);
+    note.onclick = () => open(key.split(" ")[0]);
   }
   known = now;
 }

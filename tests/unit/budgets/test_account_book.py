@@ -103,6 +103,38 @@ def test_a_step_has_a_limit_of_its_own() -> None:
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
 
 
+def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
+    """A step that has used its limit up is called when that is raised, whatever room the whole budget has."""
+    account = book("50usd")
+    account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3usd")}), NOON)
+    account.settle(settle("a", 3.0), NOON)
+    assert not account.reserve(reserve("b"), NOON).granted
+    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
+    for each in (account, again):
+        assert (each.take_callers(NOON), each.calls_again) == ([], False)
+        each.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
+        assert each.take_callers(NOON) == ["wo-1"]
+
+
+def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
+    """A refusal calls nobody; an end does, and so does the time, for who was called last may be gone."""
+    account = book("10usd", "project/o/r")
+    for key in ("a", "b", "c"):
+        account.reserve(reserve(key, order=key), NOON)
+    account.settle(settle("a", 6.0), NOON)
+    assert account.take_callers(NOON) == []
+    grant = account.reserve(reserve("d", order="d"), NOON)
+    assert grant.wait is not None
+    assert not grant.wait.is_spent
+    assert (account.take_callers(NOON), account.calls_again) == ([], True)
+    account.note_time()
+    assert account.take_callers(NOON) == ["d"]
+    assert not account.reserve(reserve("d", order="d"), NOON).granted
+    assert account.take_callers(NOON) == []
+    account.settle(settle("b", 0.5), NOON)
+    assert account.take_callers(NOON) == ["d"]
+
+
 def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
     """The work order takes the step again elsewhere; the old host tells what its agent used when it is back."""
     account = book("5usd")

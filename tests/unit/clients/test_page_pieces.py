@@ -7,7 +7,9 @@ import pytest
 
 from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
-from septet.contracts.names import Status
+from clients.page.standing import need_of, news_of, wait_of
+from septet.contracts.budget import BudgetWait
+from septet.contracts.names import Stage, Status
 from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
 from septet.contracts.task import Task
@@ -43,6 +45,24 @@ def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
     assert "host-9.example:443" in html
     assert "host-10.example:443" not in html
     assert "and 2 more" in html
+
+
+def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
+    """A budget that is used up after an approval is news, though the work order waits again; one that others hold is not."""
+    gate = TASK.model_copy(
+        update={"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "5ha", "title": "Totals"}
+    )
+    spent = BudgetWait(scope="order/wo-1", limit="5usd", message="It is used up.", remedy="Raise it.")
+    over = gate.model_copy(update={"budget": spent})
+    held = gate.model_copy(update={"budget": spent.model_copy(update={"is_spent": False})})
+    followed = over.model_copy(update={"status": Status.COMPLETED})
+    page = "/work-orders/wo-1"
+    asks = (f"{page} budget order/wo-1  5usd ", "Totals: It is used up. Raise it.")
+    assert news_of(TASK) == news_of(held) == ()
+    assert news_of(gate) == ((f"{page} plan 5ha", "Totals: Waiting for you to approve the plan"),)
+    assert news_of(over) == (asks,)
+    assert news_of(followed) == (asks, (f"{page} completed", "Totals: completed"))
+    assert (need_of(held), wait_of(held)) == ("", "It is used up.")
 
 
 def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
 from clients.cli.up_lines import WorkOrderLines
+from septet.contracts.budget import BudgetWait
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task
 
@@ -25,6 +26,21 @@ def test_each_change_of_a_work_order_is_a_line() -> None:
         "wo-1 is waiting for your approval: septet approve wo-1",
         "wo-1 is running: Totals",
         "wo-1 is completed: https://github.com/o/r/pull/1",
+    ]  # fmt: skip
+
+
+def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() -> None:
+    """So it is where the round on a completed work order's pull request waits for it."""
+    spent = BudgetWait(
+        scope="day", message="It is used up.", remedy="Raise it with `septet budget raise day 5usd`."
+    )
+    line = f"wo-1 is waiting: {spent.message} {spent.remedy}"
+    completed = {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"}
+    assert lines_of(
+        WorkOrderLines(NOW), {}, {"status": Status.WAITING, "budget": spent}, completed,
+        {**completed, "budget": spent}, {**completed, "budget": spent}, completed,
+    ) == [
+        "wo-1 is running: Totals", line, "wo-1 is completed: https://github.com/o/r/pull/1", line,
     ]  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""The gate of budgets: where one is used up, the work order waits until it is open again, and goes on."""
+"""The gate of budgets: where one is used up, the work waits until it is open again, and goes on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from datetime import datetime
+from typing import Final, Protocol
 
 from temporalio import workflow
 
@@ -11,23 +12,38 @@ from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from workflows._cancellation import is_to_end
 from workflows.hosts.host_watch import AnyStepCall
-from workflows.work_order.state import WorkOrderState
 
 _GOES_ON: Final = (
-    "The work was paused for its budget, and goes on now. Look at the worktree (`git status`, `git diff`) before "
-    "you do anything twice."
+    "The work was paused for its budget, and continues now. Look at the worktree (`git status`, `git diff`) "
+    "before you do anything twice."
 )
-_PATCH: Final = "budget-gate"
-"""Noted where one waits: a build without it cannot go on with such a work order."""
+_REMEDY_LIMIT: Final = 500
+
+
+class Waiting(Protocol):
+    """Who waits for a budget, and says so."""
+
+    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
+        """Wait until a budget is open again."""
+
+    def go_on(self, who: str, why: str, now: datetime) -> None:
+        """Go on."""
 
 
 class BudgetGate:
-    """Where a work order waits for a budget."""
+    """Where work waits for a budget."""
 
-    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
-        """Begin with no budget used up; `show` shows the work order where people look."""
-        self._state = state
+    def __init__(self, waiting: Waiting, show: Callable[[], None], patch: str) -> None:
+        """Begin with no budget used up.
+
+        Args:
+            waiting: Whose work it is.
+            show: Shows it where people look.
+            patch: Before it, nothing waited here.
+        """
+        self._waiting = waiting
         self._show = show
+        self._patch = patch
         self._is_open = False
 
     def open(self) -> None:
@@ -40,7 +56,7 @@ class BudgetGate:
         """Carry an activity out, over as many waits for budgets as it takes; what they used adds up.
 
         Raises:
-            asyncio.CancelledError: The work order is to end.
+            asyncio.CancelledError: The work is to end.
         """
         earlier: StepResult | None = None
         while True:
@@ -48,19 +64,23 @@ class BudgetGate:
             result = await take(call)
             if earlier is not None and isinstance(call, StepCall):
                 result = _add_earlier(result, earlier)
-            if result.verdict is not Verdict.OVER_BUDGET or result.budget_wait is None:
+            wait = result.budget_wait if result.verdict is Verdict.OVER_BUDGET else None
+            if wait is None or not self._waits():
                 return result
-            await self._wait(result.budget_wait)
+            await self._wait(wait)
             earlier, call = result, _go_on(call, result)
 
-    async def _wait(self, wait: BudgetWait) -> None:
+    def _waits(self) -> bool:
         if is_to_end():
             raise asyncio.CancelledError
-        workflow.patched(_PATCH)
-        self._state.wait_for_budget(wait, workflow.now())
+        return workflow.patched(self._patch)
+
+    async def _wait(self, wait: BudgetWait) -> None:
+        shown = wait.model_copy(update={"remedy": wait.remedy[:_REMEDY_LIMIT]})
+        self._waiting.wait_for_budget(shown, workflow.now())
         self._show()
         await workflow.wait_condition(lambda: self._is_open)
-        self._state.go_on("", f"the budget of {wait.scope} is open again", workflow.now())
+        self._waiting.go_on("", f"the budget of {wait.scope} is open again", workflow.now())
         self._show()
 
 

@@ -1,4 +1,4 @@
-"""What a work order has people told: that it waits for them, has failed, or is completed."""
+"""What people are told of a work order: that it waits for them, has failed, or is completed."""
 
 import asyncio
 from typing import Final
@@ -7,6 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 from temporalio.workflow import ParentClosePolicy
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.names import Status
 from septet.contracts.notification import NOTIFIES, Notification, NotificationKind
 from septet.contracts.task import Task
@@ -16,6 +17,8 @@ from workflows.notification import NotificationWorkflow
 
 _OF_FINDINGS: Final = "notifies-of-findings"
 """Before it, nobody was told that a work order waits with what looks like a key."""
+_BUDGETS_ONCE: Final = "notifies-of-budgets-once"
+"""Before it, people were told of each wait for a budget, also of one that needs nobody. Asked for by itself."""
 
 
 class Notifications:
@@ -29,6 +32,7 @@ class Notifications:
         """Begin with nothing told."""
         self._last: NotificationKind | None = None
         self._queue = ""
+        self._told_limits: set[tuple[str, ...]] = set()
         self._starting: set[asyncio.Task[None]] = set()
 
     def learn_queue(self, queue: str) -> None:
@@ -40,16 +44,32 @@ class Notifications:
         queue = _queue_of(workspace) if workspace is not None else self._queue
         if not queue:
             return
-        kind = _kind_of(task)
-        if kind == self._last:
-            return
-        self._last = kind
-        if kind is not None:
-            self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
+        self._note(task, _kind_of(task), queue)
+
+    def note_wait(self, task: Task, workspace: Workspace | None) -> None:
+        """Take in whether a completed work order waits for a budget again, and have that told where it is news."""
+        queue = _queue_of(workspace) if workspace is not None else ""
+        if queue:
+            self._note(task, "waiting" if task.budget is not None else None, queue)
 
     async def settle(self) -> None:
         """Wait until each of them has been started, also where a person cancels meanwhile."""
         await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
+
+    def _note(self, task: Task, kind: NotificationKind | None, queue: str) -> None:
+        if kind == self._last:
+            return
+        self._last = kind
+        if kind is not None and (task.budget is None or self._is_news(task.budget)):
+            self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
+
+    def _is_news(self, wait: BudgetWait) -> bool:
+        """Say whether people are told of a wait: once at each limit, and not where others only hold the rest."""
+        limit = (wait.scope, wait.step, wait.limit, wait.until or "")
+        if wait.is_spent and limit not in self._told_limits:
+            self._told_limits.add(limit)
+            return True
+        return not workflow.patched(_BUDGETS_ONCE)
 
 
 def _queue_of(workspace: Workspace) -> str:
