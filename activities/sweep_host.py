@@ -83,6 +83,7 @@ def terms_of(settings: Settings) -> Terms:
         runs_days=settings.keep_runs_days,
         snapshots_days=settings.keep_snapshots_days,
         mirrors_days=settings.keep_mirrors_days,
+        forgotten_days=settings.keep_forgotten_days,
         ignored_limit_bytes=settings.ignored_limit_bytes,
         drop_ignored=settings.drop_ignored_files,
     )

@@ -181,6 +181,8 @@ class Settings(BaseSettings):
     """Days until a snapshot of a work order whose workspace was removed is forgotten."""
     keep_mirrors_days: Annotated[float, Field(ge=0)] = 14.0
     """Days after its last use, until the mirror of a repository of which nothing else is kept is removed."""
+    keep_forgotten_days: Annotated[float, Field(gt=0)] = 2.0
+    """Days until the vault gives back the room of snapshots that were forgotten."""
     drop_ignored_files: bool = False
     """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
     sign_commits: bool = False

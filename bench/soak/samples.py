@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,11 @@ class Sample:
     server_memory: float
     server_files: float
     disk: float
-    """The host's state directory: workspaces, homes, runs, mirrors and vaults, as the file system counts them."""
+    """The host's state directory without mirrors: workspaces, homes, runs and vaults, as they lie on the disk."""
+    mirrors: float
+    """They keep all that they ever fetched: they grow as their origins do."""
+    origins: float
+    """The repositories that all work is pushed to."""
     database: float
     """The server's database with its log."""
 
@@ -41,6 +45,7 @@ class Sampler:
     database: Path
     began: float
     """By the monotonic clock."""
+    origins: Sequence[Path] = ()
 
     def sample(self) -> Sample:
         """Look once.
@@ -48,6 +53,7 @@ class Sampler:
         Raises:
             psutil.NoSuchProcess: Worker or server is gone.
         """
+        mirrors = sum(_bytes_on_disk(self.state / "mirrors"))
         worker, server = psutil.Process(self.worker.number), psutil.Process(self.server.number)
         return Sample(
             round(time.monotonic() - self.began, 1),
@@ -55,7 +61,9 @@ class Sampler:
             worker.num_fds(),
             server.memory_info().rss / _MB,
             server.num_fds(),
-            sum(_bytes_on_disk(self.state)) / _MB,
+            (sum(_bytes_on_disk(self.state)) - mirrors) / _MB,
+            mirrors / _MB,
+            sum(sum(_bytes_on_disk(origin)) for origin in self.origins) / _MB,
             sum(path.stat().st_size for path in self.database.parent.glob(f"{self.database.name}*")) / _MB,
         )
 

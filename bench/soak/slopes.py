@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_SETTLED = 0.25
-"""The share of the time after which a program has what it keeps: caches, arenas, a database's free pages."""
+SETTLED = 0.5
+"""The share of the time after which a program has what it keeps: caches, arenas, a database's free pages. In a
+soak of two hours that is the hour for which the server keeps a closed workflow in its caches."""
 _FEWEST = 8
 _NOISE = 2.0
 """Standard deviations about the line."""
@@ -30,7 +31,7 @@ class Slope:
 
 
 def slope_of(moments: Sequence[float], values: Sequence[float]) -> Slope:
-    """Lay a line through what was measured after the first quarter of the time.
+    """Lay a line through what was measured in the second half of the time.
 
     Args:
         moments: Seconds, rising.
@@ -39,7 +40,7 @@ def slope_of(moments: Sequence[float], values: Sequence[float]) -> Slope:
     Raises:
         ValueError: Fewer than eight measurements are left.
     """
-    begin = moments[0] + _SETTLED * (moments[-1] - moments[0]) if moments else 0.0
+    begin = moments[0] + SETTLED * (moments[-1] - moments[0]) if moments else 0.0
     settled = [(moment, value) for moment, value in zip(moments, values, strict=True) if moment >= begin]
     if len(settled) < _FEWEST:
         raise ValueError(f"{len(settled)} measurements are too few to lay a line through.")

@@ -3,27 +3,44 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
+from google.protobuf.duration_pb2 import Duration
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, UpdateNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from clients.temporal.budgets import whole_scope
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.budget import account_id
 from septet.contracts.decisions import MoveCall
 from septet.contracts.transitions import Target
 from septet.errors import SeptetError
 
 KEEP = timedelta(minutes=4)
-"""What is closed is kept so long: by the janitor, and by the server."""
+"""What is closed is kept so long: by the janitor, and by the server. In use it is two days to three months."""
+
+_QUEUE: Final = "septet"
 
 
 def short_terms() -> dict[str, str]:
     """Return the settings by which the janitor removes soon what nobody needs."""
     days = f"{KEEP / timedelta(days=1):.5f}"
-    kept = ("WORKSPACES", "RUNS", "SNAPSHOTS")
+    kept = ("WORKSPACES", "RUNS", "SNAPSHOTS", "FORGOTTEN")
     return {f"SEPTET_KEEP_{name}_DAYS": days for name in kept}
+
+
+async def shorten_retention(client: Client) -> None:
+    """Have the server keep what closes for an hour, the least it allows: until then it notes when to delete it."""
+    await client.workflow_service.update_namespace(
+        UpdateNamespaceRequest(
+            namespace=client.namespace,
+            config=NamespaceConfig(workflow_execution_retention_ttl=Duration(seconds=3600)),
+        )
+    )
 
 
 async def sweep(client: Client) -> int:
@@ -41,6 +58,13 @@ async def end_reviews(client: Client) -> None:
     async for row in client.list_workflows('WorkflowType="PullRequest" AND ExecutionStatus="Running"'):
         with suppress(RPCError, SeptetError):  # its work order is not closed yet, or the worker was killed
             await decisions.move(row.id.removesuffix("/pr"), MoveCall(to=Target.DONE))
+
+
+async def end_accounts(client: Client, orders: Iterable[str]) -> None:
+    """End the accounts of the budgets of work orders, which would end a month after the last word on them."""
+    for order in orders:
+        with suppress(RPCError):  # it has ended
+            await client.get_workflow_handle(account_id(_QUEUE, whole_scope(order))).terminate()
 
 
 async def _delete_histories(client: Client, before: datetime) -> int:

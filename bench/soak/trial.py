@@ -12,12 +12,13 @@ from temporalio.service import RPCError
 
 from bench.chaos.evidence import blobs_in_vaults
 from bench.chaos.ground import Worker, ground
+from bench.chaos.ledgers import Ledger
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.processes import Pid
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
 from bench.soak.samples import Sample, Sampler
-from bench.soak.sweep import end_reviews, short_terms, sweep
+from bench.soak.sweep import KEEP, end_accounts, end_reviews, short_terms, shorten_retention, sweep
 from septet.errors import SeptetError
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
@@ -38,6 +39,9 @@ class Soak(Trial):
     _beside: list[asyncio.Task[None]] = field(default_factory=list)
     """Those that look and sweep, until all work orders are closed."""
     _recovered: dict[str, list[str]] = field(default_factory=dict)
+    _ledgers: dict[str, Ledger | None] = field(default_factory=dict)
+    _closed_at: dict[str, float] = field(default_factory=dict)
+    """By the monotonic clock, of work orders whose accounts have not ended."""
     _once_kept: set[str] = field(default_factory=set)
     """What snapshots held before their time was over."""
 
@@ -56,7 +60,9 @@ class Soak(Trial):
     def _repeated(self, steady: Worker) -> list[tuple[float, Callable[[], Awaitable[None]]]]:
         server = self.ground.server
         database = self.ground.folder / "server" / "temporal.db"
-        sampler = Sampler(steady.pid, server.pid, self.ground.state, database, time.monotonic())
+        sampler = Sampler(
+            steady.pid, server.pid, self.ground.state, database, time.monotonic(), self.ground.origins
+        )
 
         async def look() -> None:
             self.samples.append(await asyncio.to_thread(sampler.sample))
@@ -72,15 +78,28 @@ class Soak(Trial):
         self._once_kept |= await asyncio.to_thread(blobs_in_vaults, self.ground.folder, self.ground.env)
         with suppress(RPCError):
             await end_reviews(self.ground.client)
+            await end_accounts(self.ground.client, self._take_old())
             self.deleted += await sweep(self.ground.client)
 
     async def _closed(self, order: str) -> None:
         await super()._closed(order)
         with suppress(RPCError, SeptetError):
             self._recovered[order] = await self.side.rungs(self.ground, order)
+            self._ledgers[order] = await self.side.ledger(self.ground, order)
+        self._closed_at[order] = time.monotonic()
+
+    def _take_old(self) -> list[str]:
+        """Return the work orders that closed some time ago, each once."""
+        old = [order for order, at in self._closed_at.items() if at < time.monotonic() - KEEP.total_seconds()]
+        for order in old:
+            del self._closed_at[order]
+        return old
 
     async def _rungs(self, order: str) -> list[str]:
         return self._recovered.get(order, [])
+
+    async def _ledger(self, order: str) -> Ledger | None:
+        return self._ledgers.get(order)
 
     def _kept(self) -> set[str]:
         return super()._kept() | self._once_kept
@@ -97,5 +116,6 @@ async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample], 
     """Carry a soak out on a ground of its own; return what was seen, all samples, and how much was forgotten."""
     async with ground(plan) as laid:
         laid.env = {**laid.env, **short_terms()}
+        await shorten_retention(laid.client)
         soak = Soak(laid, Septet(), plan, every_seconds=every_seconds)
         return await soak.soak(), soak.samples, soak.deleted

@@ -3,11 +3,13 @@
 No other module resets, cleans or removes a workspace; `tests/unit/test_destructive_git.py` holds that.
 """
 
+import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,7 @@ from typing import Final
 from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
+from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.facts import Snapshot
@@ -29,8 +32,6 @@ from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _SHOWN_PATHS: Final = 5
-_YOUNG: Final = "2.days.ago"
-_REPACK_SECONDS: Final = 600.0
 _CHECKOUT_SECONDS: Final = 600.0
 
 
@@ -192,17 +193,38 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
         vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
 
 
-def drop_forgotten(vault: Git) -> None:
-    """Give back the room of snapshots that were forgotten days ago: what is younger may be one under way.
+def forget_chain(vault: Git, order_id: str) -> None:
+    """Forget what this host knew of a work order on the checkpoint remote, when its last snapshot is forgotten.
+
+    Raises:
+        GitError: git failed.
+    """
+    chain = (f"refs/kept/{order_id}/", f"refs/seen/{order_id}/")
+    for ref in vault.run("for-each-ref", "--format=%(refname)", *chain).decode().splitlines():
+        vault.run("update-ref", "-d", ref)
+
+
+def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
+    """Say whether there is room to be given back: the pack of what no snapshot needs is as old as that."""
+    return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
+
+
+def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
+    """Give back the room of what no snapshot has needed for so long: what is younger may be of one under way.
+
+    Until then it lies in one pack of its own, which git calls cruft and which notes the age of each object.
 
     Raises:
         GitError: git failed; then nothing but room is lost.
     """
+    expiry = f"{math.ceil(kept_for.total_seconds())}.seconds.ago"
     with hold_lock(vault.git_dir.with_name(f"{vault.git_dir.name}.lock")):
+        clear_unfinished_packs(vault.git_dir, kept_for)
         vault.run(
-            "repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_YOUNG}", timeout_seconds=_REPACK_SECONDS
+            *("repack", "--cruft", f"--cruft-expiration={expiry}", "-d", "-l", "-q"),
+            timeout_seconds=PACKING_SECONDS,
         )
-        vault.run("prune", f"--expire={_YOUNG}", timeout_seconds=_REPACK_SECONDS)
+        vault.run("prune", f"--expire={expiry}", timeout_seconds=PACKING_SECONDS)
 
 
 def _secure(place: Place, why: Why, equal: Snapshot | None = None) -> tuple[Snapshot, Snapshot | None]:

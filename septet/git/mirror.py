@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,12 @@ from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.damage import mend, see_whole
 from septet.git.engine import Git
 from septet.git.git_words import looks_damaged
+from septet.git.packs import (
+    clear_unfinished_packs,
+    has_many_loose_objects,
+    has_many_packs,
+    join_precious_packs,
+)
 from septet.git.remote import Remote, RemoteRefs
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
@@ -111,6 +118,27 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
     with hold_lock(_lock_of(mirror)):
         mend(mirror, remote, partial(_make, env=remote.env))
         see_whole(Git(mirror, env=remote.env), commit)
+
+
+def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str], older_than: timedelta) -> None:
+    """Have few packs in a mirror instead of a file for each small object, where there are many by now.
+
+    A fetch of a branch unpacks what it brings. Nothing is dropped: whoever borrows an object finds it.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        scratch: Where a repository may be made for a moment.
+        env: The environment of git.
+        older_than: What a fetch has begun and is younger may be under way.
+
+    Raises:
+        GitError: git failed; then all is where it was.
+    """
+    if not (has_many_loose_objects(mirror) or has_many_packs(mirror)):
+        return
+    with hold_lock(_lock_of(mirror)):
+        clear_unfinished_packs(mirror, older_than)
+        join_precious_packs(Git(mirror, env=env), scratch)
 
 
 def _lock_of(mirror: Path) -> Path:

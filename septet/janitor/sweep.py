@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +22,14 @@ from septet.git.destroy import (
     clear_trash,
     drop_forgotten,
     forget_brought,
+    forget_chain,
     forget_snapshots,
+    has_forgotten,
     remove_closed,
     remove_workspace,
 )
 from septet.git.engine import Git
+from septet.git.mirror import tidy_mirror
 from septet.git.place import LOCK_SUFFIX, Place
 from septet.git.record import find_record
 from septet.git.snapshots.facts import Snapshot
@@ -71,9 +74,7 @@ class Sweep:
             else:
                 self._moved_here(vault)
                 self._repository(vault)
-            with self._refusing("snapshot", vault.git_dir.name):
-                if vault.git_dir in self._forgot and vault.git_dir.is_dir():
-                    drop_forgotten(vault)
+            self._room(vault)
         if not note:
             self._runs_alone()
             self._locks_alone()
@@ -191,6 +192,7 @@ class Sweep:
             forget_snapshots(place, old)
             self._tell_forgotten(vault, old)
             if len(old) == len(every):
+                forget_chain(vault, place.order_id)
                 remove_closed(place.records, self.state.trash)
 
     def _moved_here(self, vault: Git) -> None:
@@ -201,6 +203,8 @@ class Sweep:
                 old = self._old(every, fate.closed_at) if fate != _RUNNING else []
                 self._kept_count += len(every) - len(old)
                 forget_brought(vault, old)
+                if len(old) == len(every):
+                    forget_chain(vault, order_id)
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
@@ -216,7 +220,7 @@ class Sweep:
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""
-        mirror = self.state.mirrors / vault.git_dir.name
+        mirror = self._mirror_of(vault)
         lock = mirror.with_suffix(".lock")
         if any(_names(vault.git_dir / "septet")):
             self._kept_count += 1
@@ -231,6 +235,20 @@ class Sweep:
             if mirror.is_dir():
                 remove_closed(mirror, self.state.trash)
             self._removals.append(Thing(kind="mirror", name=mirror.name))
+
+    def _room(self, vault: Git) -> None:
+        """Give back what is taken by files that nothing needs, or not as so many."""
+        mirror, kept_for = self._mirror_of(vault), timedelta(days=self.terms.forgotten_days)
+        with self._refusing("snapshot", vault.git_dir.name):
+            has_room = vault.git_dir in self._forgot or has_forgotten(vault, kept_for)
+            if has_room and vault.git_dir.is_dir():
+                drop_forgotten(vault, kept_for)
+        with self._refusing("mirror", mirror.name):
+            if mirror.is_dir():
+                tidy_mirror(mirror, self.state.scratch, self.env, kept_for)
+
+    def _mirror_of(self, vault: Git) -> Path:
+        return self.state.mirrors / vault.git_dir.name
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:

@@ -26,6 +26,8 @@ class Terms:
     mirrors_days: float
     ignored_limit_bytes: int
     """What all ignored files together may take in the snapshot that comes before a removal."""
+    forgotten_days: float = 2.0
+    """Until what no snapshot needs any more is dropped from the vault: one may be under way that does."""
     drop_ignored: bool = False
     """A person says that ignored files over the limit may go with their workspace."""
 

@@ -40,7 +40,8 @@ MAY_DESTROY = {
         "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
         "remove_folder(aside)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
-        "vault.run('prune', f'--expire={_YOUNG}', timeout_seconds=_REPACK_SECONDS)",
+        "vault.run('update-ref', '-d', ref)",
+        "vault.run('prune', f'--expire={expiry}', timeout_seconds=PACKING_SECONDS)",
         "remove_folder(aside)",
         "remove_folder(path)",
     ),
@@ -59,6 +60,8 @@ MAY_DESTROY = {
         "shutil.rmtree(fresh, ignore_errors=True)",
     ),
     "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
+    # A copy of its own that is made once more.
+    "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
     "septet/agents/turns/shared_packages.py": ("shutil.rmtree(path)",),
 }

@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine import Git
+from septet.git.packs import has_many_packs, join_packs
 from septet.git.place import Place
 from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
@@ -33,7 +35,6 @@ _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
 _PACKED: Final = "packed-refs"
-_PACKS_BEFORE_COMPACTION: Final = 50
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
@@ -53,7 +54,9 @@ def prepare(place: Place) -> None:
         alternates = place.vault / "objects" / "info" / "alternates"
         if not alternates.exists() or alternates.read_bytes() != mirror_objects:
             write_durably(alternates, mirror_objects)
-        compact(vault_at(place))
+        if has_many_packs(place.vault):
+            with suppress(GitError):  # the janitor joins them too, and says why not
+                join_packs(vault_at(place))
     place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -66,16 +69,6 @@ def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
     """Return the vaults of a host; one that was never made to the end holds nothing."""
     whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
-
-
-def compact(vault: Git) -> None:
-    """Join the packs of small snapshots where there are many: git looks through all of them for every object.
-
-    Nothing is dropped, reachable or not, so a snapshot that is being taken does not mind.
-    """
-    packs = list((vault.git_dir / "objects" / "pack").glob("*.pack"))
-    if len(packs) > _PACKS_BEFORE_COMPACTION:
-        vault.run("repack", "-d", "-l", "-q", "--geometric=2", timeout_seconds=600.0)
 
 
 def next_name(place: Place, kind: str, last: str | None) -> str:

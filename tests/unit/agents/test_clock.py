@@ -17,6 +17,7 @@ WALL_CLOCKS = {
     "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
     "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",
     "septet/git/keep.py": "when a commit was made, for people",
+    "septet/git/packs.py": "how old a file is that a killed git left; what a vault drops also has to be unreachable, and a pass distrusts a jump",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
     "activities/_login_choice.py": "a model's provider names the moment at which a login's limit begins anew",

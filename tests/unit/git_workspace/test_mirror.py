@@ -1,13 +1,14 @@
 """The host's mirror of a repository."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
-from septet.git.mirror import Base, refresh_mirror
+from septet.git.mirror import Base, refresh_mirror, tidy_mirror
 from septet.git.remote import Remote
 
 
@@ -191,3 +192,75 @@ def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Ori
         git(mirror, "fsck", "--connectivity-only").replace("notice: HEAD points to an unborn branch (master)", "")
         == ""
     )
+
+
+def _loose(mirror: Path) -> int:
+    """Return how many objects are files of their own."""
+    return int(git(mirror, "count-objects").partition(" ")[0])
+
+
+def _fetch_often(origin: Origin, mirror: Path, remote: Remote) -> list[str]:
+    """Fetch small branches one after the other, one of which is rewritten each time; return all commits."""
+    commits = []
+    for number in range(40):
+        commits.append(origin.push({f"{number}.txt": f"{number}\n"}, branch=f"work-{number}"))
+        git(origin.checkout, "push", "--quiet", "--force", "origin", "HEAD:rewritten")
+        refresh_mirror(mirror, remote)
+        git(origin.checkout, "checkout", "--quiet", "main")
+    return commits
+
+
+@pytest.mark.law
+def test_loose_objects_of_a_mirror_are_packed_and_none_is_lost(
+    mirror: Path, remote: Remote, origin: Origin, env: dict[str, str], tmp_path: Path
+) -> None:
+    """What fetches of branches unpack takes few files; a commit that its branch has left stays, with all it holds."""
+    commits = _fetch_often(origin, mirror, remote)
+    left = git(origin.checkout, "commit-tree", "-p", commits[0], "-m", "left", f"{commits[0]}^{{tree}}")
+    git(origin.checkout, "push", "--quiet", "--force", "origin", f"{left}:refs/heads/rewritten")
+    refresh_mirror(mirror, remote)
+    git(origin.checkout, "push", "--quiet", "--force", "origin", "main:rewritten")
+    refresh_mirror(mirror, remote)
+    borrower = tmp_path / "borrower"
+    git(tmp_path, "clone", "--quiet", "--shared", "--no-checkout", str(mirror), str(borrower))
+    assert _loose(mirror) > 100
+
+    tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+
+    assert _loose(mirror) == 0
+    assert len(list((mirror / "objects/pack").glob("*.pack"))) == 1
+    assert list((tmp_path / "scratch").iterdir()) == []
+    for commit in (*commits, left):
+        git(borrower, "rev-list", "--objects", "--quiet", commit)
+    git(mirror, "fsck", "--connectivity-only")
+    assert "preciousObjects" in (mirror / "config").read_text()
+    assert Base("main", origin.sha("main"), "main") == refresh_mirror(mirror, remote)
+    assert git(mirror, "rev-parse", "refs/remotes/origin/work-7") == commits[7]
+
+
+@pytest.mark.law
+def test_who_reads_a_mirror_while_it_is_packed_finds_everything(
+    mirror: Path, remote: Remote, origin: Origin, env: dict[str, str], tmp_path: Path
+) -> None:
+    """A workspace's git that looks for objects meanwhile misses none, however often they move."""
+    commits = _fetch_often(origin, mirror, remote)
+    borrower = tmp_path / "borrower"
+    git(tmp_path, "clone", "--quiet", "--shared", "--no-checkout", str(mirror), str(borrower))
+
+    with ThreadPoolExecutor(2) as pool:
+        looks = [pool.submit(git, borrower, "rev-list", "--objects", "--quiet", each) for each in commits]
+        tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+        for look in looks:
+            look.result()
+
+
+def test_a_mirror_with_few_loose_objects_is_let_be(
+    mirror: Path, remote: Remote, env: dict[str, str], tmp_path: Path
+) -> None:
+    """Packing is for where there are many; nobody waits for it else."""
+    refresh_mirror(mirror, remote)
+    before = _loose(mirror)
+
+    tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+
+    assert _loose(mirror) == before

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -336,10 +337,32 @@ def folders_looked_into() -> Iterator[set[str]]:
 
 
 def test_files_of_worktrees_that_stay_cost_nothing(home: Home) -> None:
-    """No worktree, run or mirror is looked into as long as it is not removed: a million files cost what one does."""
+    """No worktree or run is looked into as long as it is not removed: a million files cost what one does.
+
+    Of a mirror it takes the names of its packs, and which of the 256 folders of loose objects there are.
+    """
     place = home.open("wo-1")
     with folders_looked_into() as seen:
         home.sweep(1)
     inside = (str(place.worktree), str(place.mirror), str(home.state.runs / "wo-1"))
-    assert seen
-    assert not [folder for folder in seen if folder.startswith(inside)]
+    assert {folder for folder in seen if folder.startswith(inside)} == {
+        str(place.objects),
+        str(place.objects / "pack"),
+    }
+
+
+def test_a_pass_gives_back_the_room_of_what_it_forgot_earlier(home: Home) -> None:
+    """What was forgotten in one pass is dropped by a later one, also where that one forgets nothing."""
+    terms = replace(TERMS, forgotten_days=1e-6)
+    place = home.open("wo-1")
+    home.open("wo-2")
+    home.sweep(15, terms)
+    home.fates["wo-2"] = Fate("running")
+    folder = place.vault / "objects/pack"
+    assert "snapshot" in {kind for kind, _ in names(home.sweep(91))}
+    (cruft,) = folder.glob("*.mtimes")
+    os.utime(cruft, (0, 0))
+    time.sleep(1.1)  # the age of objects counts in seconds
+    assert names(home.sweep(91, terms)) == []
+    assert list(folder.glob("*.mtimes")) == []
+    assert len(list_snapshots(vault_at(place), "wo-2")) == 2

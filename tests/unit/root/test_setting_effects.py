@@ -159,6 +159,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "keep_runs_days": (1.0, terms_of),
     "keep_snapshots_days": (1.0, terms_of),
     "keep_mirrors_days": (1.0, terms_of),
+    "keep_forgotten_days": (1.0, terms_of),
     "drop_ignored_files": (True, terms_of),
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
     "sessions": (

@@ -1,0 +1,186 @@
+"""The room of forgotten snapshots is given back, and nothing that a snapshot, a rescue or a workspace needs goes with it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.pictures import picture, restored_picture
+from fakes.repositories import git
+
+from septet.git.destroy import Why, drop_forgotten, forget_chain, forget_snapshots, has_forgotten, remove_workspace
+from septet.git.engine import Git
+from septet.git.place import Place
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.pack import Pack
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.vault import find, list_snapshots, vault_at, verify
+
+pytestmark = pytest.mark.law
+
+DAYS = timedelta(days=2)
+WHY = Why("a test", 1 << 20)
+DROP = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from septet.git.destroy import drop_forgotten
+from septet.git.engine import Git
+print("ready", flush=True)
+drop_forgotten(Git(Path(sys.argv[1]), env={"PATH": sys.argv[2]}), timedelta(0))
+"""
+
+
+def write(place: Place, word: str) -> None:
+    """Leave files that no other workspace has."""
+    for number in range(20):
+        (place.worktree / f"{word}-{number}.txt").write_text(f"{word} {number}\n" * 50)
+
+
+def loose(repository: Git) -> int:
+    """Return how many objects are files of their own."""
+    return int(repository.text("count-objects").partition(" ")[0])
+
+
+def objects(repository: Git) -> int:
+    """Return how many objects a repository has itself, wherever they lie."""
+    return len(repository.run("cat-file", "--batch-all-objects", "--batch-check").splitlines())
+
+
+def forget(place: Place) -> None:
+    """Remove a workspace and forget all its snapshots, as the janitor does."""
+    remove_workspace(place, WHY)
+    forget_snapshots(place, list_snapshots(vault_at(place), place.order_id))
+
+
+def test_what_is_forgotten_waits_in_one_pack_and_is_dropped_in_its_time(
+    open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
+) -> None:
+    """No object becomes a file of its own, and what lives is the same before, meanwhile and after."""
+    old, living = open_place("wo-1"), open_place("wo-2")
+    write(old, "old")
+    write(living, "living")
+    take_of(old)
+    rescue, before = take_of(living), picture(living.worktree)
+    vault = vault_at(living)
+    forget(old)
+    all_objects = objects(vault)
+
+    drop_forgotten(vault, DAYS)
+
+    assert loose(vault) == 0
+    assert objects(vault) == all_objects
+    assert len(list((vault.git_dir / "objects/pack").glob("*.pack"))) == 2
+    assert not has_forgotten(vault, DAYS)
+    for cruft in (vault.git_dir / "objects/pack").glob("*.mtimes"):
+        os.utime(cruft, (0, 0))
+    assert has_forgotten(vault, DAYS)
+    drop_forgotten(vault, timedelta(0))
+    assert objects(vault) < all_objects
+    assert not has_forgotten(vault, timedelta(0))
+    assert loose(vault) == 0
+    verify(vault, find(vault, rescue.name))
+    restore(vault, rescue, tmp_path / "back")
+    assert restored_picture(tmp_path / "back", before) == before
+
+
+def test_a_snapshot_that_is_under_way_keeps_what_it_has_written(place: Place) -> None:
+    """Its objects are there before its name is: they are young, and stay."""
+    with Pack(place.vault) as pack:
+        name = pack.add("blob", b"of a snapshot without a name yet\n").hex()
+        pack.publish()
+
+    drop_forgotten(vault_at(place), DAYS)
+
+    assert vault_at(place).text("cat-file", "blob", name) == "of a snapshot without a name yet"
+
+
+def test_a_snapshot_holds_again_what_another_one_left(
+    open_place: Callable[..., Place], take_of: Callable[..., Snapshot]
+) -> None:
+    """The same file in a later work order does not rest on what is about to be dropped."""
+    old = open_place("wo-1")
+    write(old, "same")
+    take_of(old)
+    vault = vault_at(old)
+    forget(old)
+    drop_forgotten(vault, DAYS)
+    later = open_place("wo-2")
+    write(later, "same")
+    rescue = take_of(later)
+
+    drop_forgotten(vault, timedelta(0))
+    drop_forgotten(vault, timedelta(0))
+
+    verify(vault, rescue)
+
+
+def test_what_was_known_of_the_checkpoint_remote_goes_with_the_last_snapshot(place: Place) -> None:
+    """Its chain has all snapshots as parents: as long as its name is there nothing of them can go."""
+    vault, (snapshot, *_) = vault_at(place), list_snapshots(vault_at(place))
+    for ref in ("refs/kept/wo-1/0123", "refs/seen/wo-1/0123", "refs/kept/wo-10/0123"):
+        vault.run("update-ref", ref, snapshot.commit)
+
+    forget_chain(vault, "wo-1")
+
+    assert vault.text("for-each-ref", "--format=%(refname)", "refs/kept", "refs/seen") == "refs/kept/wo-10/0123"
+
+
+def test_what_a_killed_git_has_begun_is_removed_when_it_is_old(place: Place) -> None:
+    """A pack that was never finished takes room for ever; a young one may be under way."""
+    folder = place.vault / "objects/pack"
+    for name in ("tmp_pack_old", ".tmp-1-pack-old.pack", "tmp_pack_young"):
+        (folder / name).write_bytes(b"PACK")
+    for name in ("tmp_pack_old", ".tmp-1-pack-old.pack"):
+        os.utime(folder / name, (0, 0))
+
+    drop_forgotten(vault_at(place), DAYS)
+
+    assert [path.name for path in folder.iterdir() if "tmp" in path.name] == ["tmp_pack_young"]
+
+
+def test_a_drop_that_is_killed_at_any_time_loses_nothing_that_lives(
+    open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
+) -> None:
+    """Process and git die again and again, later each time; every snapshot stays whole, and the next pass goes on."""
+    living = open_place("wo-living")
+    write(living, "living")
+    rescue, before = take_of(living), picture(living.worktree)
+    vault = vault_at(living)
+    alone = objects(vault)
+    for round_ in range(8):
+        old = open_place(f"wo-{round_}")
+        write(old, f"old-{round_}")
+        take_of(old)
+        forget(old)
+        _drop_and_die(vault.git_dir, after_seconds=0.01 * round_)
+        verify(vault, rescue)
+        for each in list_snapshots(vault):
+            verify(vault, each)
+
+    drop_forgotten(vault, timedelta(0))
+
+    assert loose(vault) == 0
+    assert objects(vault) == alone
+    restore(vault, rescue, tmp_path / "back")
+    assert restored_picture(tmp_path / "back", before) == before
+    git(living.worktree, "fsck", "--connectivity-only")
+
+
+def _drop_and_die(vault: Path, after_seconds: float) -> None:
+    """Have another process drop what is forgotten, and kill it with the git that it runs."""
+    argv = [sys.executable, "-c", DROP, str(vault), os.environ["PATH"]]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=dict(os.environ)) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(after_seconds)
+        with suppress(psutil.NoSuchProcess):
+            for each in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
