@@ -12,7 +12,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "costs", "open"),
     "Decide": ("approve", "reject", "cancel", "move", "budget", "pr"),
     "Recover": ("retry", "refresh", "rescue", "doctor", "host-gone"),
-    "Serve": ("up", "worker", "serve", "mcp", "runner", "promote", "codec"),
+    "Serve": ("up", "worker", "serve", "mcp", "runner", "promote", "backup", "codec"),
 }
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OTHERS: Final = "Other commands"

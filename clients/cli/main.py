@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from clients.cli import (
+    backup,
     budgets,
     codec,
     costs,
@@ -124,7 +125,7 @@ def demo(
 
 
 for _commands in (
-    show.app, follow.app, hosts.app, promote.app, start.app, decide.app, pipelines.app,
+    show.app, follow.app, hosts.app, backup.app, promote.app, start.app, decide.app, pipelines.app,
     budgets.app, costs.app, rescues.app, codec.app, intake.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)

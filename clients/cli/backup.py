@@ -1,0 +1,55 @@
+"""`septet backup`: a copy of this host's state directory, taken while everything runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.grouped_help import Commands
+from clients.cli.reply import CommandReply, reply
+
+if TYPE_CHECKING:
+    from septet.backup import Backup
+
+app = Commands()
+_SHOWN: Final = 5
+
+
+@app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
+    as_json: given.Json = False,
+) -> None:
+    """Copy this host's state directory, with the embedded server's database, while it runs.
+
+    Example: septet backup /backups/2026-11-25
+    """
+
+    async def work() -> CommandReply:
+        from septet.backup import back_up
+        from septet.settings import load_settings
+        from septet.state import StateDir
+
+        copy = back_up(StateDir(load_settings().state_dir), folder.expanduser().absolute())
+        row = {
+            "folder": str(copy.folder),
+            "database": copy.has_database,
+            "work_orders": copy.places,
+            "changing": copy.changing,
+            "left_out": copy.left_out,
+            "size_bytes": copy.size_bytes,
+        }
+        return CommandReply({"backup": row}, lambda: _show(copy))
+
+    reply(work, as_json=as_json)
+
+
+def _show(copy: "Backup") -> None:
+    database = "the server's database and " if copy.has_database else ""
+    size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
+    typer.echo(f"{copy.folder} has {database}all of this host: {len(copy.places)} work orders, {size}.")
+    for title, names in (("Changed all the time", copy.changing), ("Not readable, left out", copy.left_out)):
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            typer.echo(f"{title}: {', '.join(names[:_SHOWN])}{more}.")

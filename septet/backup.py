@@ -1,0 +1,249 @@
+"""A copy of the state directory that is taken while everything runs: put in its place, all work goes on from it.
+
+What the server knows must be on disk, so its database is copied first, as of one moment, and then what the disk
+has: that is as new or newer, and a step whose agent has finished there meanwhile is read and not run again. What
+leaves the disk once the server knows it is copied before. Of a work order, what agents have said comes before what
+they have written: an outcome without its files would be taken for done.
+"""
+
+import os
+import shutil
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from septet.errors import SeptetError, UsageError
+from septet.state import StateDir
+from septet.system.durable import close_after
+from septet.system.locks import hold_lock
+
+ATTEMPTS: Final = "attempts.jsonl"
+_RECORDS: Final = "septet"
+"""In a vault: the engine's own files of each work order."""
+_PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
+"""What belongs to processes, and to what they do at the moment."""
+_TOLD: Final = ("held", "costs", "tokens")
+"""What goes from the disk when the server knows it."""
+_REPOSITORIES: Final = ("mirrors", "vaults")
+_BY_ORDER: Final = ("runs", "homes", "workspaces")
+"""In this order: what an agent's run came to, its session, and its files, which are the newest then."""
+_TRIES: Final = 5
+_PAUSE_SECONDS: Final = 0.2
+_DATABASE_SECONDS: Final = 60.0
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class BackupError(SeptetError):
+    """The backup could not be made."""
+
+    default_remedy = "Nothing was changed. Remove what there is of the backup, and try again."
+
+
+@dataclass
+class Backup:
+    """What was copied."""
+
+    folder: Path
+    has_database: bool = False
+    """Whether the embedded server's is in it; a shared server's is backed up where it is."""
+    places: list[str] = field(default_factory=list)
+    """Work orders and lanes."""
+    changing: list[str] = field(default_factory=list)
+    """Those at which the engine worked all the time: a step of theirs may be tried again."""
+    left_out: list[str] = field(default_factory=list)
+    """What this user may not read, relative to the state directory."""
+    size_bytes: int = 0
+
+
+def back_up(state: StateDir, folder: Path) -> Backup:
+    """Copy the state directory, with the embedded server's database where it has one, while all goes on.
+
+    Until it is whole it lies beside its place.
+
+    Args:
+        state: This host's.
+        folder: A new folder outside of it; with `cp -a` or `mv` it becomes a state directory again.
+
+    Raises:
+        UsageError: The folder is there, or lies in the state directory, or there is no state directory.
+        BackupError: The copy of the database is damaged.
+        OSError: The disk refused.
+    """
+    draft = folder.with_name(f"{folder.name}.unfinished")
+    _check(state, folder, draft)
+    backup = Backup(folder)
+    copier = _Copier(state.root, draft, backup)
+    draft.mkdir(mode=0o700, parents=True)
+    for name in _TOLD:
+        copier.copy(name)
+    backup.has_database = _copy_database(state.database, draft / state.database.name)
+    for place_id in _places(state):
+        backup.places.append(place_id)
+        if not copier.copy_place(state, place_id):
+            backup.changing.append(place_id)
+    for repository in (path for name in _REPOSITORIES for path in sorted((state.root / name).glob("*.git"))):
+        lock = repository.with_suffix(".lock") if repository.parent == state.mirrors else _lock_of(repository)
+        with hold_lock(lock):  # so that no pack is joined with others while it is read
+            copier.copy(f"{repository.parent.name}/{repository.name}")
+    for name in sorted(path.name for path in state.root.iterdir()):
+        if name not in _PASSING and not name.startswith(state.database.name):
+            copier.copy(name)
+    os.sync()
+    draft.rename(folder)
+    return backup
+
+
+def _check(state: StateDir, folder: Path, draft: Path) -> None:
+    if not (state.root / "host-id").is_file():
+        raise UsageError(f"{state.root} is not a state directory.", remedy="Set SEPTET_STATE_DIR to the worker's.")
+    if folder.resolve().is_relative_to(state.root.resolve()):
+        raise UsageError(f"{folder} is in the state directory.", remedy="Name a folder elsewhere.")
+    for path in (folder, draft):
+        if os.path.lexists(path):
+            raise UsageError(f"{path} is there already.", remedy="Name a new folder, or move that one away.")
+
+
+def _copy_database(database: Path, copy: Path) -> bool:
+    """Copy a database as it is at one moment, whoever writes; say whether there is one."""
+    if not database.exists():
+        return False
+    try:
+        with (
+            closing(sqlite3.connect(database, timeout=_DATABASE_SECONDS)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+            (verdict,) = target.execute("PRAGMA quick_check").fetchone()
+    except sqlite3.Error as error:
+        raise BackupError(f"{database} could not be copied: {error}.") from error
+    if verdict != "ok":
+        raise BackupError(f"{database} is damaged: {verdict}.")
+    copy.chmod(0o600)
+    return True
+
+
+def _places(state: StateDir) -> list[str]:
+    """Return the names of work orders and lanes of which there is something here."""
+    folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{_RECORDS}"))
+    return sorted(
+        {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
+    )
+
+
+def _lock_of(repository: Path) -> Path:
+    return repository.with_name(f"{repository.name}.lock")
+
+
+@dataclass(frozen=True)
+class _Copier:
+    """Copies below one folder; what is copied already is left as it is, and a work order's is not mixed."""
+
+    root: Path
+    target: Path
+    backup: Backup
+
+    def copy_place(self, state: StateDir, place_id: str) -> bool:
+        """Copy all there is of a work order; say whether the engine left it alone meanwhile, as it soon does."""
+        found = state.vaults.glob(f"*.git/{_RECORDS}/{place_id}")
+        records = [path.relative_to(self.root).as_posix() for path in found]
+        *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
+        marked = [*before_files, *records]
+        for tries_left in reversed(range(_TRIES)):
+            marks = self._marks(marked)
+            for name in (*marked, files):
+                self.copy(name)
+            self._forget_attempts(self.target / "runs" / place_id / ATTEMPTS)
+            if self._marks(marked) == marks:
+                return True
+            if tries_left:
+                self._drop(*marked, files)
+                time.sleep(_PAUSE_SECONDS)
+        return False
+
+    def _drop(self, *names: str) -> None:
+        for name in names:
+            shutil.rmtree(self.target / name, ignore_errors=True)
+
+    def copy(self, name: str) -> None:
+        """Copy a file or a folder, by its name relative to the root."""
+        path = self.root / name
+        (self.target / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._noting(name), close_after(os.open(path.parent, _FOLDER)) as folder:
+            self._copy_entry(folder, path.name, self.target / name, name)
+
+    def _copy_entry(self, folder: int, entry: str, target: Path, name: str) -> None:
+        facts = os.stat(entry, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(facts.st_mode):
+            with close_after(os.open(entry, _FOLDER, dir_fd=folder)) as inner:
+                target.mkdir(mode=0o700, exist_ok=True)
+                for child in sorted(os.listdir(inner), key=_refs_first):  # noqa: PTH208 -- by its descriptor
+                    below = f"{name}/{child}"
+                    with self._noting(below):
+                        if not _is_place(below) or not (self.root / below).is_dir():
+                            self._copy_entry(inner, child, target / child, below)
+        elif os.path.lexists(target):
+            return
+        elif stat.S_ISLNK(facts.st_mode):
+            target.symlink_to(os.readlink(entry, dir_fd=folder))
+        elif stat.S_ISREG(facts.st_mode):
+            with os.fdopen(os.open(entry, _FILE, dir_fd=folder), "rb") as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+                self.backup.size_bytes += copy.tell()
+        else:
+            return  # sockets and pipes belong to processes
+        _copy_facts(target, facts)
+
+    @contextmanager
+    def _noting(self, name: str) -> Iterator[None]:
+        """Pass over what has gone meanwhile, and note what may not be read."""
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except PermissionError:
+            self.backup.left_out.append(name)
+
+    def _marks(self, names: list[str]) -> frozenset[tuple[str, int]]:
+        """Return what changes when the engine begins or ends something: not when an agent prints or writes."""
+        marks: set[tuple[str, int]] = set()
+        for name in names:
+            for path in (self.root / name).glob("*"):
+                with suppress(OSError):
+                    marks.add((str(path), path.lstat().st_mtime_ns if path.is_file() else 0))
+                    marks.update((str(inner), 0) for inner in path.glob("*") if name.startswith("runs/"))
+        return frozenset(marks)
+
+    def _forget_attempts(self, attempts: Path) -> None:
+        """Let the attempts of the copy count, and stand above none.
+
+        The server numbers on from its own copy, which may be older: it would be told that it comes too late.
+        """
+        if attempts.exists():
+            lines = [line for line in attempts.read_bytes().splitlines() if line.endswith(b"}")]
+            attempts.write_bytes(b"".join(b'\n{"before_the_backup":%b}' % line for line in lines))
+
+
+def _is_place(name: str) -> bool:
+    """Say whether all of one work order lies here: that is copied at once, and what is newer is not added."""
+    parts = name.split("/")
+    return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == _RECORDS)  # noqa: PLR2004
+
+
+def _refs_first(name: str) -> tuple[bool, bool, str]:
+    """Order what is in a repository: names come before objects, and packs, into which objects move, last."""
+    return name == "objects", name == "pack", name
+
+
+def _copy_facts(target: Path, facts: os.stat_result) -> None:
+    """Give a copy the owner, mode and times of what it was copied from."""
+    with suppress(PermissionError):
+        os.chown(target, facts.st_uid, facts.st_gid, follow_symlinks=False)
+    if not stat.S_ISLNK(facts.st_mode):
+        target.chmod(stat.S_IMODE(facts.st_mode))
+    os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns), follow_symlinks=False)

@@ -1,0 +1,142 @@
+"""A backup that is taken while agents work, and the same state directory from it: all goes on, and nothing twice."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet
+
+from septet.contracts.names import Step
+
+pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
+
+ONCE = [f"{step.number}-{step.value}-1" for step in Step]
+HEARTBEAT_SECONDS = 5
+
+
+def start(septet: Septet, origin: Origin, order: str, *steps: Step) -> str:
+    """Start a work order whose agents wait in these steps, each for a file; return its id."""
+    waits = {step.value: {"wait_for": str(gate(septet, order, step))} for step in steps}
+    septet.scenario(order, {"steps": waits})
+    limits = {"heartbeat_seconds": HEARTBEAT_SECONDS}
+    given = {"repository": str(origin.bare), "title": f"Work of {order}", "timeouts": limits}
+    started = septet.temporal(
+        "workflow", "start", "--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", order,
+        "--input", json.dumps(given),
+    )  # fmt: skip
+    assert started.code == 0, started
+    return order
+
+
+def gate(septet: Septet, order: str, step: Step) -> Path:
+    """Return the file that an agent waits for."""
+    return septet.root / f"{order}-{step.value}"
+
+
+def run_of(step: Step) -> str:
+    """Return the first agent run of a step."""
+    return f"{step.number}-{step.value}-1"
+
+
+def lose(septet: Septet) -> None:
+    """Let the machine be gone at once: server, worker, supervisors, agents and all that lies there."""
+    septet.end_all()
+    shutil.rmtree(septet.state)
+
+
+def put_back(septet: Septet, backup: Path) -> None:
+    """Put a backup where the state directory was."""
+    shutil.copytree(backup, septet.state, symlinks=True)
+
+
+def make_backup(septet: Septet, name: str) -> dict[str, Any]:
+    """Make a backup and return what was told of it."""
+    ended = septet("backup", septet.root / name, "--json")
+    assert ended.code == 0, ended
+    made: dict[str, Any] = ended.json["backup"]
+    return made
+
+
+def pull_requests(origin: Origin) -> int:
+    """Return how many pull requests the forge has."""
+    return git(origin.bare, "ls-tree", "--name-only", "refs/septet/forge").count("pull")
+
+
+def test_work_goes_on_from_a_backup_that_was_taken_while_agents_worked(septet: Septet, origin: Origin) -> None:
+    """One work order is held in each step, another is completed: each has one pull request, and each step one agent more at most."""
+    with septet.up():
+        done = start(septet, origin, "wo-done")
+        assert septet.closed(done)["status"] == "completed"
+        held = {step: start(septet, origin, f"wo-{step.number}", step) for step in Step}
+        for step, order in held.items():
+            septet.until_works(order, run_of(step))
+        made = make_backup(septet, "backup")
+        assert (made["database"], made["changing"], made["left_out"]) == (True, [], [])
+        assert set(made["work_orders"]) == {done, *held.values()}
+        lose(septet)
+    put_back(septet, septet.root / "backup")
+    for step, order in held.items():
+        gate(septet, order, step).touch()
+    with septet.up():
+        tasks = [septet.closed(order) for order in (done, *held.values())]
+        rescues = septet("rescue", "list", "--all", "--json").json["rescues"]
+    assert [(task["status"], task["error"]) for task in tasks] == [("completed", None)] * len(tasks)
+    assert len({task["pr_url"] for task in tasks}) == pull_requests(origin) == len(tasks)
+    for step, order in held.items():
+        assert septet.runs(order) == sorted([*ONCE, f"{step.number}-{step.value}-2"])
+    assert {each["work_order_id"] for each in rescues} == {done, *held.values()}
+
+
+def test_a_database_that_is_older_than_the_disk_reads_what_agents_have_done_since(
+    septet: Septet, origin: Origin
+) -> None:
+    """A backup's database is copied first: steps that end meanwhile are read, and their agents are not paid again."""
+    first, second = Step.IMPLEMENT_PLAN, Step.CREATE_PULL_REQUEST
+    with septet.up():
+        order = start(septet, origin, "wo-1", first, second)
+        septet.until_works(order, run_of(first))
+        make_backup(septet, "earlier")
+        gate(septet, order, first).touch()
+        septet.until_works(order, run_of(second))
+        make_backup(septet, "later")
+        lose(septet)
+    put_back(septet, septet.root / "later")
+    shutil.copyfile(septet.root / "earlier" / "temporal.db", septet.state / "temporal.db")
+    gate(septet, order, second).touch()
+    with septet.up():
+        task = septet.closed(order)
+    assert (task["status"], task["error"]) == ("completed", None)
+    assert pull_requests(origin) == 1
+    assert septet.runs(order) == sorted([*ONCE, f"{second.number}-{second.value}-2"])
+
+
+def test_a_backup_is_taken_where_nothing_runs_any_more(septet: Septet, origin: Origin) -> None:
+    """After a crash the same command copies what there is; work goes on from the copy."""
+    with septet.up() as running:
+        order = start(septet, origin, "wo-1", Step.IMPLEMENT_PLAN)
+        septet.until_works(order, run_of(Step.IMPLEMENT_PLAN))
+        running.kill()
+        make_backup(septet, "backup")
+        lose(septet)
+    put_back(septet, septet.root / "backup")
+    gate(septet, order, Step.IMPLEMENT_PLAN).touch()
+    with septet.up():
+        task = septet.closed(order)
+    assert task["status"] == "completed"
+    assert pull_requests(origin) == 1
+
+
+def test_a_backup_goes_to_a_new_folder_outside(septet: Septet, tmp_path: Path) -> None:
+    """What is there is not overwritten, and nothing is copied into itself."""
+    nothing = septet("backup", tmp_path / "backup", "--json")
+    assert (nothing.code, "is not a state directory" in nothing.error["message"]) == (2, True)
+    septet.state.mkdir(parents=True)
+    (septet.state / "host-id").write_text("0123456789ab\n")
+    inside = septet("backup", septet.state / "backup", "--json")
+    assert (inside.code, "is in the state directory" in inside.error["message"]) == (2, True)
+    assert septet("backup", tmp_path / "backup", "--json").code == 0
+    again = septet("backup", tmp_path / "backup", "--json")
+    assert (again.code, "is there already" in again.error["message"]) == (2, True)
