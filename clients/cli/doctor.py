@@ -11,6 +11,7 @@ from rich.text import Text
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from clients.cli.login_checks import login_checks
 from clients.cli.machine_checks import (
     Check,
     CheckStatus,
@@ -254,6 +255,7 @@ async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Ch
     looks = [asyncio.to_thread(look, adapter) for adapter in ADAPTERS.values()]
     results = await asyncio.gather(*looks)
     checks = [check for check, _ in results]
+    checks += await asyncio.to_thread(lambda: [*login_checks(settings, machine)])
     if not any(is_there for _, is_there in results):
         checks.append(Check("agents", "failed", "No agent was found.", "Install one, such as claude."))
     return checks

@@ -59,7 +59,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
         tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
         in_range=version is not None
         and _version_parts(oldest) <= _version_parts(version) <= _version_parts(facts.tested_version),
-        login=_login(facts, host),
+        login=seen_login(facts, host),
         obstacle=obstacle,
         complaint=complaint,
     )
@@ -95,7 +95,8 @@ def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _login(facts: Capabilities, host: Machine) -> str | None:
+def seen_login(facts: Capabilities, host: Machine) -> str | None:
+    """Return the variable or file that looks like a login of a CLI; `None` where none is seen."""
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:
         return variable

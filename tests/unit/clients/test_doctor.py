@@ -77,6 +77,35 @@ def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None
     assert "warm agents" not in _named(_doctor(tmp_path, PATH=git)[1])
 
 
+def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:
+    """A file with a key and a folder that a CLI is logged in with are seen; what lacks one says how to log in."""
+    for name in ("spare", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "spare/.credentials.json").write_text("{}")
+    (tmp_path / "team.env").write_text("ANTHROPIC_API_KEY=the-key-of-the-team\n")
+    (tmp_path / "wrong.env").write_text("GITHUB_TOKEN=the-key-of-a-forge\n")
+    paths = {"team": "team.env", "spare": "spare", "empty": "empty", "wrong": "wrong.env", "lost": "lost.env"}
+    named = ",".join(f"{name}={tmp_path / path}" for name, path in paths.items())
+    code, answer = _doctor(
+        tmp_path,
+        PATH=os.path.dirname(shutil.which("git") or ""),
+        SEPTET_CLAUDE_LOGINS=named,
+        SEPTET_CLOD_LOGINS="a=/b",
+    )
+    checks = {name: check for name, check in _named(answer).items() if name.startswith("login ")}
+    assert code == 0
+    assert [*checks] == [*(f"login {name} of claude" for name in paths), "login a of clod"]
+    assert {name: check["status"] for name, check in checks.items() if check["status"] == "ok"} == {
+        "login team of claude": "ok",
+        "login spare of claude": "ok",
+    }
+    assert checks["login team of claude"]["message"].endswith("login seen: ANTHROPIC_API_KEY")
+    assert f"CLAUDE_CONFIG_DIR={tmp_path / 'empty'} claude" in checks["login empty of claude"]["remedy"]
+    assert "GITHUB_TOKEN" in checks["login wrong of claude"]["message"]
+    assert "cannot be read" in checks["login lost of claude"]["message"]
+    assert "the-key-of" not in json.dumps(answer)
+
+
 def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
     """Each finding and each remedy is one line, however long, so that it can be searched for and copied."""
     done = subprocess.run(
