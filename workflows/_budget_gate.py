@@ -33,17 +33,17 @@ class Waiting(Protocol):
 class BudgetGate:
     """Where work waits for a budget."""
 
-    def __init__(self, waiting: Waiting, show: Callable[[], None], patch: str) -> None:
+    def __init__(self, waiting: Waiting, show: Callable[[], None], has_gate: Callable[[], bool]) -> None:
         """Begin with no budget used up.
 
         Args:
             waiting: Whose work it is.
             show: Shows it where people look.
-            patch: Before it, nothing waited here.
+            has_gate: Asks for the patch before which nothing waited here, by its name, which releases list.
         """
         self._waiting = waiting
         self._show = show
-        self._patch = patch
+        self._has_gate = has_gate
         self._is_open = False
 
     def open(self) -> None:
@@ -73,7 +73,7 @@ class BudgetGate:
     def _waits(self) -> bool:
         if is_to_end():
             raise asyncio.CancelledError
-        return workflow.patched(self._patch)
+        return self._has_gate()
 
     async def _wait(self, wait: BudgetWait) -> None:
         shown = wait.model_copy(update={"remedy": wait.remedy[:_REMEDY_LIMIT]})

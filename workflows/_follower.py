@@ -39,7 +39,7 @@ class Follower:
         self._show = show
         self._hosts = HostWatch(self, show)
         self._ids = ActivityIds()
-        self._budget_gate = BudgetGate(self, show, _BUDGET_GATE)
+        self._budget_gate = BudgetGate(self, show, lambda: workflow.patched(_BUDGET_GATE))
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
         """Events that a round has taken in: none is answered twice."""

@@ -39,7 +39,7 @@ class WorkOrderHandlers:
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
         self._findings_gate = FindingsGate(self._state, self._show)
-        self._budget_gate = BudgetGate(self._state, self._show, _BUDGET_GATE)
+        self._budget_gate = BudgetGate(self._state, self._show, lambda: workflow.patched(_BUDGET_GATE))
         self._seat = Seat()
         self._visit = LaneVisit(self._hosts)
 
