@@ -56,7 +56,7 @@ def take() -> None:
             page.set_viewport_size({"width": WIDTH, "height": 1100})
             _picture(page, "plan.png", "/work-orders/wo-tax", "#approve")
             _picture(page, "work-order.png", "/work-orders/wo-discount", ".steps .now")
-            page.set_viewport_size({"width": WIDTH, "height": 520})
+            page.set_viewport_size({"width": WIDTH, "height": 550})
             _picture(page, "pipeline.png", "/pipeline/pl-prices", ".badge.executing")
             _temporal(page, running)
 
