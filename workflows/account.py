@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         SettleCall,
     )
     from workflows._cancellation import send_signal
+    from workflows._refusals import refusal
     from workflows.update_input import reads_input
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
@@ -96,7 +97,10 @@ class Account:
     @raise_limit.validator
     @reads_input("raise_limit", LimitCall)
     def _may_raise_limit(self, call: LimitCall) -> None:
-        """Refuse what is not a limit."""
+        """Refuse what is not a limit, or none that can be added to the one that there is."""
+        message, remedy = self._book.find_mistake(call)
+        if message:
+            raise refusal(message, remedy)
 
     def _set_limit(self, call: LimitCall, *, raises: bool) -> AccountView:
         self._note_news()

@@ -85,7 +85,7 @@ class LiveView:
                 upcoming = self._upcoming()
                 await asyncio.wait({answer, upcoming}, return_when=asyncio.FIRST_COMPLETED)
                 if answer.done() and not await answer:
-                    raise stopped_waiting(self.order_id)
+                    raise stopped_waiting(self.order_id, asks=True)
                 if upcoming.done():
                     look = await self._look()
         finally:
@@ -118,9 +118,11 @@ class LiveView:
                 self._next = None
 
 
-def stopped_waiting(order_id: str) -> StoppedWaitingError:
-    """Return what is said to who waits no longer."""
+def stopped_waiting(order_id: str, *, asks: bool = False) -> StoppedWaitingError:
+    """Return what is said to who waits no longer; `asks` where the work order waits for an approval."""
+    state = "is waiting for your approval" if asks else "is still running"
+    approve = f"Approve it:      septet approve {order_id}\n" if asks else ""
     return StoppedWaitingError(
-        f"Stopped waiting; {order_id} is still running.",
-        remedy=f"Watch it again:  septet watch {order_id}\nCancel it:       septet cancel {order_id}",
+        f"Stopped waiting; {order_id} {state}.",
+        remedy=f"{approve}Watch it again:  septet watch {order_id}\nCancel it:       septet cancel {order_id}",
     )

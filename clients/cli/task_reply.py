@@ -9,6 +9,8 @@ from clients.cli.live import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
 from clients.cli.render.work_order import (
     console,
+    next_commands,
+    show_commands,
     show_start,
     show_task,
     start_line,
@@ -26,8 +28,13 @@ class WorkOrderFailedError(SeptetError):
 
 
 def reply_of_task(answer: TaskReply) -> CommandReply:
-    """Return a work order as it is now."""
-    return CommandReply.from_reply(answer, lambda: show_task(answer.task))
+    """Return a work order as it is now; once it has ended, people are told what they may type next."""
+
+    def show() -> None:
+        show_task(answer.task)
+        show_commands(console(), next_commands(answer.task))
+
+    return CommandReply.from_reply(answer, show)
 
 
 async def reply_at_end(

@@ -9,6 +9,8 @@ from septet.contracts.wording import reason_of
 def message_of(error: typer.TyperException) -> str:
     """Return what is wrong with a command line, such as `--priority: must be a whole number`."""
     cause, parameter = error.__cause__, getattr(error, "param", None)
+    if near := getattr(error, "possibilities", None):
+        return f"No such option: {getattr(error, 'option_name', '')}. Did you mean {near[0]}?"
     if not isinstance(cause, ValidationError) or parameter is None:
         return error.format_message()
     option = max(parameter.opts, key=len)

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import JsonValue, StringConstraints, ValidationError
 
 from clients.operations import Operations
+from septet.contracts.amounts import Spending, amount_to_add, parse_limit
 from septet.contracts.budget import BudgetWait, LimitCall
 from septet.contracts.decisions import Words, parse_decision
 from septet.contracts.replies import DetailReply
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.contracts.wording import describe_mistakes
-from septet.errors import InvalidInputError, NotFoundError
+from septet.errors import InvalidInputError, NotFoundError, RefusedTransitionError
 
 _PLAN_CHARACTERS: Final = 8000
 """More of a plan is not shown in a form; the tool `plan` gives the whole."""
@@ -22,8 +23,6 @@ _KEY_LENGTH: Final = 16
 _APPROVE: Final = "approve"
 _REJECT: Final = "reject"
 _REMEDY: Final = "Answer with decision `approve`, or with decision `reject` and feedback."
-_AMOUNTS: Final = "Such as 5usd, 2Mtok, 90min or 5usd,90min."
-_BUDGET_REMEDY: Final = f"Answer with the amount to add. {_AMOUNTS}"
 
 
 class Answers(Wire):
@@ -83,11 +82,16 @@ async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, w
     """Raise the budget that is waited for; one that has another limit by now was raised by somebody else."""
     try:
         call = parse_decision(LimitCall, limit=amount.strip(), step=wait.step, who=who)
-    except InvalidInputError as error:
-        raise InvalidInputError(error.message, remedy=_BUDGET_REMEDY) from error
-    budget = (await operations.budgets.show(wait.scope)).budget
-    if (budget.step_limits.get(wait.step) if wait.step else budget.limit) == wait.limit:
-        await operations.budgets.raise_limit(wait.scope, call)
+        budget = (await operations.budgets.show(wait.scope)).budget
+        if (budget.step_limits.get(wait.step) if wait.step else budget.limit) == wait.limit:
+            await operations.budgets.raise_limit(wait.scope, call)
+    except (InvalidInputError, RefusedTransitionError) as error:
+        remedy = f"Answer with the amount to add, such as {_amount_to_add(wait)}."
+        raise InvalidInputError(error.message, remedy=remedy) from error
+
+
+def _amount_to_add(wait: BudgetWait) -> str:
+    return amount_to_add(parse_limit(wait.limit), Spending())
 
 
 def _read(response: Mapping[str, Any]) -> InputResponse:
@@ -123,7 +127,8 @@ def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
     """Return the question for more; a daily budget also opens without an answer."""
     resets = f" It continues by itself at {wait.until}." if wait.until else ""
     message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
-    amount: JsonValue = {"type": "string", "title": "Amount to add", "description": _AMOUNTS}
+    example = f"Such as {_amount_to_add(wait)}."
+    amount: JsonValue = {"type": "string", "title": "Amount to add", "description": example}
     return _elicitation(message, {"amount": amount}, "amount")
 
 

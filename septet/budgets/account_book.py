@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from septet.contracts.amounts import Limit, Spending, describe_spending, parse_limit
+from septet.contracts.amounts import Limit, Spending, amount_to_add, describe_spending, parse_limit
 from septet.contracts.budget import (
     DAY,
     DAYS_KEPT,
@@ -90,6 +90,25 @@ class AccountBook:
     def note_time(self) -> None:
         """Take it that a while has passed: who was called last may have ended meanwhile."""
         self._is_room_new = True
+
+    def find_mistake(self, call: LimitCall) -> tuple[str, str]:
+        """Return why a limit cannot be raised so, and what helps; nothing where it can."""
+        state, step = self._state, call.step
+        whose = f"the step {step} of {state.scope}" if step else state.scope
+        limit = state.step_limits.get(step) if step else state.limit
+        if limit is None:
+            option = f" --step {step}" if step else ""
+            limited = (
+                ""
+                if step
+                else "".join(f" The step {name} has one: add `--step {name}`." for name in state.step_limits)
+            )
+            remedy = f"Set one with `septet budget set {state.scope} {call.limit}{option}`.{limited}"
+            return f"The budget of {whose} has no limit to raise.", remedy
+        if parse_limit(call.limit).amounts.keys() - limit.amounts.keys():
+            message = f"The budget of {whose} is {limit}, and cannot be raised by {call.limit}."
+            return message, f"Add an amount of the same kind, such as {amount_to_add(limit, Spending())}."
+        return "", ""
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, or raise it; who waits asks again."""
@@ -193,6 +212,7 @@ class AccountBook:
             running=sum(hold.is_open for hold in self._holds.values()),
             waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
             waiting_count=len(waiting),
+            remedy=f"`{self._raise_command(self._waiting[waiting[0]])}`" if waiting else "",
         )
 
     @property
@@ -248,7 +268,7 @@ class AccountBook:
 
     def _wait(self, limit: Limit, use: Spending, now: datetime, step: str) -> BudgetWait:
         scope = self._state.scope
-        whose, option = (_words_of_step(step), f" --step {step}") if step else (_words_of(scope), "")
+        whose = _words_of_step(step) if step else _words_of(scope)
         is_spent = min(_amounts_left(limit, use).values()) <= 0
         state = "is used up" if is_spent else "has too little left besides what running agents hold"
         turn = " It resets at midnight UTC." if limit.daily else ""
@@ -257,10 +277,18 @@ class AccountBook:
             step=step,
             limit=str(limit),
             message=f"The budget of {whose} {state}: {describe_spending(use, limit)}.",
-            remedy=f"Raise it with `septet budget raise {scope} 5usd{option}`.{turn}",
+            remedy=f"Raise it with `{self._raise_command(step)}`.{turn}",
             until=timestamp(_next_midnight(now)) if limit.daily else None,
             is_spent=is_spent,
         )
+
+    def _raise_command(self, step: str) -> str:
+        """Return the command that raises the limit of a step, or of the whole budget."""
+        state, option = self._state, f" --step {step}" if step else ""
+        limit = state.step_limits.get(step) if step else state.limit
+        use = state.by_step.get(step, Spending()) if step else self._counted_use
+        amount = amount_to_add(limit, use) if limit is not None else "5usd"
+        return f"septet budget raise {state.scope} {amount}{option}"
 
     def _count(self, hold: Hold | None, use: Spending) -> None:
         """Count what a turn used beyond what was counted of it."""

@@ -20,6 +20,7 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "min": ("minutes", 1.0),
     "h": ("minutes", 60.0),
 }
+_TO_ADD: Final[Mapping[str, str]] = {"usd": "5usd", "tokens": "2Mtok", "seconds": "90min"}
 _CENT_PARTS: Final = 6
 """Decimals of a dollar that are kept: sums of many small costs stay exact to a millionth."""
 _SECONDS: Final = 60.0
@@ -163,6 +164,12 @@ def _check(text: str) -> str:
 
 BudgetText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check)]
 """A limit as people write it."""
+
+
+def amount_to_add(limit: Limit, use: Spending) -> str:
+    """Return an amount, as it is written, that may be added to a limit: of what is used up, else of all."""
+    spent = [name for name, most in limit.amounts.items() if use.amounts[name] >= most]
+    return ",".join(_TO_ADD[name] for name in spent or limit.amounts)
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:

@@ -156,3 +156,5 @@ class AccountView(Wire):
     waiting: tuple[str, ...] = ()
     """The first work orders that wait for it."""
     waiting_count: int = 0
+    remedy: str = ""
+    """The command that lets the first of them continue."""

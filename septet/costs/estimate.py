@@ -162,11 +162,13 @@ class _Growth:
 
 def _unknown(question: Question, count: int) -> Estimate:
     agent = question.agent or "the workers' agent"
-    text = f"Estimate: unknown. No work order with {agent} has been completed yet; it takes {FEWEST}."
+    text = f"Estimate: unknown. No work order with {agent} has been completed yet, and an estimate needs {FEWEST}."
     if count:
         orders = "1 work order" if count == 1 else f"{count} work orders"
         verb = "has" if count == 1 else "have"
-        text = f"Estimate: unknown. Only {orders} with {agent} {verb} been completed; it takes {FEWEST}."
+        text = (
+            f"Estimate: unknown. Only {orders} with {agent} {verb} been completed, and an estimate needs {FEWEST}."
+        )
     return Estimate(orders=count, text=text)
 
 

@@ -35,6 +35,12 @@ def test_a_setting_that_is_not_valid_is_named(tmp_path: Path, name: str, value: 
     assert "Traceback" not in ended.err
 
 
+def test_a_mistyped_option_is_answered_with_the_likeliest_one(tmp_path: Path) -> None:
+    """One is named, as for a mistyped command."""
+    ended = Septet(tmp_path)("run", "--titel", "T", "--json")
+    assert (ended.code, ended.error["message"]) == (2, "No such option: --titel. Did you mean --title?")
+
+
 def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path) -> None:
     """A file that cannot be read is named, with the option and the reason."""
     ended = served("run", "--repo", tmp_path, "--issue-file", tmp_path, "--json")

@@ -120,7 +120,8 @@ def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_pat
         person.type("q")
         code, painted = person.end()
     assert code == 130
-    assert "wo-edited is still running" in painted
+    assert "wo-edited is waiting for your approval" in painted
+    assert "septet approve wo-edited" in painted
     history = served("show", "wo-edited", "--json").json["history"]
     assert any("Say which file." in move["why"] and "plan like this" not in move["why"] for move in history)
     served.cancelled("wo-edited")

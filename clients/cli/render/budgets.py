@@ -32,7 +32,7 @@ def show_budget(view: AccountView) -> None:
     """Print one budget: what was used, by step and by day, and who waits."""
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
-    out.print(f"in all        {describe_use(view.total)}", soft_wrap=True)
+    out.print(f"total         {describe_use(view.total)}", soft_wrap=True)
     for step, spent in view.by_step.items():
         limit = f", limit {view.step_limits[step]}" if step in view.step_limits else ""
         out.print(Text(printable(f"{step:<21} {describe_use(spent)}{limit}")), soft_wrap=True)
@@ -42,13 +42,13 @@ def show_budget(view: AccountView) -> None:
         more = view.waiting_count - len(view.waiting)
         names = ", ".join(view.waiting) + (f" and {more} more" if more else "")
         out.print(Text(printable(f"waiting       {names}"), style="yellow"), soft_wrap=True)
-        out.print(f"`septet budget raise {view.scope} 5usd` lets them continue.", soft_wrap=True)
+        out.print(f"To continue, run {view.remedy}.", soft_wrap=True)
 
 
 def describe_use(use: Spending) -> str:
     """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 minutes, 7 agent runs`."""
-    minutes = use.seconds / 60
-    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {minutes:.1f} minutes, {use.turns} agent runs"
+    runs = f"{use.turns} agent run{'s' * (use.turns != 1)}"
+    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {use.seconds / 60:.1f} minutes, {runs}"
     return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
 
 

@@ -39,7 +39,7 @@ def show_dry_run(reply: DryRunReply) -> None:
 def _plan(reply: DryRunReply) -> str:
     if reply.plan_only:
         return "it ends with the plan"
-    return "it waits for your approval" if reply.approve_plan else "it is implemented without waiting"
+    return "waits for your approval" if reply.approve_plan else "is implemented without your approval"
 
 
 def _cells(step: DryRunStep) -> tuple[str, ...]:

@@ -135,6 +135,25 @@ def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
     assert account.take_callers(NOON) == ["d"]
 
 
+def test_a_budget_is_raised_in_its_own_kind() -> None:
+    """What it does not limit cannot be added; what helps names an amount of the kind that is used up."""
+    account = book("1tok,9usd")
+    account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3min")}), NOON)
+    account.settle(settle("a", 3.0), NOON)
+    assert account.reserve(reserve("b"), NOON).wait is not None
+    assert account.view.remedy == "`septet budget raise order/wo-1 2Mtok`"
+    assert account.find_mistake(LimitCall(limit="1usd,2tok")) == ("", "")
+    message, remedy = account.find_mistake(LimitCall(limit="5min"))
+    assert message == "The budget of order/wo-1 is 9usd,1tok, and cannot be raised by 5min."
+    assert "such as 5usd,2Mtok" in remedy
+    assert account.find_mistake(LimitCall(limit="5min", step=STEP)) == ("", "")
+    message, remedy = account.find_mistake(LimitCall(limit="5usd", step="build_plan"))
+    assert message == "The budget of the step build_plan of order/wo-1 has no limit to raise."
+    assert remedy == "Set one with `septet budget set order/wo-1 5usd --step build_plan`."
+    unlimited = AccountBook(AccountState(scope="day", step_limits={STEP: parse_limit("3usd")}))
+    assert "add `--step implement_plan`" in unlimited.find_mistake(LimitCall(limit="5usd"))[1]
+
+
 def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
     """The work order takes the step again elsewhere; the old host tells what its agent used when it is back."""
     account = book("5usd")

@@ -119,9 +119,15 @@ def test_too_few_are_said_to_be_too_few() -> None:
     """With fewer than nine completed work orders nothing is estimated, and their number is said."""
     few = estimate_costs(QUESTION, history([order(n, 1.0) for n in range(FEWEST - 1)]))
     assert (few.is_known, few.orders, few.remaining) == (False, FEWEST - 1, None)
-    assert few.text == "Estimate: unknown. Only 8 work orders with claude have been completed; it takes 9."
+    assert (
+        few.text
+        == "Estimate: unknown. Only 8 work orders with claude have been completed, and an estimate needs 9."
+    )
     none = estimate_costs(QUESTION, None)
-    assert none.text == "Estimate: unknown. No work order with claude has been completed yet; it takes 9."
+    assert (
+        none.text
+        == "Estimate: unknown. No work order with claude has been completed yet, and an estimate needs 9."
+    )
 
 
 def test_other_projects_help_out_and_that_is_said() -> None:
