@@ -75,16 +75,17 @@ class TurnBudget:
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
 
-        The writer's lock is held meanwhile. Where one has no room, the others get back what they gave.
+        The writer's lock is held meanwhile. Accounts are asked one after the other: two turns never hold what each
+        other needs. Where one has no room, the others get back what they gave.
 
         Raises:
             OverBudgetError: One has no room.
             AgentApiUnavailableError: The usage limits of all logins are reached.
             SeptetError: Nobody can be asked now.
         """
-        request = await self._choice.choose()
+        request, openings = await asyncio.gather(self._choice.choose(), self._find_openings())
         caps, held = Caps(), await self._find_note() or self._held_turn()
-        for opening in self._openings():
+        for opening in openings:
             call = ReserveCall(
                 key=held.key,
                 order_id=self.turn.request.key.workflow_id,
@@ -103,6 +104,12 @@ class TurnBudget:
                 held = held.model_copy(update={"scopes": (*held.scopes, opening.account.scope)})
                 await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
         return within_caps(request, caps)
+
+    async def _find_openings(self) -> list[Opening]:
+        """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
+        openings = self._openings()
+        are_open = await asyncio.gather(*(self.accounts.is_open(each.account.scope) for each in openings))
+        return [each for each, is_open in zip(openings, are_open, strict=True) if is_open or each.opens]
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
         """Have the turn tried again as soon as an agent can start: at once, where another login or agent can."""

@@ -21,6 +21,13 @@ class Accounts(Protocol):
             SeptetError: Nobody can be asked now.
         """
 
+    async def is_open(self, scope: str) -> bool:
+        """Say whether there is such a budget.
+
+        Raises:
+            SeptetError: Nobody can be asked now.
+        """
+
     async def find_pause(self, login: str) -> QuotaPause | None:
         """Return the pause of a login whose usage limit is reached; `None` where it is not.
 

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -59,6 +59,14 @@ class FleetAccounts:
             await self._open(workflow_id, opening)
         raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
 
+    async def is_open(self, scope: str) -> bool:
+        """Say whether there is such a budget: no worker is asked.
+
+        Raises:
+            AccountNotReachedError: The server refused.
+        """
+        return await self._describe(account_id(self._task_queue, scope)) is not None
+
     async def settle(self, scope: str, call: SettleCall) -> None:
         """Tell an account what a turn used; one that is not there needs no word.
 
@@ -78,16 +86,8 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        workflow_id = quota_id(self._task_queue, login)
-        try:
-            description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise _not_reached(workflow_id, error) from error
-        if description.status is not WorkflowExecutionStatus.RUNNING:
-            return None
-        return await description.memo_value(MEMO, None, type_hint=QuotaPause)
+        description = await self._describe(quota_id(self._task_queue, login))
+        return None if description is None else await description.memo_value(MEMO, None, type_hint=QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
         """Have a workflow say that a login is paused, for as long as it is.
@@ -110,6 +110,16 @@ class FleetAccounts:
             )
         except RPCError as error:
             raise _not_reached(workflow_id, error) from error
+
+    async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
+        """Return the description of a workflow that runs."""
+        try:
+            description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise _not_reached(workflow_id, error) from error
+        return description if description.status is WorkflowExecutionStatus.RUNNING else None
 
     async def _open(self, workflow_id: str, opening: AccountState) -> None:
         try:

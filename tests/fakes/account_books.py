@@ -26,6 +26,9 @@ class Books:
         book = self.books.get(opening.scope)
         return book.reserve(call, NOON) if book is not None else None
 
+    async def is_open(self, scope: str) -> bool:
+        return scope in self.books
+
     async def settle(self, scope: str, call: SettleCall) -> None:
         if self.away:
             raise ServerNotReachedError

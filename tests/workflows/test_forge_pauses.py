@@ -197,6 +197,9 @@ class Silent:
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
         raise NotImplementedError
 
+    async def is_open(self, scope: str) -> bool:
+        raise NotImplementedError
+
     async def settle(self, scope: str, call: SettleCall) -> None:
         raise NotImplementedError
 
