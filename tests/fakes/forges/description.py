@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fakes.forges.errata import ERRATA
 from jsonschema import Draft4Validator
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
@@ -17,13 +18,18 @@ class ForgeDescription:
     """The part of a published description that is used: see `scripts/describe-forge`."""
 
     def __init__(self, name: str) -> None:
-        """Read it."""
+        """Read it, and correct what is known to be wrong in it (`errata.py`)."""
         described = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        for erratum in ERRATA.get(name, ()):
+            erratum.correct(described)
         self.about: dict[str, Any] = described["about"]
         self._paths: dict[str, Any] = described["paths"]
         self._known: dict[str, Any] = described["known"]
-        self._nulls = any("/definitions/" in reference for reference in self._known)
-        """Swagger 2 does not tell what may be null."""
+        is_swagger = any("/definitions/" in reference for reference in self._known)
+        self._nulls = is_swagger or self.about.get("is_silent_on_null", False)
+        """Swagger 2 does not tell what may be null, nor does GitLab of its answers."""
+        self._brackets = name == "gitlab"
+        """Lists may also be asked for as `name[]`, as GitLab's words on its REST API say."""
         self._definitions: dict[str, Any] = {}
 
     def deviations(
@@ -39,9 +45,11 @@ class ForgeDescription:
             yield f"{where} is not described"
             return
         parameters = [self.resolved(each) for each in operation["parameters"]]
-        names = {each["name"] for each in parameters if each["in"] == "query"}
-        yield from (f"{where}: there is no parameter {name}" for name in sorted(set(query) - names))
+        yield from (f"{where}: {wrong}" for wrong in self._wrong_parameters(parameters, query))
         if status in _GOOD and body is not None and (schema := self._body(operation, parameters)) is not None:
+            known = self.resolved(schema).get("properties", {})
+            unknown = sorted(set(body) - set(known)) if known and isinstance(body, dict) else []
+            yield from (f"{where}, body: there is no field {name}" for name in unknown)
             yield from self._errors(f"{where}, body", self._strict(schema), body)
         if status in _GOOD:
             response = operation["responses"].get(str(status))
@@ -49,6 +57,16 @@ class ForgeDescription:
                 yield f"{where}: {status} is not described"
             elif (schema := self._schema(self.resolved(response))) is not None:
                 yield from self._errors(f"{where}, answer", self._loose(schema), answer)
+
+    def _wrong_parameters(self, parameters: list[Any], query: dict[str, list[str]]) -> Iterator[str]:
+        known = {each["name"]: each.get("schema", each) for each in parameters if each["in"] == "query"}
+        lists = {f"{name}[]": {} for name, schema in known.items() if schema.get("type") == "array"}
+        for name, values in sorted(query.items()):
+            schema = {**known, **(lists if self._brackets else {})}.get(name)
+            if schema is None:
+                yield f"there is no parameter {name}"
+            elif wrong := [each for each in values if each not in schema.get("enum", values)]:
+                yield f"the parameter {name} is never {wrong[0]}"
 
     def answer_schema(self, method: str, path: str, status: int) -> Any:
         """Return the schema of an answer in JSON; `None` where none is described."""

@@ -236,10 +236,8 @@ class GitLabFake(ForgeFake):
 
     def _approvals(self, _asked: Asked, number: str) -> Answer:
         reviews = self.pulls[int(number)].reviews
-        return 200, {
-            "iid": int(number),
-            "approved_by": [{"user": self._user(author)} for author, state, _ in reviews if state == "approved"],
-        }
+        approvers = [author for author, state, _ in reviews if state == "approved"]
+        return 200, {"approved_by": [{"user": self._user(each)} for each in approvers]}
 
     def _branches(self, asked: Asked) -> Answer:
         prefix = asked.one("search").removeprefix("^")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from fakes.forges.description import description_of, is_described
 from fakes.forges.state import Answer, Asked, Fault, ForgeFake, query_of
@@ -149,7 +149,7 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
     with forge.one_answer():
         status, answer = forge.answer(asked)
     if is_described(forge.name) and not asked.path.startswith("/_"):
-        path = unquote(asked.path.removeprefix(forge.api_path))
+        path = asked.path.removeprefix(forge.api_path)
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
         forge.deviations += told
     return status, answer

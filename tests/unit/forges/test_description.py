@@ -1,34 +1,120 @@
 """The fakes of forges, and what asks them, are held against what the forges have published of their APIs."""
 
+from dataclasses import dataclass
+
 import pytest
-from fakes.forges.description import description_of
+from fakes.forges.description import DATA, ForgeDescription, description_of
+from fakes.forges.errata import ERRATA, Erratum
 
-PULLS = "/repos/o/r/pulls"
+PUBLISHED = ("github", "gitea", "gitlab")
 
 
-@pytest.mark.parametrize("name", ["github", "gitea"])
+@dataclass(frozen=True)
+class Words:
+    """How a forge's description names what it has in common with the others."""
+
+    pulls: str
+    number: str
+    page: str
+    new: dict[str, object]
+
+
+GITHUB_WORDS = Words("/repos/o/r/pulls", "number", "page", {"head": "it", "base": "main", "title": "It"})
+WORDS = {
+    "github": GITHUB_WORDS,
+    "gitea": GITHUB_WORDS,
+    "gitlab": Words(
+        "/projects/o%2Fr/merge_requests",
+        "iid",
+        "page",
+        {"source_branch": "it", "target_branch": "main", "title": "It", "labels": "a,b"},
+    ),
+}
+
+
+def deviations(
+    description: ForgeDescription,
+    method: str,
+    path: str,
+    *,
+    query: dict[str, list[str]] | None = None,
+    body: object = None,
+    status: int = 200,
+    answer: object = (),
+) -> str:
+    """Return all that is not as it is described."""
+    return " ".join(description.deviations(method, path, query or {}, body, status, answer))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_not_published_is_found(name: str) -> None:
     """An unknown operation, parameter, field of an answer and status, and a body or field of another type, are named."""
-    description = description_of(name)
+    description, words = description_of(name), WORDS[name]
 
-    def told(
-        method: str, path: str, query: str = "", body: object = None, status: int = 200, answer: object = ()
-    ) -> str:
-        asked = {query: ["1"]} if query else {}
-        return " ".join(description.deviations(method, path, asked, body, status, answer))
+    def listed(answer: object = (), status: int = 200, **query: list[str]) -> str:
+        return deviations(description, "GET", words.pulls, query=query, status=status, answer=answer)
 
-    assert told("GET", PULLS, "page", None, 200, [{"number": 1}]) == ""
-    assert "is not described" in told("GET", "/repos/o/r/pears")
-    assert "there is no parameter pages" in told("GET", PULLS, "pages", None, 200, [])
-    assert "nummer" in told("GET", PULLS, answer=[{"nummer": 1}])
-    assert "'one' is not of type 'integer'" in told("GET", PULLS, answer=[{"number": "one"}])
-    assert "418" not in told("GET", PULLS, status=418)
-    assert "202 is not described" in told("GET", PULLS, status=202, answer=[])
-    body = {"head": 1, "base": "main", "title": "It"}
-    assert "1 is not of type 'string'" in told("POST", PULLS, body=body, status=201, answer={"number": 1})
+    def opened(**other: object) -> str:
+        answer = {words.number: 1}
+        return deviations(
+            description, "POST", words.pulls, body={**words.new, **other}, status=201, answer=answer
+        )
+
+    assert listed([{words.number: 1}], page=["1"]) == ""
+    assert "is not described" in deviations(description, "GET", words.pulls.replace("s", "z"))
+    assert "there is no parameter pages" in listed([], pages=["1"])
+    assert "the parameter state is never ajar" in listed([], state=["ajar"])
+    assert "nummer" in listed([{"nummer": 1}])
+    assert "'one' is not of type 'integer'" in listed([{words.number: "one"}])
+    assert "418" not in listed(status=418)
+    assert "202 is not described" in listed([], status=202)
+    assert opened() == ""
+    assert "1 is not of type 'string'" in opened(title=1)
+    assert "there is no field titel" in opened(titel="It")
 
 
-@pytest.mark.parametrize("name", ["github", "gitea"])
-def test_what_is_published_may_be_passed_on(name: str) -> None:
-    """Both descriptions stand under the MIT licence."""
-    assert "MIT" in str(description_of(name).about["license"])
+@pytest.mark.parametrize(("name", "licence"), [("github", "MIT"), ("gitea", "MIT"), ("gitlab", "CC BY-SA 4.0")])
+def test_what_is_published_may_be_passed_on(name: str, licence: str) -> None:
+    """Each description has its licence, which stands beside it too."""
+    assert licence in str(description_of(name).about["license"])
+    assert licence in (DATA / "README.md").read_text(encoding="utf-8")
+
+
+def test_gitlab_is_asked_for_lists_in_brackets_and_for_single_values_without() -> None:
+    """`user_ids[]` is the list `user_ids`, as GitLab takes it; a page is no list."""
+    members, description = "/projects/o%2Fr/members/all", description_of("gitlab")
+
+    def asked(name: str) -> str:
+        return deviations(description, "GET", members, query={name: ["100"]}, answer=[])
+
+    assert (asked("user_ids"), asked("user_ids[]")) == ("", "")
+    assert "there is no parameter page[]" in asked("page[]")
+
+
+@pytest.mark.parametrize(
+    ("path", "entry"),
+    [
+        ("/projects/o%2Fr/issues", {"iid": "one"}),
+        ("/projects/o%2Fr/issues/1/notes", {"id": "one"}),
+        ("/projects/o%2Fr/merge_requests/1/notes", {"id": "one"}),
+        ("/projects/o%2Fr/merge_requests/1/discussions", {"id": "d1", "notes": [{"id": "one"}]}),
+        ("/projects/o%2Fr/events", {"id": "one"}),
+        ("/projects/o%2Fr/members/all", {"access_level": "one"}),
+    ],
+)
+def test_where_a_description_is_corrected_each_entry_is_still_checked(path: str, entry: dict[str, object]) -> None:
+    """What GitLab describes as one entry is a list of them, and a number that is a word is found in each."""
+    told = deviations(description_of("gitlab"), "GET", path, answer=[entry])
+    assert "'one' is not of type 'integer'" in told
+
+
+def test_a_description_that_is_mended_is_not_corrected_any_more() -> None:
+    """A correction names what it corrects, and refuses anything else: a newer description is looked at again."""
+    erratum = Erratum(("known", "Member", "level"), {"type": "string"}, {"type": "integer"}, "It is a number.")
+    old, new = ({"known": {"Member": {"level": {"type": kind}}}} for kind in ("string", "integer"))
+
+    erratum.correct(old)
+    assert old == new
+    with pytest.raises(ValueError, match="look whether it is still wrong"):
+        erratum.correct(new)
+    assert {name: len(errata) for name, errata in ERRATA.items()} == {"gitlab": 12}
