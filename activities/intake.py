@@ -7,16 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import structlog
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
+from activities._tracker_claims import take_issue
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
 from activities.new_commands import find_commands
 from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
+from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
 from septet.errors import InvalidInputError
 from septet.forges.choose import forge_name, fork_for
 from septet.forges.forge import Issue
@@ -25,6 +28,8 @@ from septet.git.issue_claims import IssueClaims
 from septet.git.remote import Remote
 from septet.telemetry.metrics import INTAKE_ISSUES
 from septet.telemetry.recorder import RECORDER
+from septet.trackers.choose import tracker_for
+from septet.trackers.team_page import TeamPage, team_page
 
 _BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
 _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
@@ -33,6 +38,7 @@ _NOT_COMPLETED: Final = (
 )
 _MOST_ENDED: Final = 100
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +59,25 @@ class IntakeActivities:
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
                 left_by = await ended_claimants(activity.client())
-                return await cancellable_thread(self.host.threads.network, self._find, request, left_by)
+                page = team_page(request.repository)
+                find = self._find if page is None else partial(self._find_in_team, page)
+                return await cancellable_thread(self.host.threads.network, find, request, left_by)
 
     @activity.defn(name="claim_issue")
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
         """Take an issue for a workflow, unless it was taken before.
 
         Idempotent: a workflow that asks again has it still. Leaves the ref `refs/septet/issues/<number>` on the
-        repository. An issue for which a person has started a work order is taken for that one.
+        repository, or an attachment on a tracker's issue. An issue for which a person has started a work order is
+        taken for that one.
 
         Raises:
-            ApplicationError: The repository did not answer, or refused.
+            ApplicationError: The repository or the tracker did not answer, or refused.
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
+                if (page := team_page(request.repository)) is not None:
+                    return await self._claim_of_team(page, request)
                 address = parse_address(request.repository, home=Path.home())
                 own = issue_order_id(address, request.issue)
                 order_id = await order_of_issue(activity.client(), address, request.issue) or own
@@ -91,6 +102,22 @@ class IntakeActivities:
         taken = claims.numbers() - claims.left_by(left_by) if numbers else frozenset()
         found = IssuesFound(numbers=tuple(each for each in numbers if each not in taken)[:TAKEN_AT_ONCE])
         return find_commands(forge, request, found, address.key)
+
+    def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
+        """Return the issues of a team; in a tracker nobody commands by comments."""
+        issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
+        free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
+        return IssuesFound(numbers=tuple(free)[:TAKEN_AT_ONCE])
+
+    async def _claim_of_team(self, page: TeamPage, request: ClaimIssue) -> IssueClaim:
+        key = f"{page.team}-{request.issue}"
+        take = TakeTrackedIssue(issue=TrackedIssue(tracker="linear", id=key, key=key), claimant=request.claimant)
+        left_by = await ended_claimants(activity.client())
+        claim = await cancellable_thread(self.host.threads.network, take_issue, self.host, take, left_by)
+        if claim.why_not:
+            _log.warning("issue_not_taken", issue=key, why=claim.why_not)
+        RECORDER.record(INTAKE_ISSUES, forge="linear", outcome="taken" if claim.is_own else "refused")
+        return IssueClaim(is_own=claim.is_own, order_id=claim.order_id, tracked=claim)
 
     def _claim(self, address: Address, request: ClaimIssue, order_id: str, left_by: AbstractSet[str]) -> bool:
         claims = claims_of(self.host, address)

@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities._tracker_claims import take_issue
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.comment_commands import Decide, decide_nothing
@@ -21,11 +22,11 @@ from septet.contracts.tracker import (
     TrackedClaim,
     TrackedIssue,
 )
-from septet.errors import InvalidInputError, NotFoundError, SeptetError, TrackerUnavailableError
+from septet.errors import SeptetError, TrackerUnavailableError
 from septet.system.text import cut
-from septet.trackers.choose import repository_of, tracker_for
+from septet.trackers.choose import tracker_for
 from septet.trackers.replies import parse_reply, what_is_missing
-from septet.trackers.tracker import IssueMark, tracked_order_id
+from septet.trackers.tracker import IssueMark
 from septet.trackers.words import cancelled_message
 
 _WHY_LIMIT: Final = 2000
@@ -67,7 +68,7 @@ class TrackerActivities:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
-                return await cancellable_thread(self.host.threads.network, self._take, request)
+                return await cancellable_thread(self.host.threads.network, take_issue, self.host, request)
 
     @activity.defn(name="obey_prompt")
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
@@ -81,28 +82,6 @@ class TrackerActivities:
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
                 return await self._obey(prompt)
-
-    def _take(self, request: TakeTrackedIssue) -> TrackedClaim:
-        settings = self.host.settings
-        try:
-            tracker = tracker_for(request.issue.tracker, settings)
-            issue = tracker.read_issue(request.issue.id)
-            repository = repository_of(issue, settings)
-            self.host.forge(repository)
-        except (InvalidInputError, NotFoundError) as error:
-            return TrackedClaim(issue=request.issue, why_not=cut(str(error), _WHY_LIMIT))
-        own = IssueMark(tracked_order_id(request.issue.tracker, issue.key), request.claimant)
-        mark = tracker.find_mark(issue.id)
-        if mark is None:
-            tracker.put_mark(issue, own)
-            mark = own
-        return TrackedClaim(
-            issue=request.issue.model_copy(update={"id": issue.id, "key": issue.key}),
-            is_own=mark.claimant == request.claimant,
-            order_id=mark.order_id,
-            repository=repository,
-            approve_plan=settings.linear_approve_plan,
-        )
 
     async def _obey(self, prompt: SessionPrompted) -> SessionMessage:
         command = CommentCommand(verb="cancel") if prompt.is_stop else parse_reply(prompt.body)

@@ -144,11 +144,18 @@ class Operations:
         """Have the issues of a label taken, once what can be seen to be wrong with it has been looked for.
 
         Raises:
-            InvalidInputError: The repository, or the agent, is none that there is.
+            InvalidInputError: The repository, or the agent, is none that there is, or a tracker has no key.
             AlreadyRunningError: They are taken already.
         """
+        from clients.tracked_issue import expect_team
+        from septet.settings import load_settings
+        from septet.trackers.team_page import team_page
+
         intake = intake.model_copy(update={"repository": with_host(intake.repository)})
         check_agents(agent for agent in (intake.agent,) if agent is not None)
+        if (page := team_page(intake.repository)) is not None:
+            expect_team(page, load_settings())
+            return await self.intakes.add(intake)
         address = parse_address(intake.repository, home=Path.home())
         if self.is_here and address.path is not None:
             check_folder(address.path)

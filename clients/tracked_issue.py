@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from clients.repository_path import issue_page
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.tracker import TrackedIssue
+from septet.errors import InvalidInputError
 from septet.settings import Settings
+from septet.trackers.team_page import TeamPage
 
 _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9_]{1,20}-[0-9]{1,9})(?:[/?#].*)?")
 
@@ -64,27 +67,58 @@ def find_order(
         return order, order_id
     if tracked.id == tracked.key:  # nobody has read it yet
         named = None if tracker_key(order.repository) else order.repository
-        repository, tracked = find_tracked_issue(tracked.key, named, settings)
-        order = order.model_copy(update={"repository": repository, "tracker": tracked})
+        found = find_tracked_issue(tracked.key, named, settings)
+        tracked = found.tracked
+        where = {"repository": found.repository, "tracker": tracked, "agent": order.agent or found.agent}
+        order = order.model_copy(update=where)
     if order_id is None and not again:
         order_id = tracked_order_id(tracked.tracker, tracked.key)
     return order, order_id
 
 
-def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> tuple[str, TrackedIssue]:
-    """Return the repository of an issue, as it was named or as the settings say, and the issue.
+@dataclass(frozen=True, slots=True)
+class FoundIssue:
+    """An issue of a tracker that was read, and what the settings say of it."""
+
+    repository: str
+    tracked: TrackedIssue
+    agent: str | None
+    """The agent of its project or team; the worker's default when absent."""
+
+
+def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> FoundIssue:
+    """Return an issue with its repository, as it was named or as the settings say, and its agent.
 
     Raises:
-        InvalidInputError: No key is set here, or no repository.
+        InvalidInputError: No key is set here, no repository, or an agent that there is not.
         NotFoundError: There is no such issue that the key may see.
         TrackerUnavailableError: The tracker did not answer.
         TrackerError: It refused.
     """
-    from septet.trackers.choose import repository_of, tracker_for
+    from septet.trackers.choose import agent_of, repository_of, tracker_for
 
     issue = tracker_for("linear", settings).read_issue(key)
-    found = repository if repository is not None else repository_of(issue, settings)
-    return found, TrackedIssue(tracker="linear", id=issue.id, key=issue.key)
+    return FoundIssue(
+        repository=repository if repository is not None else repository_of(issue, settings),
+        tracked=TrackedIssue(tracker="linear", id=issue.id, key=issue.key),
+        agent=agent_of(issue, settings),
+    )
+
+
+def expect_team(page: TeamPage, settings: Settings) -> None:
+    """See that the settings here say how a team's issues are read, and where their code lives.
+
+    Raises:
+        InvalidInputError: They do not.
+    """
+    from septet.trackers.choose import tracker_for
+
+    tracker_for("linear", settings)
+    if not settings.linear_repositories:
+        raise InvalidInputError(
+            f"No repository is set for the issues of {page.team}.",
+            remedy=f"Set SEPTET_LINEAR_REPOSITORIES={page.team}=REPOSITORY here and for the worker.",
+        )
 
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:

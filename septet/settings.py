@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import platformdirs
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.amounts import BudgetText
@@ -129,6 +137,9 @@ class Settings(BaseSettings):
     linear_repositories: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
     """Where the code of an issue lives, by the key of its team or by its project, separated by commas:
     `ENG=https://github.com/o/r`. A project goes before its team."""
+    linear_agents: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    """Which agent works on an issue where none is named, by the key of its team or by its project, separated by
+    commas: `ENG=codex`. A project goes before its team."""
     linear_approve_plan: bool = False
     """Wait for a person after planning, in work orders that begin in Linear."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
@@ -307,16 +318,17 @@ class Settings(BaseSettings):
                 raise ValueError(message)
         return {repository.strip().lower(): fork.strip() for repository, _, fork in pairs}
 
-    @field_validator("linear_repositories", mode="before")
+    @field_validator("linear_repositories", "linear_agents", mode="before")
     @classmethod
-    def _split_repositories(cls, repositories: object) -> object:
-        if not isinstance(repositories, str):
-            return repositories
-        pairs = [part.strip().partition("=") for part in repositories.split(",") if part.strip()]
-        if not all(name.strip() and repository.strip() for name, _, repository in pairs):
-            message = "it is not TEAM=REPOSITORY, with commas between them"
+    def _split_teams(cls, choices: object, info: ValidationInfo) -> object:
+        if not isinstance(choices, str):
+            return choices
+        pairs = [part.strip().partition("=") for part in choices.split(",") if part.strip()]
+        if not all(name.strip() and choice.strip() for name, _, choice in pairs):
+            what = "AGENT" if info.field_name == "linear_agents" else "REPOSITORY"
+            message = f"it is not TEAM={what}, with commas between them"
             raise ValueError(message)
-        return {name.strip().lower(): repository.strip() for name, _, repository in pairs}
+        return {name.strip().lower(): choice.strip() for name, _, choice in pairs}
 
     @field_validator("log_level", "log_format", "max_agents", mode="before")
     @classmethod

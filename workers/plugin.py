@@ -69,7 +69,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     from workflows.pipeline import Pipeline
     from workflows.pull_request import PullRequestWorkflow
     from workflows.quota import Quota
-    from workflows.tracker_session import TrackerPrompt, TrackerSession
+    from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
     from workflows.work_order import WorkOrder
 
     return workflows or [
@@ -83,6 +83,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
         CommentCommandWorkflow,
         TrackerSession,
         TrackerPrompt,
+        TrackerReport,
         Account,
         Quota,
         Costs,

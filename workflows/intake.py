@@ -37,10 +37,11 @@ A worker may die before it has noted that it has an attempt: heartbeats tell of 
 
 @workflow.defn(name="Intake")
 class Intake:
-    """One pass over a repository, or over one issue of which a webhook tells.
+    """One pass over a repository or a team, or over one issue of which a webhook tells.
 
-    Whose an issue is says a ref on the repository, which git creates once: so several passes at a time, one that
-    is reset, and one long after Temporal has forgotten the work order start it once in all.
+    Whose an issue is says a ref on the repository, which git creates once, or a mark on a tracker's issue: so
+    several passes at a time, one that is reset, and one long after Temporal has forgotten the work order start it
+    once in all.
     """
 
     @workflow.run
@@ -109,12 +110,15 @@ async def _take(intake: IntakeInput, number: int) -> str:
     )
     if not claim.is_own:
         return ""
-    return claim.order_id if await start_order(intake.order_for(number), claim.order_id, now) else ""
+    tracked = claim.tracked
+    order = intake.order_for(number) if tracked is None else intake.order_for_tracked(tracked)
+    return claim.order_id if await start_order(order, claim.order_id, now) else ""
 
 
 async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
     """Start the work order of an issue that was taken, which lives on by itself; return whether this did."""
     row = row_of(first_task(order_id, order, waits_in(order), now))
+    issue = f"#{order.issue}" if order.tracker is None else order.tracker.key
     try:
         await workflow.start_child_workflow(
             "WorkOrder",
@@ -124,7 +128,7 @@ async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
             parent_close_policy=ParentClosePolicy.ABANDON,
             memo={MEMO: row},
             search_attributes=start_attributes(row),
-            static_summary=f"{order.repository} #{order.issue}"[:200],
+            static_summary=f"{order.repository} {issue}"[:200],
         )
     except WorkflowAlreadyStartedError:  # by this workflow, before it was reset
         return False

@@ -111,6 +111,16 @@ class TrackerPrompt:
         return message.text
 
 
+@workflow.defn(name="TrackerReport")
+class TrackerReport:
+    """What a session is told of a work order after the session's own workflow has ended."""
+
+    @workflow.run
+    async def run(self, message: SessionMessage) -> None:
+        """Tell it, once in all."""
+        await TELL_SESSION.start(message, **OPTIONS, summary=message.kind)
+
+
 def session_workflow_id(issue: TrackedIssue) -> str:
     """Return the id of the workflow of a session."""
     return f"session/{issue.tracker}/{issue.session}"
@@ -119,7 +129,11 @@ def session_workflow_id(issue: TrackedIssue) -> str:
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
     """Start the work order of an issue that was taken, which lives on by itself; `None` where there is one."""
     order = WorkOrderInput(
-        repository=claim.repository, tracker=claim.issue, stage="triaged", approve_plan=claim.approve_plan
+        repository=claim.repository,
+        tracker=claim.issue,
+        agent=claim.agent,
+        stage="triaged",
+        approve_plan=claim.approve_plan,
     )
     row = row_of(first_task(claim.order_id, order, waits_in(order), timestamp(workflow.now())))
     try:

@@ -30,6 +30,7 @@ from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, Int
 from septet.errors import AlreadyRunningError, NotFoundError
 from septet.git.address import parse_address, without_credentials
 from septet.system.timestamps import timestamp
+from septet.trackers.team_page import team_page
 
 _DIGEST: Final = 6
 _NOTED_EVERY: Final = timedelta(hours=1)
@@ -52,13 +53,15 @@ class IntakeClient:
             AlreadyRunningError: They are already taken.
             InvalidInputError: The repository is not an address.
         """
-        address = parse_address(intake.repository, home=Path.home())
-        intake = intake.model_copy(
-            update={
-                "repository": without_credentials(intake.repository),
-                "project": intake.project or address.project,
-            }
-        )
+        page = team_page(intake.repository)
+        address = parse_address(intake.repository if page is None else page.address, home=Path.home())
+        where = {
+            "repository": without_credentials(intake.repository),
+            "project": intake.project or address.project,
+        }
+        if page is not None:  # the issues of a team may have several repositories
+            where = {"repository": page.address}
+        intake = intake.model_copy(update=where)
         name = intake_id(address.key, intake.label)
         schedule = Schedule(
             action=ScheduleActionStartWorkflow(
@@ -75,7 +78,8 @@ class IntakeClient:
             await self.client.create_schedule(name, schedule, trigger_immediately=True)
         except ScheduleAlreadyRunningError as error:
             remedy = f"Remove it first, to add it with other choices: septet intake remove {name}"
-            message = f"Issues of {address.project} with the label {intake.label} are already taken."
+            whose = page.team if page is not None else address.project
+            message = f"Issues of {whose} with the label {intake.label} are already taken."
             raise AlreadyRunningError(message, remedy=remedy) from error
         except RPCError as error:
             raise server_refusal(error) from error

@@ -1,12 +1,13 @@
-"""Taking issues from a forge: what is taken, how its work orders are done, and what passes on the way."""
+"""Issues that are taken from a forge or a tracker: which ones, how they are done, and what passes on the way."""
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
 from septet.contracts.comment_commands import CommandComment
 from septet.contracts.order import Name, Repository, WorkOrderInput
+from septet.contracts.tracker import TrackedClaim
 from septet.contracts.wire import StrictWire, Wire
 from septet.system.timestamps import timestamp
 
@@ -29,7 +30,7 @@ class IntakeInput(StrictWire):
     """Which issues of a repository become work orders, and how these are done."""
 
     repository: Repository
-    """An address that git takes, or a path on the worker's host."""
+    """An address that git takes, a path on the worker's host, or the page of a team of Linear."""
     label: Label = DEFAULT_LABEL
     """Open issues that have this label are taken, each once."""
     every_seconds: Annotated[int, Field(ge=10, le=86_400)] = EVERY_SECONDS
@@ -49,12 +50,25 @@ class IntakeInput(StrictWire):
 
     def order_for(self, issue: int) -> WorkOrderInput:
         """Return the input of the work order of an issue: all but its number is the intake's own."""
-        names = ("agent", "model", "project", "approve_plan", "draft")
-        choices = {name: getattr(self, name) for name in names}
-        stage: Literal["triaged"] | None = None if self.at_once else "triaged"
         return WorkOrderInput(
-            repository=self.repository, issue=issue, stage=stage, plan_comment=self.approve_plan, **choices
+            repository=self.repository, issue=issue, plan_comment=self.approve_plan, **self._choices()
         )
+
+    def order_for_tracked(self, claim: TrackedClaim) -> WorkOrderInput:
+        """Return the input of the work order of a tracker's issue: its repository is as the settings say.
+
+        What the intake says goes before what the settings say of the team.
+        """
+        choices = self._choices()
+        choices["agent"] = self.agent or claim.agent
+        choices["approve_plan"] = self.approve_plan or claim.approve_plan
+        return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
+
+    def _choices(self) -> dict[str, Any]:
+        """Return what all of its work orders have in common."""
+        names = ("agent", "model", "project", "approve_plan", "draft")
+        stage: Literal["triaged"] | None = None if self.at_once else "triaged"
+        return {"stage": stage} | {name: getattr(self, name) for name in names}
 
 
 def delivery_note(when: datetime) -> str:
@@ -120,6 +134,8 @@ class IssueClaim(Wire):
 
     is_own: bool
     order_id: str
+    tracked: TrackedClaim | None = None
+    """What a tracker and the settings say of it, where a tracker has it."""
 
 
 class IntakeResult(Wire):

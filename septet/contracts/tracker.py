@@ -79,6 +79,8 @@ class TrackedClaim(Wire):
     is_own: bool = False
     order_id: str = ""
     repository: str = ""
+    agent: str | None = None
+    """The agent that the worker's settings name for it; its default when absent."""
     approve_plan: bool = False
     why_not: str = Field(default="", max_length=2000)
     """Why it is not taken, for people."""

@@ -1,5 +1,8 @@
-"""Which trackers a worker has a key for, and which repository the code of an issue lives in."""
+"""Which trackers a worker has a key for, which repository the code of an issue lives in, and who works on it."""
 
+from collections.abc import Mapping
+
+from septet.contracts.names import AGENTS
 from septet.contracts.tracker import TrackerName
 from septet.errors import InvalidInputError
 from septet.settings import Settings
@@ -28,10 +31,30 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
     Raises:
         InvalidInputError: They name none.
     """
-    for name in (*issue.projects, issue.group):
-        if repository := settings.linear_repositories.get(name.lower()):
-            return repository
+    if repository := _choice_for(issue, settings.linear_repositories):
+        return repository
     raise InvalidInputError(
         f"No repository is set for {issue.key}.",
         remedy=f"Set SEPTET_LINEAR_REPOSITORIES={issue.group}=https://github.com/OWNER/NAME for the worker.",
     )
+
+
+def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
+    """Return the agent for an issue: its project's, or else its team's; `None` where the settings name none.
+
+    Raises:
+        InvalidInputError: There is no such agent.
+    """
+    agent = _choice_for(issue, settings.linear_agents)
+    if agent is not None and agent not in AGENTS:
+        raise InvalidInputError(
+            f"There is no agent {agent!r}, which SEPTET_LINEAR_AGENTS names for {issue.key}.",
+            remedy=f"Name one of {', '.join(AGENTS)}.",
+        )
+    return agent
+
+
+def _choice_for(issue: TrackerIssue, choices: Mapping[str, str]) -> str | None:
+    """Return what is chosen for an issue's project, or else for its team."""
+    found = (choices.get(name.lower()) for name in (*issue.projects, issue.group))
+    return next((choice for choice in found if choice), None)

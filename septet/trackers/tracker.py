@@ -60,11 +60,24 @@ class IssueMark:
     """Who made it; empty where the tracker does not tell."""
 
 
+@dataclass(frozen=True, slots=True)
+class LabelledIssue:
+    """An open issue that has a label."""
+
+    number: int
+    """Within its team: 12 for `ENG-12`."""
+    mark: IssueMark | None = None
+    """The oldest mark that this installation has made on it."""
+
+
 class Tracker(Protocol):
     """Where issues live. All raise `TrackerUnavailableError`, `TrackerError` and `NotFoundError`."""
 
     def read_issue(self, issue_id: str) -> TrackerIssue:
         """Return an issue with its comments, by its id or its key."""
+
+    def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
+        """Return the open issues of a team with a label that no other agent works on, the oldest first."""
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark on an issue that this installation has made; `None` where it has made none."""
@@ -79,7 +92,11 @@ class Tracker(Protocol):
         """Have an issue, and its session where there is one, show a link, once."""
 
     def mark_started(self, issue_id: str) -> None:
-        """Move an issue that nobody has begun to its team's first stage of work; others stay where they are."""
+        """Show on an issue that this installation works on it.
+
+        One that nobody has begun moves to its team's first stage of work, and others stay where they are; one that
+        no agent has is this one's.
+        """
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:

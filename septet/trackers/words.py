@@ -17,11 +17,12 @@ def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
     return SessionMessage(issue=issue, key=f"{order_id}/cancelled", kind="response", text=text)
 
 
-def failed_message(issue: TrackedIssue, order_id: str, why: str) -> SessionMessage:
-    """Return what is said of a work order that failed."""
+def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
+    """Return what is said of a work order that failed; each failure after a retry is told by its time."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
-    text = cut(f"Work order `{order_id}` failed: {why}", _WHY_LIMIT)
-    return SessionMessage(issue=issue, key=f"{order_id}/failed", kind="error", text=f"{text}\n\n{remedy}")
+    text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", _WHY_LIMIT)
+    key = "/".join(filter(None, (order_id, "failed", again_at)))
+    return SessionMessage(issue=issue, key=key, kind="error", text=f"{text}\n\n{remedy}")
 
 
 def completed_message(issue: TrackedIssue, task: Task) -> SessionMessage:

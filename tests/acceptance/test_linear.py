@@ -76,6 +76,12 @@ class Site:
         return self.linear.said(session)
 
 
+def _errors_of(site: Site, session: str, count: int) -> list[str]:
+    """Return the errors of a session, once there are so many."""
+    errors = [text for kind, text in site.linear.said(session) if kind == "error"]
+    return errors if len(errors) >= count else []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("linear")
@@ -88,6 +94,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "SEPTET_LINEAR_WEBHOOK_SECRET": SECRET,
             "SEPTET_LINEAR_APPROVE_PLAN": "true",
             "SEPTET_LINEAR_REPOSITORIES": f"ENG={origin.bare}",
+            "SEPTET_LINEAR_AGENTS": "ENG=scripted,OPS=codex",
         }
         septet = Septet(root / "machine", extra)
         with septet.up() as running:
@@ -158,6 +165,23 @@ def test_stop_cancels(site: Site) -> None:
     until(lambda: site.over(f"session/linear/{session}"))
     assert [kind for kind, _ in said].count("response") == 1
     assert said[-1][1].startswith(f"Work order `{order}` is cancelled.")
+
+
+def test_each_failure_is_an_error_of_the_session(site: Site) -> None:
+    """A work order that a person blocks has failed; retried and blocked once more, the session hears of that too."""
+    session = site.delegate(site.linear.add_issue("Fails twice"))
+    order = site.order(session)
+    site.plan(session)
+    assert site.septet("move", order, "blocked").code == 0
+    until(lambda: _errors_of(site, session, 1))
+    assert site.linear.prompt(session, "retry build_plan").send(site.api).status_code == 202
+    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+    assert site.septet("move", order, "blocked").code == 0
+    errors = until(lambda: _errors_of(site, session, 2))
+    assert site.linear.sessions[session]["status"] == "error"
+    assert errors[0].startswith(f"Work order `{order}` failed: ")
+    assert errors[1].startswith(f"Work order `{order}` failed again: ")
+    assert all("Reply `retry`" in error for error in errors)
 
 
 def test_what_is_not_linear_s_word_of_this_minute_is_refused(site: Site) -> None:
@@ -267,6 +291,7 @@ async def test_every_face_takes_an_issue_s_address(site: Site, tmp_path: Path) -
         missing = api.post("/agent-work-orders", json={"repository_url": "https://linear.app/x/issue/ENG-999"})
     assert (started.status_code, again.status_code, both.status_code, missing.status_code) == (201, 409, 422, 404)
     assert started.json()["agent_work_order_id"] == orders[0]
+    assert started.json()["assigned_agent"] == "scripted", "the team's"
     async with tools_of(site.septet, tmp_path / "mcp.log") as tools:
         asked = {"repository": by_tool["url"], "stage": "collected"}
         task = (await tools("create_task", **asked))["task"]
@@ -274,9 +299,48 @@ async def test_every_face_takes_an_issue_s_address(site: Site, tmp_path: Path) -
         unread = await tools.refused("run", repository="https://linear.app/x/issue/ENG-999")
         assert unread["type"] == "NotFound"
     assert (task["id"], task["external_id"]) == (orders[1], by_tool["identifier"])
+    assert task["assigned_agent"] == "scripted"
     assert task["repository_url"] == site.repository
     for order in orders:
         assert site.septet("cancel", order).code == 0
+
+
+def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
+    """A schedule takes each open issue with the label once, whoever else takes it, and leaves what another agent has."""
+    labelled = site.linear.add_issue("By label", "They are off by one.", labels=("septet",))
+    theirs = site.linear.add_issue("Theirs", labels=("septet",))
+    theirs["delegate"] = {**APP, "id": "another agent"}
+    unlabelled = site.linear.add_issue("Not this")
+    add = ("intake", "add", "--repo", "https://linear.app/septet/team/ENG/active", "--every", "86400", "--json")
+    intake = site.septet(*add).json["intake"]
+    assert (intake["repository"], intake["label"]) == ("https://linear.app/septet/team/ENG", "septet")
+    again = site.septet(*add)
+    assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
+    order = f"wo-linear-{labelled['identifier'].lower()}"
+    until(lambda: not site.is_forgotten(order))
+    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+    assert site.septet("approve", order).code == 0
+    task = site.septet.closed(order)
+    assert (task["status"], task["external_id"]) == ("completed", labelled["identifier"])
+    assert (task["repository_url"], task["title"]) == (site.repository, "By label")
+    assert labelled["delegate"] is APP
+    urls = [each["url"] for each in site.linear.attached(labelled)]
+    assert urls == [f"{labelled['url']}#septet-{order}", task["pr_url"]]
+
+    late = site.linear.add_issue("Later", labels=("septet",))
+    labelled["state"] = site.linear.states_of("backlog")[0]
+    assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", order).code == 0
+    until(lambda: site.is_forgotten(order))
+    site.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
+    second = f"wo-linear-{late['identifier'].lower()}"
+    until(lambda: not site.is_forgotten(second))
+    assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
+    assert site.septet("cancel", second).code == 0
+    assert site.septet("intake", "remove", intake["id"]).code == 0
+    assert site.is_forgotten(order)
+    assert site.linear.attached(theirs) == site.linear.attached(unlabelled) == []
+    without = Septet(site.septet.root, {})(*add)
+    assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]
 
 
 def test_agents_get_the_words_of_an_issue_within_marks_and_no_key(site: Site) -> None:

@@ -69,6 +69,8 @@ def test_the_sdk_reads_what_septet_wrote(linear: LinearFake) -> None:
     assert (seen["viewer"], seen["team"], seen["labels"]) == (APP["id"], issue.group, list(issue.labels))
     assert seen["comments"] == [each.body for each in reversed(issue.comments)] == ["Yes.", "Since May."]
     assert (seen["state"], seen["status"]) == ("started", "complete")
+    assert [float(each.number) for each in tracker.open_issues("ENG", "bug")] == seen["labelled"] == [1.0]
+    assert seen["delegate"] == APP["id"]
     assert min(seen["started"]) == next(iter(linear.issues))["state"]["position"]
     assert seen["attachments"] == [
         {

@@ -31,6 +31,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
 from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
+from workflows.tracker_session import TrackerReport
 from workflows.work_order import WorkOrder
 
 _WITHIN_SECONDS: Final = 60.0
@@ -201,6 +202,11 @@ def _where_one_may_follow(asked: OpenWorkspace) -> Workspace:
     return Doubles(QUEUE).workspace(asked).model_copy(update={"follow": FollowTerms()})
 
 
+_OF_TRACKER: Final = {
+    "repository": "/app",
+    "tracker": {"tracker": "linear", "id": "0b4a", "key": "ENG-12", "session": "5e55"},
+}
+
 TOLD: Final = {
     "watched": Told(),
     "had-its-turn": Told(order={**ORDER, "stage": "triaged"}, event=_begin),
@@ -250,6 +256,7 @@ TOLD: Final = {
         open_workspace=_that_notifies,
     ),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
+    "failed-again": Told({Step.IMPLEMENT_PLAN: [_refused]}, order=_OF_TRACKER, event=_retry),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
     "follows-pr": Told(order={**ORDER, "follow_pr": True}, open_workspace=_where_one_may_follow),
     "reworked": Told(event=_rework),
@@ -265,7 +272,7 @@ async def history_of(client: Client, name: str) -> WorkflowHistory:
     worker = Worker(
         client,
         task_queue=QUEUE,
-        workflows=[WorkOrder, PullRequestWorkflow, NotificationWorkflow],
+        workflows=[WorkOrder, PullRequestWorkflow, NotificationWorkflow, TrackerReport],
         activities=doubles.activities(),
         identity="recorder",
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),

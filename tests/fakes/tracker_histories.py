@@ -20,7 +20,8 @@ from septet.contracts.tracker import (
     TrackedClaim,
     TrackedIssue,
 )
-from workflows.tracker_session import TrackerPrompt, TrackerSession
+from septet.trackers.words import failed_message
+from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 
 QUEUE: Final = "tracker-histories"
 _WITHIN_SECONDS: Final = 60.0
@@ -29,7 +30,8 @@ SESSIONS: Final = (
     "session-stopped-at-once", "session-stopped-as-it-starts",
 )  # fmt: skip
 PROMPTS: Final = ("prompt-approve", "prompt-stop")
-TRACKED: Final = (*SESSIONS, *PROMPTS)
+REPORT: Final = "report-of-a-further-failure"
+TRACKED: Final = (*SESSIONS, *PROMPTS, REPORT)
 
 
 @workflow.defn(name="WorkOrder")
@@ -75,19 +77,30 @@ async def history_of_tracked(client: Client, name: str) -> WorkflowHistory:
         return SessionMessage(issue=prompt.issue, key="answer", kind="thought", text="Done.")
 
     activities: list[Callable[..., Any]] = [tell_session, take_tracked_issue, obey_prompt]
-    kinds = [TrackerSession, TrackerPrompt, OrderOfTracker]
+    kinds = [TrackerSession, TrackerPrompt, TrackerReport, OrderOfTracker]
     async with Worker(client, task_queue=QUEUE, workflows=kinds, activities=activities, identity="recorder"):
-        is_prompt = name in PROMPTS
+        kind, told = _start_of(name)
         at_once = {"start_signal": "stop", "start_signal_args": [_prompt()]} if name.endswith("at-once") else {}
         handle = await client.start_workflow(
-            "TrackerPrompt" if is_prompt else "TrackerSession",
-            _prompt(is_stop=name == "prompt-stop") if is_prompt else SessionStarted(issue=_issue()),
+            kind,
+            told,
             id=workflow_id,
             task_queue=QUEUE,
             **at_once,
         )
         await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
         return await handle.fetch_history()
+
+
+def _start_of(name: str) -> tuple[str, SessionStarted | SessionPrompted | SessionMessage]:
+    """Return the kind of workflow that has a history, and what it is told."""
+    if name == REPORT:
+        return "TrackerReport", failed_message(
+            _issue(), "wo-linear-eng-12", "the plan was not accepted", "2026-01-01T00:00:00Z"
+        )
+    if name in PROMPTS:
+        return "TrackerPrompt", _prompt(is_stop=name == "prompt-stop")
+    return "TrackerSession", SessionStarted(issue=_issue())
 
 
 def _issue() -> TrackedIssue:

@@ -18,6 +18,7 @@ ENDS = {
     "cancelled-on-a-silent-host": "CANCELED",
     "cancelled-without-worker": "CANCELED",
     "collected": "CANCELED",
+    "failed-again": "FAILED",
     "given-up": "CANCELED",
     "invalid-input": "FAILED",
     "no-plan": "FAILED",

@@ -6,7 +6,7 @@ import pytest
 from fakes.recorded import name_of, replay
 from fakes.tracker_histories import TRACKED, OrderOfTracker
 
-from workflows.tracker_session import TrackerPrompt, TrackerSession
+from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 
 ROOT = Path(__file__).parent / "tracker"
 HISTORIES = sorted(ROOT.glob("*/*.json"))
@@ -15,7 +15,7 @@ HISTORIES = sorted(ROOT.glob("*/*.json"))
 @pytest.mark.parametrize("path", HISTORIES, ids=name_of)
 async def test_every_recorded_session_replays(path: Path) -> None:
     """What an earlier version began goes on under this one."""
-    await replay(path, [TrackerSession, TrackerPrompt, OrderOfTracker])
+    await replay(path, [TrackerSession, TrackerPrompt, TrackerReport, OrderOfTracker])
 
 
 def test_every_way_of_a_session_is_recorded() -> None:

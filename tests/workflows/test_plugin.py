@@ -24,7 +24,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ALL = {
     *("WorkOrder", "NotificationWorkflow", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"),
-    *("Intake", "CommentCommandWorkflow", "TrackerSession", "TrackerPrompt", "Account", "Quota", "Costs"),
+    *("Intake", "CommentCommandWorkflow", "TrackerSession", "TrackerPrompt", "TrackerReport"),
+    *("Account", "Quota", "Costs"),
 }
 
 

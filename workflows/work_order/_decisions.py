@@ -46,6 +46,8 @@ class Decisions:
         """Whether a pipeline says when it is its turn."""
         self.was_reset = False
         """Whether a reset has taken it up again since somebody looked."""
+        self.is_of_a_reset = False
+        """Whether this run is one that a reset began."""
 
     def watch(self) -> None:
         """Take the running task for the work that a person may end."""
@@ -142,7 +144,7 @@ class Decisions:
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed or not has_patch(_RESET_REASON):
             return False
-        self.was_reset = True
+        self.was_reset = self.is_of_a_reset = True
         if has_patch(_RESET_ATTRIBUTE):
             workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):

@@ -23,6 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.hosts.steps import end_work
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
+    from workflows.work_order._failure_report import report_failure
     from workflows.work_order._watch import watch_pull_request
 
 
@@ -164,6 +165,8 @@ class WorkOrder(WorkOrderBase):
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
         await self._notifications.settle()
+        if self._decisions.is_of_a_reset:
+            await report_failure(self._state.task, self._order.tracker)
         await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:

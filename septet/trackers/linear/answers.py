@@ -1,9 +1,21 @@
 """What Linear answers, as far as it is used."""
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from septet.forges.forge import Comment
-from septet.trackers.tracker import IssueMark, TrackerIssue, bound_text, marked_order, one_line_title
+from septet.trackers.tracker import (
+    IssueMark,
+    LabelledIssue,
+    TrackerIssue,
+    bound_text,
+    marked_order,
+    one_line_title,
+)
+
+CLOSED: Final = ("completed", "canceled", "duplicate")
+"""The types of states in which nobody works on an issue any more."""
 
 
 class LinearAnswer(BaseModel):
@@ -108,6 +120,12 @@ class _Attachment(LinearAnswer):
 class _Attachments(LinearAnswer):
     nodes: tuple[_Attachment, ...] = ()
 
+    def oldest_mark(self, viewer: _Creator) -> IssueMark | None:
+        """Return the oldest mark of our own: what somebody else has attached is none."""
+        own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
+        first = min(own, key=lambda each: each.createdAt, default=None)
+        return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
+
 
 class _Marked(LinearAnswer):
     attachments: _Attachments
@@ -120,14 +138,43 @@ class MarksAnswer(LinearAnswer):
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
-        """Return the oldest mark of our own: what somebody else has attached is none."""
-        own = [
-            each for each in self.issue.attachments.nodes if each.creator == self.viewer and marked_order(each.url)
-        ]
-        first = min(own, key=lambda each: each.createdAt, default=None)
-        if first is None:
-            return None
-        return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", "")))
+        """Return the oldest mark of our own."""
+        return self.issue.attachments.oldest_mark(self.viewer)
+
+
+class _Labelled(_Marked):
+    number: float
+    delegate: _Creator | None = None
+
+
+class _Page(LinearAnswer):
+    hasNextPage: bool  # noqa: N815
+    endCursor: str | None = None  # noqa: N815
+
+
+class _Issues(LinearAnswer):
+    nodes: tuple[_Labelled, ...] = ()
+    pageInfo: _Page  # noqa: N815
+
+
+class IssuesAnswer(LinearAnswer):
+    """What `ISSUES` is answered: one page."""
+
+    viewer: _Creator
+    issues: _Issues
+
+    def available_issues(self) -> tuple[LabelledIssue, ...]:
+        """Return those of the page that no other agent works on."""
+        return tuple(
+            LabelledIssue(int(each.number), each.attachments.oldest_mark(self.viewer))
+            for each in self.issues.nodes
+            if each.delegate in {None, self.viewer}
+        )
+
+    def next_page(self) -> str | None:
+        """Return where the next page begins; `None` where this is the last one."""
+        page = self.issues.pageInfo
+        return page.endCursor if page.hasNextPage else None
 
 
 class _State(LinearAnswer):
@@ -150,17 +197,29 @@ class _StatesOfTeam(LinearAnswer):
 class _ToStart(LinearAnswer):
     id: str
     state: _State
+    delegate: _Creator | None = None
     team: _StatesOfTeam
+
+
+class _Viewer(_Creator):
+    app: bool = False
 
 
 class StartAnswer(LinearAnswer):
     """What `START` is answered."""
 
+    viewer: _Viewer
     issue: _ToStart
 
-    def next_state(self) -> str | None:
+    def changes(self) -> dict[str, str]:
+        """Return what is to be changed: nobody is made delegate in place of another, nor a person at all."""
+        state = self._next_state()
+        changes = {"stateId": state} if state is not None else {}
+        return changes | ({"delegateId": self.viewer.id} if self.viewer.app and not self.issue.delegate else {})
+
+    def _next_state(self) -> str | None:
         """Return the state to move to; `None` where somebody has begun, or the team has no such state."""
-        if self.issue.state.type in {"started", "completed", "canceled", "duplicate"}:
+        if self.issue.state.type in {"started", *CLOSED}:
             return None
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         return first.id if first is not None else None

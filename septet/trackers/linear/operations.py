@@ -21,11 +21,26 @@ query Marks($id: String!) {
   issue(id: $id) { attachments(first: 250) { nodes { url createdAt metadata creator { id } } } }
 }
 """
+ISSUES: Final = """
+query Issues($filter: IssueFilter!, $after: String) {
+  viewer { id }
+  issues(first: 50, after: $after, filter: $filter) {
+    nodes {
+      number
+      delegate { id }
+      attachments(first: 50) { nodes { url createdAt metadata creator { id } } }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+"""
 START: Final = """
 query Start($id: String!) {
+  viewer { id app }
   issue(id: $id) {
     id
     state { type }
+    delegate { id }
     team { states(first: 100, filter: { type: { eq: "started" } }) { nodes { id position } } }
   }
 }
@@ -47,4 +62,4 @@ mutation Link($id: String!, $input: AgentSessionUpdateInput!) {
   agentSessionUpdate(id: $id, input: $input) { success }
 }
 """
-DOCUMENTS: Final = (ISSUE, MARKS, START, ACTIVITY, ATTACH, SAY, MOVE, LINK)
+DOCUMENTS: Final = (ISSUE, MARKS, ISSUES, START, ACTIVITY, ATTACH, SAY, MOVE, LINK)

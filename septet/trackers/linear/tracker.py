@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from septet.contracts.tracker import SessionMessage
@@ -10,9 +10,20 @@ from septet.errors import NotFoundError, SeptetError, TrackerError
 from septet.system.masking import mask
 from septet.system.text import without_controls
 from septet.trackers.linear import operations
-from septet.trackers.linear.answers import ActivityAnswer, DoneAnswer, MarksAnswer, StartAnswer, TrackedIssueAnswer
+from septet.trackers.linear.answers import (
+    CLOSED,
+    ActivityAnswer,
+    DoneAnswer,
+    IssuesAnswer,
+    MarksAnswer,
+    StartAnswer,
+    TrackedIssueAnswer,
+)
 from septet.trackers.linear.api import LinearApi
-from septet.trackers.tracker import IssueMark, TrackerIssue, mark_url
+from septet.trackers.tracker import IssueMark, LabelledIssue, TrackerIssue, mark_url
+
+_MOST_PAGES: Final = 20
+"""A thousand issues: who has more with one label takes them in several passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,23 @@ class LinearTracker:
         """Return an issue with its newest comments."""
         what = f"issue {issue_id}"
         return self.api.ask(what, operations.ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
+
+    def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
+        """Return the open issues of a team with a label, page by page; of very many the oldest may be missing."""
+        wanted = {
+            "team": {"key": {"eq": team}},
+            "labels": {"some": {"name": {"eq": label}}},
+            "state": {"type": {"nin": list(CLOSED)}},
+        }
+        what = f"the issues of team {team} with the label {label}"
+        found: list[LabelledIssue] = []
+        after: str | None = None
+        for _ in range(_MOST_PAGES):
+            answer = self.api.ask(what, operations.ISSUES, {"filter": wanted, "after": after}, IssuesAnswer)
+            found += answer.available_issues()
+            if (after := answer.next_page()) is None:
+                break
+        return tuple(sorted(found, key=lambda each: each.number))
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark: attachments are unique by issue and address, and tell who made them."""
@@ -66,12 +94,11 @@ class LinearTracker:
             self.api.ask(what, operations.LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
-        """Move the issue to the first state of its team that means work has begun."""
+        """Move the issue to the first state of its team that means work has begun, and be its delegate."""
         what = f"state of issue {issue_id}"
         answer = self.api.ask(what, operations.START, {"id": issue_id}, StartAnswer)
-        if state := answer.next_state():
-            variables = {"id": answer.issue.id, "input": {"stateId": state}}
-            self.api.ask(what, operations.MOVE, variables, DoneAnswer)
+        if changes := answer.changes():
+            self.api.ask(what, operations.MOVE, {"id": answer.issue.id, "input": changes}, DoneAnswer)
 
     def _attach(self, **fields: object) -> None:
         what = f"attachment of issue {fields['issueId']}"

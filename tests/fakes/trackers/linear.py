@@ -79,6 +79,10 @@ class LinearFake:
     token: str = TOKEN
     secret: str = SECRET
     url: str = ""
+    viewer: dict[str, Any] = field(default_factory=lambda: APP)
+    """Whose key is used."""
+    page: int = 50
+    """The most issues on a page."""
     team: dict[str, Any] = field(default_factory=dict)
     issues: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -197,8 +201,9 @@ class LinearFake:
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Carry out a document, and return what GraphQL answers."""
         root = {
-            "viewer": APP,
+            "viewer": self.viewer,
             "issue": self._issue,
+            "issues": self._issues,
             "team": lambda **_: self.team,
             "agentSession": lambda id: _found("AgentSession", self.sessions.get(id)),  # noqa: A006
             "agentActivity": lambda id: _found("AgentActivity", self._activity(id)),  # noqa: A006
@@ -224,6 +229,23 @@ class LinearFake:
         return _found(
             "Issue", next((each for each in self.issues if id in {each["id"], each["identifier"]}), None)
         )
+
+    def _issues(self, **given: Any) -> dict[str, Any]:
+        """Return a page of the issues that fit, the newest first."""
+        wanted = given["filter"]
+        assert set(wanted) == {"team", "labels", "state"}, wanted
+        label = wanted["labels"]["some"]["name"]["eq"]
+        fitting = [
+            each
+            for each in reversed(self.issues)
+            if _fits(each["team"]["key"], wanted["team"]["key"])
+            and _fits(each["state"]["type"], wanted["state"]["type"])
+            and label in {one["name"] for one in each["labels"]()["nodes"]}
+        ]
+        begins = int(given.get("after") or 0)
+        ends = begins + min(given.get("first") or 50, self.page)
+        page = {"hasNextPage": ends < len(fitting), "hasPreviousPage": begins > 0, "endCursor": str(ends)}
+        return _connection(fitting[begins:ends]) | {"pageInfo": page}
 
     def _activity(self, activity_id: str) -> dict[str, Any] | None:
         return _by_id(self.activities, activity_id)
@@ -268,7 +290,12 @@ class LinearFake:
 
     def _move(self, id: str, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         issue = self._issue(id)
-        issue["state"] = _found("WorkflowState", self._states.get(input["stateId"]))
+        if "stateId" in input:
+            issue["state"] = _found("WorkflowState", self._states.get(input["stateId"]))
+        if "delegateId" in input:
+            issue["delegate"] = _found(
+                "User", next((u for u in (ADA, APP) if u["id"] == input["delegateId"]), None)
+            )
         return {"success": True, "issue": issue}
 
 
@@ -292,8 +319,8 @@ def _child(user: dict[str, Any]) -> dict[str, Any]:
 def _fits(value: str, comparison: dict[str, Any] | None) -> bool:
     if comparison is None:
         return True
-    assert set(comparison) <= {"eq"}, comparison
-    return bool(comparison["eq"] == value)
+    assert set(comparison) <= {"eq", "nin"}, comparison
+    return comparison.get("eq", value) == value and value not in comparison.get("nin", ())
 
 
 def _by_id(nodes: list[dict[str, Any]], node_id: str) -> dict[str, Any] | None:

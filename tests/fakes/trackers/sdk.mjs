@@ -25,6 +25,15 @@ async function read() {
       kind: each.content.__typename, id: each.id, signal: each.signal ?? null,
       text: each.content.body ?? `${each.content.action} ${each.content.parameter} ${each.content.result}`,
     })),
+    labelled: await nodesOf(
+      linear.issues({
+        filter: {
+          team: { key: { eq: team.key } }, labels: { some: { name: { eq: "bug" } } }, state: { type: { nin: ["completed"] } },
+        },
+      }),
+      (each) => each.number,
+    ),
+    delegate: (await issue.delegate)?.id,
     links: session.externalLinks.map((each) => each.url),
   };
 }

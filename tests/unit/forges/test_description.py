@@ -56,9 +56,7 @@ def test_what_is_not_published_is_found(name: str) -> None:
 
     def opened(**other: object) -> str:
         answer = {words.number: 1}
-        return deviations(
-            description, "POST", words.pulls, body={**words.new, **other}, status=201, answer=answer
-        )
+        return deviations(description, "POST", words.pulls, body={**words.new, **other}, status=201, answer=answer)
 
     assert listed([{words.number: 1}], page=["1"]) == ""
     assert "is not described" in deviations(description, "GET", words.pulls.replace("s", "z"))

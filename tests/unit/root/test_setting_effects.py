@@ -38,7 +38,7 @@ from septet.git.address import parse_address
 from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir
-from septet.trackers.choose import repository_of, tracker_for
+from septet.trackers.choose import agent_of, repository_of, tracker_for
 from septet.trackers.tracker import TrackerIssue
 from workers.board import capacity_of
 from workers.build_id import build_id
@@ -135,6 +135,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
         lambda settings: tracker_for("linear", settings.model_copy(update={"linear_token": SecretStr("t")})),
     ),
     "linear_repositories": ({"eng": "/o/r"}, lambda settings: repository_of(ENG_12, settings)),
+    "linear_agents": ({"eng": "codex"}, lambda settings: agent_of(ENG_12, settings)),
     "gitlab_token": ("t", lambda settings: host(settings).token(GITLAB)),
     "gitlab_hosts": (("gitlab.com", "ghe.example"), lambda settings: forge_for(ENTERPRISE, settings).name),
     "gitlab_api_url": ("https://api", lambda settings: forge_for(GITLAB, settings)),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes.trackers.linear import ADA, Fault, LinearFake
+from fakes.trackers.linear import ADA, APP, Fault, LinearFake
 from fakes.trackers.schema import schema
 from graphql import parse, validate
 
@@ -15,7 +15,7 @@ from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
 from septet.trackers.linear.api import LinearApi
 from septet.trackers.linear.operations import DOCUMENTS
 from septet.trackers.linear.tracker import LinearTracker
-from septet.trackers.tracker import IssueMark
+from septet.trackers.tracker import IssueMark, LabelledIssue
 
 Ask = Callable[[LinearTracker, LinearFake], Any]
 
@@ -151,3 +151,51 @@ def test_an_issue_that_somebody_has_begun_stays_where_it_is(linear: LinearFake, 
     linear.issues[0]["state"] = done = linear.states_of("completed")[0]
     tracker.mark_started("ENG-1")
     assert linear.issues[0]["state"] is done
+
+
+def test_open_issues_of_a_team_are_found_by_their_label_with_whose_they_are(
+    linear: LinearFake, tracker: LinearTracker
+) -> None:
+    """All pages, the oldest first; what is closed, another team's, without the label or another agent's is not."""
+    linear.page = 2
+    for name in ("free", "taken", "mine", "theirs", "closed", "elsewhere", "unmarked"):
+        linear.add_issue(name, labels=("septet", "bug"))
+    _, free, taken, mine, theirs, closed, elsewhere, unmarked = linear.issues
+    linear.add_issue("No label", labels=("Septet",))
+    tracker.put_mark(tracker.read_issue(taken["id"]), IssueMark("wo-linear-eng-3", "septet-intake-1"))
+    mine["delegate"], theirs["delegate"] = APP, {**APP, "id": "another"}
+    closed["state"] = linear.states_of("canceled")[0]
+    elsewhere["team"] = {**elsewhere["team"], "key": "OPS"}
+    tracker.put_mark(tracker.read_issue(unmarked["id"]), IssueMark("wo-linear-eng-8", "x"))
+    linear.attachments[-1]["creator"] = ADA
+
+    found = tracker.open_issues("ENG", "septet")
+
+    assert found == (
+        LabelledIssue(int(free["number"])),
+        LabelledIssue(int(taken["number"]), IssueMark("wo-linear-eng-3", "septet-intake-1")),
+        LabelledIssue(int(mine["number"])),
+        LabelledIssue(int(unmarked["number"])),
+    )
+
+
+def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
+    """An issue that no agent has is this app's, also one that somebody has begun; another agent keeps it."""
+    linear.issues[0]["state"] = linear.states_of("started")[0]
+    tracker.mark_started("ENG-1")
+    assert linear.issues[0]["delegate"] is APP
+    asked = len(linear.asked)
+    tracker.mark_started("ENG-1")
+    assert len(linear.asked) == asked + 1, "nothing was left to change"
+    other = {**APP, "id": "another"}
+    linear.add_issue("Theirs")["delegate"] = other
+    tracker.mark_started("ENG-2")
+    assert linear.issues[1]["delegate"] is other
+    assert linear.issues[1]["state"]["type"] == "started"
+
+
+def test_a_person_s_key_makes_nobody_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Only an app can be one: with a personal key the issue just moves."""
+    linear.viewer = ADA
+    tracker.mark_started("ENG-1")
+    assert (linear.issues[0].get("delegate"), linear.issues[0]["state"]["type"]) == (None, "started")

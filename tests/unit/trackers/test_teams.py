@@ -1,0 +1,65 @@
+"""A team of Linear is named by its page, and the settings say whose repository and agent its issues have."""
+
+import pytest
+
+from septet.contracts.intake import IntakeInput
+from septet.contracts.tracker import TrackedClaim, TrackedIssue
+from septet.errors import InvalidInputError
+from septet.settings import Settings
+from septet.trackers.choose import agent_of
+from septet.trackers.team_page import team_page
+from septet.trackers.tracker import TrackerIssue
+
+ISSUE = TrackerIssue("id", "ENG-12", "T", "", "https://linear.app/o/issue/ENG-12", "ENG", ("abc", "Payments"))
+PAGE = "https://linear.app/acme/team/ENG"
+
+
+@pytest.mark.parametrize(
+    "text", [PAGE, f"{PAGE}/active", f"{PAGE}/all?layout=list", " https://linear.app/Acme/team/eng "]
+)
+def test_a_team_is_named_by_its_page(text: str) -> None:
+    """Whatever somebody looks at there, the address is the team's."""
+    page = team_page(text)
+    assert page is not None
+    assert (page.team, page.address) == ("ENG", PAGE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://linear.app/acme/issue/ENG-12",
+        "https://linear.app/acme/team/",
+        "https://github.com/acme/team/ENG",
+        "/ENG",
+    ],
+)
+def test_what_is_no_team_s_page_is_a_repository(text: str) -> None:
+    """Another page of Linear's, another site and a path are not read as teams."""
+    assert team_page(text) is None
+
+
+def test_the_agent_of_an_issue_is_its_project_s_or_else_its_team_s() -> None:
+    """The settings name agents by team or project; where they name none, the worker's default counts."""
+    assert agent_of(ISSUE, Settings(linear_agents="ENG=codex, payments = gemini")) == "gemini"
+    assert agent_of(ISSUE, Settings(linear_agents="ENG=codex")) == "codex"
+    assert agent_of(ISSUE, Settings(linear_agents="OPS=codex")) is None
+    with pytest.raises(InvalidInputError, match="no agent 'clod', which SEPTET_LINEAR_AGENTS names for ENG-12"):
+        agent_of(ISSUE, Settings(linear_agents="ENG=clod"))
+
+
+def test_an_intake_of_a_team_decides_before_the_team_s_settings() -> None:
+    """The repository is the issue's; agent and approval are the intake's where it names them, else the settings'."""
+    claim = TrackedClaim(
+        issue=TrackedIssue(tracker="linear", id="0b4a", key="ENG-12"),
+        is_own=True,
+        order_id="wo-linear-eng-12",
+        repository="https://github.com/o/r",
+        agent="codex",
+    )
+    order = IntakeInput(repository=PAGE, draft=True).order_for_tracked(claim)
+    assert (order.repository, order.tracker, order.issue) == ("https://github.com/o/r", claim.issue, None)
+    assert (order.agent, order.approve_plan, order.draft, order.stage) == ("codex", False, True, "triaged")
+    own = IntakeInput(repository=PAGE, agent="claude", approve_plan=True, at_once=True).order_for_tracked(claim)
+    assert (own.agent, own.approve_plan, own.stage) == ("claude", True, None)
+    asked = claim.model_copy(update={"approve_plan": True})
+    assert IntakeInput(repository=PAGE).order_for_tracked(asked).approve_plan
