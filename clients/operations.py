@@ -271,14 +271,17 @@ class Operations:
 
         Raises:
             InvalidInputError: No repository, no agent, no id; or issues go in a circle.
-            AgentMissingError: No worker can use one of its agents.
+            NotFoundError: The repository, which is on this machine, has no such branch.
+            AgentMissingError: No worker can use one of its agents, named or not.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
         order = checked_pipeline(order, is_here=self.is_here)
-        agents = (order.agent, order.planner, order.executor, order.fallback_agent)
-        named = {each for each in agents if each is not None}
-        hosts = await worker_agents(self.orders.client, self.orders.task_queue)
-        await check_worker_agents(self.orders.client, hosts, named)
+        each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title="One issue")
+        look = asyncio.to_thread(agents_asked_for, each, self.git_env, is_here=self.is_here)
+        default, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+        roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
+        fallback = () if order.fallback_agent is None else (order.fallback_agent,)
+        await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
         return await self.pipelines.start(order, pipeline_id, key=key)
 
     @property

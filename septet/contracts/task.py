@@ -138,7 +138,7 @@ class Task(Wire):
     @property
     def plan_answer(self) -> str:
         """What a person may do with a plan that was all that was asked for; empty for any other work order."""
-        return f"its plan is ready: septet retry {self.id} continues with it" if self.has_plan_alone else ""
+        return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
     def findings_question(self) -> str:

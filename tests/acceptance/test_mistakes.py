@@ -91,12 +91,17 @@ async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
         assert septet(*run).code == 0
 
 
-async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin: Origin) -> None:
-    """Where no agent is named, it is the one that the repository names as of its base."""
+async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Where no agent is named, it is the one that the repository names as of its base, for a pipeline too."""
     await until_agents_are_announced(served)
     origin.push({".septet/septet.toml": '[agents]\ndefault = "opencode"\n'})
     told = served("run", "--repo", origin.bare, "--title", "T", "--json")
     assert "`opencode`" in told.error["message"]
+    issues = tmp_path / "issues.json"
+    issues.write_text(json.dumps([{"id": "a", "title": "T"}]), encoding="utf-8")
+    pipeline = ("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-no-agent", "--json")
+    assert served(*pipeline).error == told.error
+    assert served("pipeline", "show", "pl-no-agent", "--json").code == 3
     assert served("run", "--repo", origin.bare, "--title", "T", "--agent", "scripted", "--json").code == 0
 
 

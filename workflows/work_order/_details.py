@@ -41,7 +41,7 @@ def format_details(task: Task, running_step: Step | None) -> str:
     if task.findings:
         lines += ["", f"**Waiting for your decision**. {task.findings_question} {_FINDINGS_UPDATES}"]
     if task.plan_answer:
-        lines += ["", f"Plan: {task.plan_path}. {task.plan_answer[:1].upper()}{task.plan_answer[1:]}."]
+        lines += ["", f"Plan: {task.plan_path}. {task.plan_answer}"]
     if task.pr_url:
         lines += ["", f"Pull request: {task.pr_url}"]
     for rescue in task.rescues:

@@ -27,7 +27,8 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
     task, out = detail.task, console()
     out.print(heading_of(task))
     if detail.waiting_for:
-        out.print(Text(printable(f"waiting for   {detail.waiting_for}"), style="yellow"), soft_wrap=True)
+        label = "waiting" if detail.waiting_for[:1].isupper() else "waiting for"
+        out.print(Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"), soft_wrap=True)
     for name, value in _facts(detail, running):
         out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
     if task.steps or running:

@@ -64,12 +64,17 @@ class WatchPicture:
         if look.task.stuck:
             return Text(f"stuck: {printable(look.task.stuck)}", style="red")
         if look.waiting_for:
-            return Text(f"Waiting for {printable(look.waiting_for)}", style="yellow")
+            return Text(printable(_wait_line(look.waiting_for)), style="yellow")
         if not look.running_step:
             return Text("")
         words = f"{look.running_step} · {_call(look.doing)}" if look.doing is not None else look.running_step
         self._spinner.update(text=_one_line(words, style="cyan"))
         return self._spinner
+
+
+def _wait_line(waiting_for: str) -> str:
+    """Return what a work order waits for; a whole sentence, such as one about a budget, stays one."""
+    return f"Waiting: {waiting_for}" if waiting_for[:1].isupper() else f"Waiting for {waiting_for}"
 
 
 class WatchLines:
@@ -91,7 +96,7 @@ class WatchLines:
         if look.task.stuck and (before is None or before.task.stuck != look.task.stuck):
             yield f"stuck: {preview(look.task.stuck)}"
         if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
-            yield f"Waiting for {preview(look.waiting_for)}"
+            yield preview(_wait_line(look.waiting_for))
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
             yield from _entry_lines(entry for entry in entries if entry.step == row.step)
