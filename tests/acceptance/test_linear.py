@@ -276,7 +276,7 @@ def test_an_issue_is_named_by_its_page(site: Site) -> None:
     assert site.septet("run", issue["url"], "--title", "Other", "--json").code == 2
     missing = site.septet("run", "https://linear.app/septet/issue/ENG-999", "--json")
     assert (missing.code, missing.error["type"]) == (3, "NotFound")
-    without = Septet(site.septet.root.parent / "without")("run", issue["url"], "--json")
+    without = Septet(site.septet.root, {})("run", issue["url"], "--json")
     assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]
 
 
