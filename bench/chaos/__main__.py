@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bench.chaos.account import Account
 from bench.chaos.laws import broken
+from bench.chaos.ledgers import BUDGET
 from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
 from bench.chaos.proxies import can_confine
 from bench.chaos.report import as_json, evidence, table
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = _FILE_COLUMNS
-    struck = sides(plan.kinds, naive=asked.naive)
+    struck = sides(plan.kinds, naive=asked.naive, budget=asked.budget)
     accounts: dict[str, Account] = {}
     for side in struck:
         with console.status(f"{plan.runs} work orders: {side.name}"):
@@ -74,7 +75,8 @@ def _summary(side: str, account: Account) -> str:
     told = account.all
     rungs = ", ".join(f"{rung} {count}" for rung, count in sorted(told.recovered_by.items())) or "nothing"
     line = f"{side}: {told.completed} of {told.runs} completed, {told.kills} kills, {told.wall_seconds:.0f} s"
-    return f"{line}; recovered by {rungs}; {told.tokens_counted:,} tokens counted by accounts of budgets"
+    raised = f", raised {account.seen.raises} times" if account.seen.raises else ""
+    return f"{line}; recovered by {rungs}; {told.tokens_counted:,} tokens counted by accounts of budgets{raised}"
 
 
 def _plan(asked: argparse.Namespace) -> Plan:
@@ -105,6 +107,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step-seconds", type=float, help="what an agent works in a step (5; rolling: 10)")
     parser.add_argument("--partition-seconds", type=float, default=35.0, help="how long a worker stands still")
     parser.add_argument("--partitions", type=int, default=2, help="the most in a trial")
+    parser.add_argument("--budget", default=BUDGET, help="of each work order, such as 20ktok; raised when used up")
     parser.add_argument("--keep", action="store_true", help="leave the folder of the trial, to look at")
     parser.add_argument("--naive", action=argparse.BooleanOptionalAction, default=True, help="the baseline too")
     return parser.parse_args(argv)

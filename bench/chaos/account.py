@@ -49,6 +49,8 @@ class Tally:
     """By the accounts of budgets."""
     tokens_miscounted: int
     """By which they differ from what agents printed: too many and too few alike."""
+    over_budgets: int
+    """Work orders that were above their budget by more than one turn."""
     agent_steps: int
     agent_starts: int
     agent_seconds_repaid: float
@@ -67,6 +69,7 @@ class Tally:
             "double_writers": self.double_writers,
             "orphans": self.orphans,
             "tokens_miscounted": self.tokens_miscounted,
+            "over_budgets": self.over_budgets,
             "not_completed": self.runs - self.completed,
         }
         return tuple(name for name, count in zero.items() if count)
@@ -150,6 +153,7 @@ class Account:
             tokens_miscounted=sum(
                 abs(each.counted - each.streamed) for each in seen.ledgers if each.order in orders
             ),
+            over_budgets=sum(not each.is_within for each in seen.ledgers if each.order in orders),
             agent_steps=len(steps),
             agent_starts=len(steps) + len(extra),
             agent_seconds_repaid=round(sum(self._repaid(step, kind) for step in self._steps), 1),

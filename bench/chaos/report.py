@@ -53,6 +53,7 @@ def evidence(account: Account) -> list[str]:
     second = [f"two writers: {life.order} {life.step} ({life.name})" for life in seen.lives if life.second]
     orphans = [f"orphan: {pid.number} {command}" for pid, command in seen.orphans.items()]
     uneven = [f"miscounted: {each}" for each in seen.ledgers if not each.is_even]
+    uneven += [f"above its budget: {each}" for each in seen.ledgers if not each.is_within]
     ends = [f"a worker ended by itself: {said}" for said in seen.worker_ends]
     unreplaced = [f"left without a proxy: {name}" for name in seen.unreplaced]
     lines = [*ends, *unreplaced, *missing, *lost, *doubled, *second, *orphans, *uneven]

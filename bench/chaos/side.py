@@ -20,6 +20,8 @@ from bench.chaos.processes import Pid
 from bench.stage import SEPTET
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.amounts import parse_limit
+from septet.contracts.budget import LimitCall
 from septet.contracts.limits import Timeouts
 from septet.contracts.order import WorkOrderInput
 from septet.errors import AlreadyRunningError
@@ -53,6 +55,9 @@ class Side(Protocol):
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
         """Return what the account of its budget has counted beside what its agents used; `None`: there is none."""
 
+    async def raise_budgets(self, ground: Ground) -> dict[str, int]:
+        """Raise the budgets that work orders wait for; return by how many tokens each is above its limit."""
+
     def kept(self, ground: Ground) -> set[str]:
         """Return git's ids of all contents that are kept beside the branches."""
 
@@ -68,6 +73,10 @@ class Septet:
 
     name = "septet"
 
+    def __init__(self, budget: str = BUDGET) -> None:
+        """Give each work order this budget, and raise it by as much each time that it is used up."""
+        self._budget = budget
+
     def argv(self, ground: Ground) -> Sequence[str]:
         """Return the command of a worker."""
         del ground
@@ -75,11 +84,11 @@ class Septet:
 
     async def start(self, ground: Ground, order: str, origin: Path) -> None:
         """Start a work order."""
-        await _start(ground, order, str(origin))
+        await _start(ground, order, str(origin), self._budget)
 
     async def hang(self, ground: Ground, order: str) -> None:
         """Start a work order on the remote that never answers."""
-        await _start(ground, order, ground.silent.url(order))
+        await _start(ground, order, ground.silent.url(order), self._budget)
 
     async def promote(self, ground: Ground, build: str) -> None:
         """Make a build current by the command of a release; the server or the worker may be away meanwhile.
@@ -110,6 +119,18 @@ class Septet:
 
         return await settled_ledger(order, ground.state, count)
 
+    async def raise_budgets(self, ground: Ground) -> dict[str, int]:
+        """Raise those that are used up; with the usual one, which never is, nobody is asked."""
+        if self._budget == BUDGET:
+            return {}
+        budgets, over = BudgetClient(ground.client), dict[str, int]()
+        for view in (await budgets.list()).budgets:
+            limit = parse_limit(view.limit)
+            if view.waiting and limit.tokens is not None:
+                over[view.scope.rpartition("/")[2]] = view.spent.tokens - int(limit.tokens)
+                await budgets.raise_limit(view.scope, LimitCall(limit=self._budget))
+        return over
+
     def kept(self, ground: Ground) -> set[str]:
         """Return what the snapshots hold."""
         return blobs_in_vaults(ground.folder, ground.env)
@@ -124,10 +145,10 @@ class Septet:
         return tuple(kinds)
 
 
-async def _start(ground: Ground, order: str, repository: str) -> None:
+async def _start(ground: Ground, order: str, repository: str, budget: str) -> None:
     limits = Timeouts(heartbeat_seconds=HEARTBEAT_SECONDS)
     given = WorkOrderInput(
-        repository=repository, title=f"Work of {order}", agent="scripted", timeouts=limits, budget=BUDGET
+        repository=repository, title=f"Work of {order}", agent="scripted", timeouts=limits, budget=budget
     )
     with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
         await WorkOrders(ground.client).start(given, order)
@@ -164,6 +185,11 @@ class Naive:
         del ground, order
         return None
 
+    async def raise_budgets(self, ground: Ground) -> dict[str, int]:
+        """Return nothing: there are no budgets."""
+        del ground
+        return {}
+
     def kept(self, ground: Ground) -> set[str]:
         """Return what still lies in the clones: more is not kept."""
         return blobs_in_tree(ground.state, ground.env)
@@ -178,10 +204,10 @@ class Naive:
         return tuple(kind for kind in kinds if kind not in lacking)
 
 
-def sides(kinds: Sequence[Kind], *, naive: bool) -> list[Side]:
+def sides(kinds: Sequence[Kind], *, naive: bool, budget: str = BUDGET) -> list[Side]:
     """Return the sides of a trial: Septet and, where it is asked for and can be struck at all, the baseline."""
-    baseline = Naive()
-    return [Septet(), baseline] if naive and baseline.aims(kinds) else [Septet()]
+    septet, baseline = Septet(budget), Naive()
+    return [septet, baseline] if naive and baseline.aims(kinds) else [septet]
 
 
 async def is_closed(ground: Ground, order: str) -> bool:

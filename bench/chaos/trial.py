@@ -4,7 +4,8 @@ import asyncio
 import random
 import signal
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from temporalio.service import RPCError
@@ -48,6 +49,8 @@ class Seen:
     """Agents whose proxy was killed, and that got no other."""
     ledgers: list[Ledger] = field(default_factory=list)
     """What accounts of budgets have counted; none where hosts were lost with what their agents printed."""
+    raises: int = 0
+    """How often a budget was raised that was used up."""
 
 
 @dataclass
@@ -59,6 +62,8 @@ class Trial:
     plan: Plan
     orders: list[str] = field(default_factory=list)
     worker_ends: list[str] = field(default_factory=list)
+    _over: dict[str, list[int]] = field(default_factory=dict)
+    """By how many tokens a work order's budget was above its limit, each time that it was raised."""
 
     async def carry_out(self) -> Seen:
         """Start work orders and kill until all are closed, and look at what there is then."""
@@ -71,6 +76,7 @@ class Trial:
             blows = self._blows(beside)
             beside.create_task(self._strike(blows, closed))
             beside.create_task(self._see_to_workers(closed))
+            beside.create_task(self._see_to_budgets(closed))
             await self._all_orders()
             closed.set()
         await blows.end_hanging()
@@ -93,6 +99,7 @@ class Trial:
             self.worker_ends,
             blows.unreplaced,
             ledgers,
+            sum(map(len, self._over.values())),
         )
 
     def _blows(self, beside: asyncio.TaskGroup) -> Blows:
@@ -121,6 +128,13 @@ class Trial:
             if (said := worker.last_words()) is not None:
                 self.worker_ends.append(said)
                 await worker.start()
+
+    async def _see_to_budgets(self, closed: asyncio.Event) -> None:
+        """Raise the budgets that are used up, as people do, and note by how much each was above its limit."""
+        while not await _within(closed, _LOOK_SECONDS):
+            with suppress(RPCError, SeptetError):  # the worker or the server is away
+                for order, over in (await self.side.raise_budgets(self.ground)).items():
+                    self._over.setdefault(order, []).append(over)
 
     async def _roll(self, blows: Blows, closed: asyncio.Event) -> None:
         """End the worker every few seconds, by force and politely in turn."""
@@ -171,7 +185,8 @@ class Trial:
             return []
 
     async def _ledger(self, order: str) -> Ledger | None:
-        return None if "host" in self.plan.kinds else await self.side.ledger(self.ground, order)
+        ledger = None if "host" in self.plan.kinds else await self.side.ledger(self.ground, order)
+        return replace(ledger, over=max(self._over.get(order, [0]))) if ledger is not None else None
 
     def _origin(self, order: str) -> Path:
         return self.ground.origins[int(order.rpartition("-")[2]) % len(self.ground.origins)]

@@ -99,9 +99,9 @@ class Limit(Wire):
     def plus(self, other: "Limit") -> "Limit":
         """Return the limit, raised by another one in what that names."""
         return Limit(
-            usd=None if self.usd is None else self.usd + (other.usd or 0.0),
+            usd=None if self.usd is None else round(self.usd + (other.usd or 0.0), _CENT_PARTS),
             tokens=None if self.tokens is None else self.tokens + (other.tokens or 0),
-            minutes=None if self.minutes is None else self.minutes + (other.minutes or 0.0),
+            minutes=None if self.minutes is None else round(self.minutes + (other.minutes or 0.0), _CENT_PARTS),
             daily=self.daily,
         )
 
@@ -185,4 +185,5 @@ def describe_spending(use: Spending, limit: Limit) -> str:
 
 
 def _number(amount: float) -> str:
-    return str(int(amount)) if float(amount).is_integer() else repr(float(amount))
+    """Return an amount as it can be read again: sums of decimals have more digits than were written."""
+    return f"{amount:.{_CENT_PARTS}f}".rstrip("0").rstrip(".")

@@ -82,6 +82,7 @@ async def live_through(day: Day) -> Seen:
         day.begin()
         assert first.end() == 0
         with day.septet.up() as up:
+            day.promote()
             day.start_pipeline()
             day.take_in(up.api)
             day.go_on()

@@ -29,3 +29,16 @@ async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_no
     assert account.all.runs == account.all.completed == SMOKE.runs
     assert account.all.agent_steps == 7 * SMOKE.runs
     assert account.all.tokens_counted > 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_and_waits_within_one_turn() -> (
+    None
+):
+    """Budgets are reached again and again while workers and agents die: accounts count what agents have printed."""
+    account = Account(await tried(Septet("5ktok"), without_impossible(SMOKE)))
+    assert broken(account) == (), evidence(account)
+    assert account.all.completed == SMOKE.runs
+    assert account.seen.raises >= SMOKE.runs
+    assert account.all.tokens_counted > 5000 * SMOKE.runs

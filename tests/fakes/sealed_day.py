@@ -19,7 +19,7 @@ from fakes.waiting import until
 from fakes.webhooks import SECRET, GitHubWebhook
 
 WAYS = (
-    "api", "why", "feedback", "answer", "log", "review", "pipeline", "labelled", "comment", "tool",
+    "api", "why", "feedback", "answer", "log", "review", "pipeline", "labelled", "comment", "tool", "pass",
 )  # fmt: skip
 WORDS = {way: f"canary{way}51c8" for way in WAYS}
 """By the way on which it comes in: over HTTP, with a cancel, to a plan, from an agent, and so on."""
@@ -63,6 +63,11 @@ class Day:
         assert rejected.code == 0, rejected
         self._until_plan(2)
 
+    def promote(self) -> None:
+        """Make the build current that serves now, by the command of a release."""
+        promoted = self.septet("promote", "--json")
+        assert promoted.code == 0, promoted
+
     def go_on(self) -> None:
         """Approve the plan under another build, and have the agent answer a failed check and a review."""
         assert self.septet("approve", ORDER, "--json").code == 0
@@ -82,7 +87,7 @@ class Day:
         until(lambda: self.task(ORDER)["stage"] == "done")
 
     def take_in(self, api: str) -> None:
-        """Have an intake take an issue, by a webhook, and have a command in a comment answered."""
+        """Have an intake take an issue, by a webhook, and one that nobody told of, by a pass; have a comment answered."""
         added = self.septet("intake", "add", "--repo", self.repository, "--at-once", "--every", "86400", "--json")
         assert added.code == 0, added
         hook = GitHubWebhook(self.forge, SECRET)
@@ -91,6 +96,10 @@ class Day:
         assert hook.commented(issue, f"/septet dance {WORDS['comment']}").send(api).status_code == 202
         until(lambda: self._titles(WORDS["labelled"]))
         until(lambda: any(note.author == "septet" for note in self.forge.issues[issue].notes))
+        self.forge.add_issue(f"Totals {WORDS['pass']}", labels=("septet",))
+        begun = self.septet.temporal("schedule", "trigger", "--schedule-id", added.json["intake"]["id"])
+        assert begun.code == 0, begun
+        until(lambda: self._titles(WORDS["pass"]))
         assert self.septet("intake", "remove", added.json["intake"]["id"], "--json").code == 0
 
     def start_pipeline(self) -> None:

@@ -174,3 +174,13 @@ def test_tokens_that_an_account_has_counted_too_often_or_not_at_all_break_a_law(
     assert uneven.all.tokens_miscounted == 15
     assert "tokens_miscounted" in broken(uneven)
     assert any("wo-001" in line and "miscounted" in line for line in evidence(uneven))
+
+
+def test_a_budget_may_be_exceeded_by_one_turn() -> None:
+    """A work order that was above its limit by more than its longest turn breaks a law."""
+    trial = seen(life("a", 0, 5))
+    within = Account(replace(trial, ledgers=[Ledger("wo-000", 70, 70, longest_turn=30, over=30)]))
+    assert within.all.over_budgets == 0
+    above = Account(replace(trial, ledgers=[Ledger("wo-000", 70, 70, longest_turn=30, over=31)]))
+    assert "over_budgets" in broken(above)
+    assert any("above its budget" in line for line in evidence(above))

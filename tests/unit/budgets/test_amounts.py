@@ -55,3 +55,13 @@ def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
     """Nobody is told of tokens who has limited dollars."""
     assert describe_spending(Spending(usd=4.1, tokens=9), parse_limit("5usd")) == "4.10 of 5.00 USD"
     assert describe_spending(Spending(seconds=90), parse_limit("2min")) == "1.5 of 2 minutes"
+
+
+def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:
+    """Ten times three cents are thirty, and not a number with seventeen digits, which is no limit."""
+    limit = parse_limit("0.03usd,0.1min")
+    for _ in range(9):
+        limit = parse_limit(str(limit.plus(parse_limit("0.03usd,0.1min"))))
+    assert str(limit) == "0.3usd,1min"
+    assert str(Limit(usd=0.1 + 0.2)) == "0.3usd"
+    assert str(parse_limit("0.000001usd")) == "0.000001usd"
