@@ -44,6 +44,7 @@ class PipelineSide(Septet):
 
     def __init__(self, issues: int, executors: int) -> None:
         """Start nothing yet."""
+        super().__init__()
         self._issues, self._executors = issues, executors
 
     async def start(self, ground: Ground, order: str, origin: Path) -> None:
