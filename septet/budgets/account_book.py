@@ -45,8 +45,10 @@ class AccountBook:
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
-        self._calls_all = False
-        """Whether all that wait are to ask again."""
+        self._to_call: list[str] = []
+        """Those that are to ask again, each once: all who waited at a raise, or as a new day began."""
+        self._to_tell: list[str] = []
+        """Those that waited for what others hold, and whose budget is used up now: people are to be told."""
         self._is_room_new = True
         """Whether there may be room that nobody was called for."""
 
@@ -122,7 +124,7 @@ class AccountBook:
             self._change(step_limits={**state.step_limits, call.step: limit})
         else:
             self._change(limit=limit)
-        self._calls_all = True
+        self._to_call = list(self._waiting)
 
     def turn_day(self, now: datetime) -> None:
         """Begin a new day, where it is one."""
@@ -131,28 +133,31 @@ class AccountBook:
             return
         days = (*state.days, (state.day, state.today)) if state.day else state.days
         self._change(day=day, today=Spending(), days=days[-DAYS_KEPT:])
-        self._calls_all = self._calls_all or self._is_daily
+        if self._is_daily:
+            self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime, *, by_news: bool = True) -> list[str]:
         """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise.
 
         Args:
             now: The time.
-            by_news: Call only those for whom there may be room since the last time. Else, as it was once, who is
-                refused is called again at once where the whole budget has any room.
+            by_news: Call only those for whom there is news since the last time: there may be room, or what others
+                held is used up. Else, as it was once, who is refused is called again at once where the whole
+                budget has any room.
         """
         self.turn_day(now)
-        callers = self._callers(by_news=by_news)
+        if by_news:
+            self._to_call += self._to_tell
+        callers, self._to_tell = self._callers(by_news=by_news), []
         self._is_room_new = False
-        if not callers:
-            self._calls_all = False
         for order_id in callers:
             del self._waiting[order_id]
         return callers
 
     def _callers(self, *, by_news: bool) -> list[str]:
-        if self._calls_all:
-            return list(self._waiting)[:_MOST_CALLED]
+        if to_call := [order_id for order_id in dict.fromkeys(self._to_call) if order_id in self._waiting]:
+            self._to_call = to_call[_MOST_CALLED:]
+            return to_call[:_MOST_CALLED]
         if not by_news:
             return list(self._waiting)[:_FEW_CALLED] if self.has_room else []
         return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
@@ -175,7 +180,7 @@ class AccountBook:
     @property
     def calls_more(self) -> bool:
         """Whether more of those that wait are to be called at once."""
-        return self._calls_all and self.waits
+        return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
         """Return how long the day lasts for which somebody waits; `None` where nobody does."""
@@ -218,6 +223,11 @@ class AccountBook:
     @property
     def _is_daily(self) -> bool:
         return self._state.limit is not None and self._state.limit.daily
+
+    @property
+    def _is_spent(self) -> bool:
+        limit = self._state.limit
+        return limit is not None and min(_amounts_left(limit, self._counted_use).values()) <= 0
 
     @property
     def _is_single(self) -> bool:
@@ -294,7 +304,7 @@ class AccountBook:
         """Count what a turn used beyond what was counted of it."""
         if hold is None:
             return
-        state, more = self._state, use.since(hold.before)
+        state, more, was_spent = self._state, use.since(hold.before), self._is_spent
         step = hold.step or "other"
         self._change(
             total=state.total.plus(more),
@@ -302,6 +312,8 @@ class AccountBook:
             by_step={**state.by_step, step: state.by_step.get(step, Spending()).plus(more)},
             dearest={**state.dearest, step: state.dearest.get(step, Spending()).most(more)},
         )
+        if self._is_spent and not was_spent:
+            self._to_tell = list(self._waiting)
 
     def _give_up_older(self, call: ReserveCall) -> None:
         """Free what an earlier turn of the work order held, of which nobody told the end: its host may be gone."""

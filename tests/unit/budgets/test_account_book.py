@@ -135,6 +135,39 @@ def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
     assert account.take_callers(NOON) == ["d"]
 
 
+def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up() -> None:
+    """What was to need nobody needs somebody now: it asks again, so that people are told, and is not called again."""
+    account = book("5usd", "pipeline/pl-1")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    while (grant := account.reserve(reserve("b", "wo-b"), NOON)).granted:
+        account.settle(settle("b", 1.0), NOON)
+    assert grant.wait is not None
+    assert not grant.wait.is_spent
+    account.take_callers(NOON)  # there may be room for less
+    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
+    assert account.take_callers(NOON) == []
+    account.settle(settle("a", 5.0), NOON)
+    assert account.take_callers(NOON) == ["wo-b"]
+    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
+    assert wait is not None
+    assert wait.is_spent
+    assert account.take_callers(NOON) == []
+    assert not account.calls_more
+
+
+def test_who_is_refused_after_a_raise_is_called_no_more() -> None:
+    """A raise that is too small calls all that wait once; they would ask again and again."""
+    account = book("5usd", "pipeline/pl-1")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    account.settle(settle("a", 7.0), NOON)
+    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
+    account.take_callers(NOON)
+    account.set_limit(LimitCall(limit="1usd"), raises=True)
+    assert account.take_callers(NOON) == ["wo-b"]
+    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
+    assert account.take_callers(NOON) == []
+
+
 def test_a_budget_is_raised_in_its_own_kind() -> None:
     """What it does not limit cannot be added; what helps names an amount of the kind that is used up."""
     account = book("1tok,9usd")
