@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 import structlog
@@ -108,8 +109,10 @@ class TurnBudget:
     async def _find_openings(self) -> list[Opening]:
         """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
         openings = self._openings()
-        are_open = await asyncio.gather(*(self.accounts.is_open(each.account.scope) for each in openings))
-        return [each for each, is_open in zip(openings, are_open, strict=True) if is_open or each.opens]
+        return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
+
+    async def _is_asked(self, opening: Opening) -> bool:
+        return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
         """Have the turn tried again as soon as an agent can start: at once, where another login or agent can."""

@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from septet.agents.runs.lease import ATTEMPTS_FILE
 from septet.errors import SeptetError, UsageError
+from septet.git.place import RECORDS, mirror_lock, vault_lock
 from septet.state import StateDir
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
-ATTEMPTS: Final = "attempts.jsonl"
-_RECORDS: Final = "septet"
-"""In a vault: the engine's own files of each work order."""
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
 """What belongs to processes, and to what they do at the moment."""
 _TOLD: Final = ("held", "costs", "tokens")
@@ -88,8 +87,8 @@ def back_up(state: StateDir, folder: Path) -> Backup:
         if not copier.copy_place(state, place_id):
             backup.changing.append(place_id)
     for repository in (path for name in _REPOSITORIES for path in sorted((state.root / name).glob("*.git"))):
-        lock = repository.with_suffix(".lock") if repository.parent == state.mirrors else _lock_of(repository)
-        with hold_lock(lock):  # so that no pack is joined with others while it is read
+        lock = mirror_lock if repository.parent == state.mirrors else vault_lock
+        with hold_lock(lock(repository)):  # so that no pack is joined with others while it is read
             copier.copy(f"{repository.parent.name}/{repository.name}")
     for name in sorted(path.name for path in state.root.iterdir()):
         if name not in _PASSING and not name.startswith(state.database.name):
@@ -130,14 +129,10 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 def _places(state: StateDir) -> list[str]:
     """Return the names of work orders and lanes of which there is something here."""
-    folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{_RECORDS}"))
+    folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{RECORDS}"))
     return sorted(
         {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
     )
-
-
-def _lock_of(repository: Path) -> Path:
-    return repository.with_name(f"{repository.name}.lock")
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,7 @@ class _Copier:
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
         """Copy all there is of a work order; say whether the engine left it alone meanwhile, as it soon does."""
-        found = state.vaults.glob(f"*.git/{_RECORDS}/{place_id}")
+        found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
         marked = [*before_files, *records]
@@ -158,7 +153,7 @@ class _Copier:
             marks = self._marks(marked)
             for name in (*marked, files):
                 self.copy(name)
-            self._forget_attempts(self.target / "runs" / place_id / ATTEMPTS)
+            self._forget_attempts(self.target / "runs" / place_id / ATTEMPTS_FILE)
             if self._marks(marked) == marks:
                 return True
             if tries_left:
@@ -232,7 +227,7 @@ class _Copier:
 def _is_place(name: str) -> bool:
     """Say whether all of one work order lies here: that is copied at once, and what is newer is not added."""
     parts = name.split("/")
-    return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == _RECORDS)  # noqa: PLR2004
+    return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 
 
 def _refs_first(name: str) -> tuple[bool, bool, str]:

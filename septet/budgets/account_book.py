@@ -47,8 +47,9 @@ class AccountBook:
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
         self._to_call: list[str] = []
         """Those that are to ask again, each once: all who waited at a raise, or as a new day began."""
-        self._to_tell: list[str] = []
-        """Those that waited for what others hold, and whose budget is used up now: people are to be told."""
+        self._to_tell = list(self._waiting) if self._is_spent else []
+        """Those that waited while others held the rest, which is used up now: they ask again, so that people are
+        told. A new run of the account does not know who has asked, and calls all."""
         self._is_room_new = True
         """Whether there may be room that nobody was called for."""
 
@@ -169,7 +170,7 @@ class AccountBook:
     def _has_room_for(self, step: str) -> bool:
         limit = self._state.step_limits.get(step)
         if step and limit is not None:
-            return min(_amounts_left(limit, self._state.by_step.get(step, Spending())).values()) > 0
+            return not _is_used_up(limit, self._state.by_step.get(step, Spending()))
         return self.has_room
 
     @property
@@ -227,7 +228,7 @@ class AccountBook:
     @property
     def _is_spent(self) -> bool:
         limit = self._state.limit
-        return limit is not None and min(_amounts_left(limit, self._counted_use).values()) <= 0
+        return limit is not None and _is_used_up(limit, self._counted_use)
 
     @property
     def _is_single(self) -> bool:
@@ -279,7 +280,7 @@ class AccountBook:
     def _wait(self, limit: Limit, use: Spending, now: datetime, step: str) -> BudgetWait:
         scope = self._state.scope
         whose = _words_of_step(step) if step else _words_of(scope)
-        is_spent = min(_amounts_left(limit, use).values()) <= 0
+        is_spent = _is_used_up(limit, use)
         state = "is used up" if is_spent else "has too little left besides what running agents hold"
         turn = " It resets at midnight UTC." if limit.daily else ""
         return BudgetWait(
@@ -329,6 +330,10 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
     """Return what is left of each amount that is limited; there is at least one."""
     taken = holds or {}
     return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
+
+
+def _is_used_up(limit: Limit, use: Spending) -> bool:
+    return min(_amounts_left(limit, use).values()) <= 0
 
 
 def _caps(amounts: Mapping[str, float]) -> Caps:

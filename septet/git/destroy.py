@@ -18,7 +18,7 @@ from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
-from septet.git.place import Place
+from septet.git.place import Place, vault_lock
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
@@ -218,7 +218,7 @@ def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
         GitError: git failed; then nothing but room is lost.
     """
     expiry = f"{math.ceil(kept_for.total_seconds())}.seconds.ago"
-    with hold_lock(vault.git_dir.with_name(f"{vault.git_dir.name}.lock")):
+    with hold_lock(vault_lock(vault.git_dir)):
         clear_unfinished_packs(vault.git_dir, kept_for)
         vault.run(
             *("repack", "--cruft", f"--cruft-expiration={expiry}", "-d", "-l", "-q"),

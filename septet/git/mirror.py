@@ -20,6 +20,7 @@ from septet.git.packs import (
     has_many_packs,
     join_precious_packs,
 )
+from septet.git.place import mirror_lock
 from septet.git.remote import Remote, RemoteRefs
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
@@ -71,8 +72,8 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
         InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
         GitError: The origin refused.
     """
-    with hold_lock(_lock_of(mirror)):
-        os.utime(_lock_of(mirror))  # the janitor looks when a mirror was last used
+    with hold_lock(mirror_lock(mirror)):
+        os.utime(mirror_lock(mirror))  # the janitor looks when a mirror was last used
         if not mirror.exists():
             _create(mirror, remote)
         clear_stale_locks(mirror)
@@ -115,7 +116,7 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
     Raises:
         SeptetError: The origin was not reached or refused, or it does not have the commit any more.
     """
-    with hold_lock(_lock_of(mirror)):
+    with hold_lock(mirror_lock(mirror)):
         mend(mirror, remote, partial(_make, env=remote.env))
         see_whole(Git(mirror, env=remote.env), commit)
 
@@ -136,13 +137,9 @@ def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str], older_than:
     """
     if not (has_many_loose_objects(mirror) or has_many_packs(mirror)):
         return
-    with hold_lock(_lock_of(mirror)):
+    with hold_lock(mirror_lock(mirror)):
         clear_unfinished_packs(mirror, older_than)
         join_precious_packs(Git(mirror, env=env), scratch)
-
-
-def _lock_of(mirror: Path) -> Path:
-    return mirror.with_suffix(".lock")
 
 
 def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:

@@ -8,6 +8,9 @@ from typing import Final
 
 from septet.git.engine import Git
 
+RECORDS: Final = "septet"
+"""In a vault: the engine's own files, in a folder for each work order."""
+
 LOCK_SUFFIX: Final = "~lock"
 """Of the lock that a workspace is opened under, beside it; `~` is no character of an id."""
 
@@ -47,12 +50,22 @@ class Place:
     @property
     def records(self) -> Path:
         """The engine's own files of this work order, beside the vault's objects: index, records."""
-        return self.vault / "septet" / self.order_id
+        return self.vault / RECORDS / self.order_id
 
     @property
     def git(self) -> Git:
         """The worktree's repository, as the agent left it. Its config is not to be trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
+
+
+def mirror_lock(mirror: Path) -> Path:
+    """Return the lock of those that write in a mirror."""
+    return mirror.with_suffix(".lock")
+
+
+def vault_lock(vault: Path) -> Path:
+    """Return the lock of those that make a vault, join its packs or drop what is forgotten."""
+    return vault.with_name(f"{vault.name}.lock")
 
 
 def borrowed_from(mirror: Path) -> bytes:

@@ -12,7 +12,7 @@ from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.address import Address
 from septet.git.mirror import Base
-from septet.git.place import Place
+from septet.git.place import RECORDS, Place
 from septet.state import StateDir
 from septet.system.durable import write_durably
 
@@ -111,7 +111,7 @@ def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
     check_order_id(order_id)
     if not state.vaults.is_dir():
         return None
-    paths = (vault / "septet" / order_id / _FILE for vault in state.vaults.iterdir())
+    paths = (vault / RECORDS / order_id / _FILE for vault in state.vaults.iterdir())
     path = next((path for path in paths if path.exists()), None)
     return None if path is None else _read(path)
 

@@ -30,7 +30,7 @@ from septet.git.destroy import (
 )
 from septet.git.engine import Git
 from septet.git.mirror import tidy_mirror
-from septet.git.place import LOCK_SUFFIX, Place
+from septet.git.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
 from septet.git.record import find_record
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
@@ -66,7 +66,7 @@ class Sweep:
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
         for vault in vaults_in(self.state.vaults, self.env):
-            for order_id in _names(vault.git_dir / "septet"):
+            for order_id in _names(vault.git_dir / RECORDS):
                 if not self.go_on():
                     note = "The pass was interrupted; the next one continues."
                     break
@@ -197,7 +197,7 @@ class Sweep:
 
     def _moved_here(self, vault: Git) -> None:
         """Forget old snapshots that came from another host, for a work order here that began with them."""
-        for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / "septet"))):
+        for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, fate = list_snapshots(vault, order_id), self.ask(order_id)
                 old = self._old(every, fate.closed_at) if fate != _RUNNING else []
@@ -221,13 +221,13 @@ class Sweep:
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""
         mirror = self._mirror_of(vault)
-        lock = mirror.with_suffix(".lock")
-        if any(_names(vault.git_dir / "septet")):
+        lock = mirror_lock(mirror)
+        if any(_names(vault.git_dir / RECORDS)):
             self._kept_count += 1
             return
-        with self._refusing("mirror", mirror.name), hold_lock(lock), hold_lock(_lock_of(vault.git_dir)):
+        with self._refusing("mirror", mirror.name), hold_lock(lock), hold_lock(vault_lock(vault.git_dir)):
             used_at = datetime.fromtimestamp(max(map(_changed_at, (mirror, mirror / "packed-refs", lock))), UTC)
-            is_needed = bool(list_snapshots(vault)) or any(_names(vault.git_dir / "septet"))
+            is_needed = bool(list_snapshots(vault)) or any(_names(vault.git_dir / RECORDS))
             if is_needed or not is_over(used_at, self.terms.mirrors_days, self.now):
                 self._kept_count += 1
                 return
@@ -306,7 +306,3 @@ def _changed_at(path: Path) -> float:
 
 def _moment(taken_at: str) -> datetime:
     return datetime.fromisoformat(taken_at)
-
-
-def _lock_of(vault: Path) -> Path:
-    return vault.with_name(f"{vault.name}.lock")

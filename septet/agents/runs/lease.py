@@ -22,7 +22,7 @@ from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
 from septet.system.locks import lock
 
-_FILE: Final = "attempts.jsonl"
+ATTEMPTS_FILE: Final = "attempts.jsonl"
 _LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
 """Whoever writes leaves the lock within moments, most of the time: then it is asked whether he is stopped."""
@@ -104,7 +104,7 @@ class Lease:
         Raises:
             SupersededError: It is not.
         """
-        if (self.runs.folder_of(self.order_id) / _FILE).stat().st_size != self._end:
+        if (self.runs.folder_of(self.order_id) / ATTEMPTS_FILE).stat().st_size != self._end:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
@@ -189,7 +189,7 @@ def _late_message(order_id: str, attempt: Attempt) -> str:
 def _attempts_file(runs: Runs, order_id: str) -> Path:
     folder = runs.folder_of(order_id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / _FILE
+    return folder / ATTEMPTS_FILE
 
 
 def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:

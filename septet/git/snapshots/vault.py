@@ -10,7 +10,7 @@ from typing import Final
 from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine import Git
 from septet.git.packs import has_many_packs, join_packs
-from septet.git.place import Place
+from septet.git.place import Place, vault_lock
 from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
 from septet.git.stale_locks import clear_unguarded_locks, guard_of, share_guard
@@ -46,7 +46,7 @@ def prepare(place: Place) -> None:
     Raises:
         GitError: git could not create it, or a living one holds a lock of it.
     """
-    with hold_lock(place.vault.with_name(f"{place.vault.name}.lock")):
+    with hold_lock(vault_lock(place.vault)):
         clear_unguarded_locks(place.vault)
         if not (place.vault / _WRITTEN_LAST).exists():
             _create(place)

@@ -155,6 +155,19 @@ def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up() -> N
     assert not account.calls_more
 
 
+def test_a_new_run_of_an_account_that_is_used_up_calls_all_who_wait_once() -> None:
+    """The run before may have ended between the last word and the calls that follow from it."""
+    account = book("5usd", "pipeline/pl-1")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    while account.reserve(reserve("b", "wo-b"), NOON).granted:
+        account.settle(settle("b", 1.0), NOON)
+    account.settle(settle("a", 5.0), NOON)
+    following = AccountBook(account.state)
+    assert following.take_callers(NOON) == ["wo-b"]
+    assert not following.reserve(reserve("b", "wo-b"), NOON).granted
+    assert following.take_callers(NOON) == []
+
+
 def test_who_is_refused_after_a_raise_is_called_no_more() -> None:
     """A raise that is too small calls all that wait once; they would ask again and again."""
     account = book("5usd", "pipeline/pl-1")
