@@ -74,6 +74,7 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     page.get_by_label("What the agent should do instead").fill("Read it from a file.")
     page.get_by_role("button", name="Have it removed").click()
     expect(page.locator("#record")).to_contain_text("Read it from a file.")
+    until(lambda: task_of(served, order)["findings"])  # of the next round: the word took those of the first
     first = page.get_by_label("src/a.py line 1")
     first.check()
     page.get_by_role("button", name="Allow what is ticked").click()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from septet.agents.runs.folders import RunKey, Runs
-from septet.agents.runs.lease import Lease
-from septet.backup import ATTEMPTS, Backup, back_up
+from septet.agents.runs.lease import ATTEMPTS_FILE, Lease
+from septet.backup import Backup, back_up
 from septet.errors import SupersededError
 from septet.state import StateDir
 
@@ -99,7 +99,7 @@ def test_no_attempt_comes_too_late_after_a_restore(state: StateDir) -> None:
     restored = Lease.take(Runs(folder / "runs"), older, number=2, started_at=100.0)
     restored.check()
     assert restored.epoch == last.epoch + 1
-    assert (state.runs / "wo-1" / ATTEMPTS).read_bytes().count(b"before_the_backup") == 0
+    assert (state.runs / "wo-1" / ATTEMPTS_FILE).read_bytes().count(b"before_the_backup") == 0
 
 
 def test_all_of_a_work_order_is_copied_with_its_records_and_its_lock(state: StateDir) -> None:
