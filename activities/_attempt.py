@@ -103,7 +103,7 @@ def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, r
     except (SnapshotError, OSError) as error:
         reasons.append(str(error))
     result = begin_result(prepared_step.call, _last_result(prepared_step), _changes(prepared_step))
-    rescues = rescues_of(prepared_step.call, prepared_step.place)
+    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 
 

@@ -62,7 +62,9 @@ def _leave_unanswered(
     result = _without_edits(host, prepared_step, add_turn(result, turn) if turn is not None else result)
     if finalizing.attempt > 1:
         return reject(host, prepared_step, result, Verdict.UNPARSED, reasons)
-    return complete(prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint)
+    return complete(
+        host, prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint
+    )
 
 
 def _without_edits(host: Host, prepared_step: PreparedStep, result: StepResult) -> StepResult:

@@ -13,6 +13,7 @@ from septet.errors import SnapshotError
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.patch import write_patch
+from septet.git.snapshots.vault import find, names_of_kind, vault_at
 from septet.system.durable import close_after
 from septet.system.preview import preview
 from septet.telemetry.metrics import RESCUES
@@ -60,13 +61,20 @@ def _append(place: Place, rescue: Rescue) -> None:
         os.fsync(file)
 
 
-def rescues_of(call: StepCall, place: Place) -> tuple[Rescue, ...]:
+def rescues_of(runs: Runs, call: StepCall, place: Place, host_id: str) -> tuple[Rescue, ...]:
     """Return what was kept since a step began, oldest first, also by attempts that died.
 
-    A step may begin with an older snapshot than its work order: what a lane kept before is others'.
+    A step may begin with an older snapshot than its work order: what a lane kept before is others'. A rescue of
+    the step that a worker took and did not live to note is noted now.
     """
     last = max(_number(call.starts_from), _number(call.workspace.entered_after))
-    return tuple(rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last)
+    noted = {rescue.snapshot: rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last}
+    for name in names_of_kind(place, "rescue"):
+        if _number(name) > last and name not in noted:
+            snapshot = find(vault_at(place), name)
+            if snapshot.step == call.name:
+                noted[name] = note_rescue(runs, place, snapshot, host_id)
+    return tuple(sorted(noted.values(), key=lambda rescue: _number(rescue.snapshot)))
 
 
 def _read_notes(place: Place) -> list[Rescue]:

@@ -112,7 +112,7 @@ class Settling:
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *kept))
-        return complete(self.prepared_step, result, checkpoint)
+        return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
@@ -120,7 +120,7 @@ class Settling:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         checkpoint = self._checkpoint("the answer was not read", self.evidence.status)
         result = add_warnings(result, *self._keep(result.agent, result.session_id))
-        return complete(self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
+        return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
     def _claim(self, answer: Answer[Any]) -> AnyClaim:
         step = self.prepared_step
@@ -160,10 +160,10 @@ def reject(
     step = prepared_step.call.name
     host.rescue(prepared_step.place, reasons[0][:200], step)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
-    return complete(prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
+    return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
 
 
-def complete(prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
+def complete(host: Host, prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
     """Add what was kept since the step began."""
-    rescues = rescues_of(prepared_step.call, prepared_step.place)
+    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

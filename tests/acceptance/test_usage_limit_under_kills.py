@@ -1,7 +1,9 @@
 """A usage limit on a machine whose `septet up` is killed just then: no agent is started twice."""
 
 import json
+import os
 import shlex
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,8 +22,9 @@ pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 FIRST, SECOND = "the-first-key", "the-second-key"
 LIMITED = """\
 #!/bin/sh
-# The scripted agent, whose first login waits and meets its usage limit then.
+# The scripted agent, whose first login begins some work, waits, and meets its usage limit then.
 if [ "$SEPTET_SCRIPTED_KEY" = {first} ]; then
+    echo half > half.txt
     touch {started}
     export SEPTET_SCRIPTED_SCENARIO={scenario}
     said=$({agent} "$@")
@@ -31,6 +34,22 @@ if [ "$SEPTET_SCRIPTED_KEY" = {first} ]; then
 fi
 exec {agent} "$@"
 """
+GIT = """\
+#!/bin/sh
+# git, which waits at one command for the death of its worker, once, as soon as the limit is told.
+case "$*" in *{command}*)
+    if [ -e {told} ] && mkdir {held} 2> /dev/null; then
+        while kill -0 $PPID 2> /dev/null; do sleep 0.05; done
+        exit 1
+    fi
+esac
+exec {git} "$@"
+"""
+HELD_AT = {"before the work is kept": "check-ignore", "before the rescue is noted": "diff-index"}
+"""By moment of the move, a command of git that is run just then."""
+STREAMS = "-p --output-format stream-json --verbose --dangerously-skip-permissions"
+BUDGET = ("--budget", "9Mtok", "--json")
+WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "")}
 
 
 @contextmanager
@@ -55,48 +74,92 @@ class Machine:
         self._up = self._stack.enter_context(self._septet.up())
 
 
-@pytest.mark.parametrize("moment", ["before it is read", "when it is told"])
-def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_agent_with_the_next_login(
-    tmp_path: Path, origin: Origin, moment: str
+@pytest.mark.parametrize(
+    ("to", "moment"),
+    [
+        ("second login", "before it is read"),
+        ("second login", "when it is told"),
+        ("second agent", "before the work is kept"),
+        ("second agent", "before the rescue is noted"),
+    ],
+)
+def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_agent_to_go_on(
+    tmp_path: Path, origin: Origin, to: str, moment: str
 ) -> None:
-    """The limit is met with nobody there to see it, or the worker dies as it has told it: one agent goes on."""
-    septet, gate, started = limited_machine(tmp_path)
+    """The worker dies before it sees the limit, once it has told it, or on the way to another agent: one goes on."""
+    limited = LimitedMachine(tmp_path)
+    septet = limited.septet(to, holds_git_at=HELD_AT.get(moment))
     with running_machine(septet) as machine:
-        begun = septet("run", "--repo", origin.bare, "--title", "Go on", "--id", "wo-1", "--json")
+        begun = septet("run", "--repo", origin.bare, "--title", "Go on", "--id", "wo-1", *BUDGET)
         assert begun.code == 0, begun
-        until(started.exists)
-        first = septet.state / "runs" / "wo-1" / f"1-{Step.CLASSIFY_ISSUE.value}-1"
+        until(limited.started.exists)
         if moment == "before it is read":
             machine.kill()
-            gate.touch()
-            until((first / "exit.json").exists)
+            limited.gate.touch()
+            until((limited.run / "exit.json").exists)
         else:
-            gate.touch()
-            until((first / "limit-told").exists)
+            limited.gate.touch()
+            until((limited.told if moment == "when it is told" else limited.held).exists)
             machine.kill()
         machine.start()
         task = septet.closed("wo-1")
+        account = septet("budget", "show", "wo-1", "--json").json["budget"]
+        kept = septet("rescue", "list", "wo-1", "--json").json["rescues"]
     assert (task["status"], task["error"]) == ("completed", None)
     assert septet.runs("wo-1") == sorted(
         [f"1-{Step.CLASSIFY_ISSUE.value}-2", *(f"{step.number}-{step.value}-1" for step in Step)]
     )
-    logins = [record_of(first.with_name(name))["login"] for name in septet.runs("wo-1")]
-    assert logins == ["", *["second"] * 7]
+    records = [record_of(limited.run.with_name(name)) for name in septet.runs("wo-1")]
+    workers = [(record["agent"], record["login"]) for record in records]
+    assert workers == [("scripted", ""), *[WORKERS[to]] * 7]
+    assert account["total"]["tokens"] == sum(
+        task["usage"][f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write")
+    )
+    rescues = [rescue["snapshot"] for rescue in task["rescues"]]
+    assert rescues == [rescue["snapshot"] for rescue in kept]
+    assert len(rescues) == (1 if to == "second agent" else 0)
 
 
-def limited_machine(root: Path) -> tuple[Septet, Path, Path]:
-    """Return a machine with two logins, the file that the first one waits for, and the one that it makes before."""
-    gate, started, scenario = root / "gate", root / "started", root / "limited.json"
-    script = {"wait_for": str(gate), "api_error": 429}
-    scenario.write_text(json.dumps({"steps": {"*": script}}), encoding="utf-8")
-    agent = root / "agent.sh"
-    words = {"first": FIRST, "started": started, "scenario": scenario, "agent": PROGRAMS / "septet-scripted-agent"}
-    quoted = {name: shlex.quote(str(word)) for name, word in words.items()}
-    agent.write_text(LIMITED.format(**quoted, until=int(time.time() + 3600)), encoding="utf-8")
-    agent.chmod(0o755)
-    (root / "second.env").write_text(f"SEPTET_SCRIPTED_KEY={SECOND}\n", encoding="utf-8")
-    logins = {"SEPTET_SCRIPTED_KEY": FIRST, "SEPTET_SCRIPTED_LOGINS": f"second={root / 'second.env'}"}
-    return Septet(root / "machine", {**logins, "SEPTET_SCRIPTED_PATH": str(agent)}), gate, started
+class LimitedMachine:
+    """A machine whose first agent waits and then meets its usage limit, and what can be seen of it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.gate, self.started, self.held = root / "gate", root / "started", root / "held"
+        self.run = root / "machine" / "state" / "runs" / "wo-1" / f"1-{Step.CLASSIFY_ISSUE.value}-1"
+        self.told = self.run / "limit-told"
+
+    def septet(self, to: str, *, holds_git_at: str | None) -> Septet:
+        """Return it with a second login, or a second agent; git waits for its worker's death at a command."""
+        scenario = self._root / "limited.json"
+        script = {"wait_for": str(self.gate), "api_error": 429}
+        scenario.write_text(json.dumps({"steps": {"*": script}}), encoding="utf-8")
+        scripted = PROGRAMS / "septet-scripted-agent"
+        words = {"first": FIRST, "started": self.started, "scenario": scenario, "agent": scripted}
+        agent = self._program("agent.sh", LIMITED, until=str(int(time.time() + 3600)), **words)
+        env = {"SEPTET_SCRIPTED_KEY": FIRST, "SEPTET_SCRIPTED_PATH": str(agent)}
+        if holds_git_at is not None:
+            git = str(shutil.which("git"))
+            self._program("bin/git", GIT, command=holds_git_at, told=self.told, held=self.held, git=git)
+            env |= {"PATH": f"{self._root / 'bin'}:{os.environ['PATH']}"}
+        if to == "second login":
+            (self._root / "second.env").write_text(f"SEPTET_SCRIPTED_KEY={SECOND}\n", encoding="utf-8")
+            env |= {"SEPTET_SCRIPTED_LOGINS": f"second={self._root / 'second.env'}"}
+        else:
+            env |= {
+                "SEPTET_FALLBACK_AGENT": "command",
+                "SEPTET_COMMAND": f"{shlex.quote(str(scripted))} {STREAMS}",
+            }
+        return Septet(self._root / "machine", env)
+
+    def _program(self, name: str, script: str, **words: object) -> Path:
+        path = self._root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            script.format(**{each: shlex.quote(str(word)) for each, word in words.items()}), encoding="utf-8"
+        )
+        path.chmod(0o755)
+        return path
 
 
 def record_of(run: Path) -> dict[str, Any]:
