@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -68,6 +68,7 @@ class Doubles:
 
     task_queue: str
     steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
+    _: KW_ONLY
     rework: Sequence[Behaviour] = ()
     """How the rounds on a pull request end, try by try; they are done where nothing is said."""
     preparation: Literal["ready", "answered", "merged", "closed", "gone"] = "ready"
@@ -121,7 +122,7 @@ class Doubles:
             state = self.pull_requests.get(asked.url, "open")
             if state not in {"merged", "closed"}:
                 raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable", self.look_again)
-            return PullRequestEnd(state=state)
+            return PullRequestEnd.model_validate({"state": state})
 
         @activity.defn(name="look_at_others")
         async def look_at_others(asked: OthersLook) -> None:

@@ -41,7 +41,9 @@ _RESCUE: Final = Rescue(
 )
 
 _SPENT: Final = tuple(
-    BudgetWait(scope="order/wo-notified-of-budget", limit="3usd", message=f"It is used up: {used} of 3.00 USD.")
+    BudgetWait(
+        scope="order/wo-notified-of-spent-budget", limit="3usd", message=f"It is used up: {used} of 3.00 USD."
+    )
     for used in ("3.00", "3.10")
 )
 _OTHER_PLAN: Final = "specs/other.md"
@@ -124,7 +126,7 @@ async def _until(handle: Handle, holds: Callable[[Task], bool]) -> Task:
 
 
 async def _move(handle: Handle, to: Target) -> None:
-    await handle.execute_update(WorkOrder.move, MoveCall(to=to, who="ann", why="so"))
+    await handle.execute_update("move", MoveCall(to=to, who="ann", why="so"))
 
 
 async def _hold_up_and_cancel(_client: Client, handle: Handle) -> None:
@@ -169,8 +171,12 @@ async def _let_pass(_client: Client, handle: Handle) -> None:
 async def _raise_too_little(_client: Client, handle: Handle) -> None:
     """Have it ask again twice: once in vain, at the same limit."""
     for wait in _SPENT:
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task, wait=wait: task.budget == wait)
+        await _until(handle, partial(_waits_for, wait))
         await handle.signal(WorkOrder.budget_open, wait.scope)
+
+
+def _waits_for(wait: BudgetWait, task: Task) -> bool:
+    return task.budget == wait
 
 
 async def _block(_client: Client, handle: Handle) -> None:
@@ -250,7 +256,7 @@ TOLD: Final = {
     "notified-of-findings": Told(
         {Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass, open_workspace=_that_notifies
     ),
-    "notified-of-budget": Told(
+    "notified-of-spent-budget": Told(
         {Step.BUILD_PLAN: [*(partial(_over_budget, wait) for wait in _SPENT), done]},
         event=_raise_too_little,
         open_workspace=_that_notifies,
@@ -258,7 +264,7 @@ TOLD: Final = {
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "failed-again": Told({Step.IMPLEMENT_PLAN: [_refused]}, order=_OF_TRACKER, event=_retry),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
-    "follows-pr": Told(order={**ORDER, "follow_pr": True}, open_workspace=_where_one_may_follow),
+    "followed-pull-request": Told(order={**ORDER, "follow_pr": True}, open_workspace=_where_one_may_follow),
     "reworked": Told(event=_rework),
     **ON_WATCHED_HOSTS,
 }
@@ -268,7 +274,13 @@ TOLD: Final = {
 async def history_of(client: Client, name: str) -> WorkflowHistory:
     """Let the work order of that name run to its end on a real server, and return the history of its last run."""
     told = TOLD[name]
-    doubles = Doubles(QUEUE, told.steps, told.finalizer, told.open_workspace, told.move_workspace)
+    doubles = Doubles(
+        QUEUE,
+        told.steps,
+        finalizer=told.finalizer,
+        open_workspace=told.open_workspace,
+        move_workspace=told.move_workspace,
+    )
     worker = Worker(
         client,
         task_queue=QUEUE,
