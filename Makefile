@@ -83,7 +83,7 @@ lint: ready ## Style and form of the code, and what no committed file may name
 	@scripts/check-names
 	@$(BIN)/python scripts/check-words
 
-types: ready ## Types, strictly
+types: ready ## Types of the product, its tests and its programs, strictly
 	@$(BIN)/mypy
 
 contracts: ready ## Imports run one way

@@ -78,7 +78,7 @@ def install_packages(folder: int) -> None:
     if VENV.exists():
         shutil.rmtree(VENV)
     # Run from inside .venv, this is the Python that .venv was made with.
-    run(folder, sys._base_executable, "-m", "venv", str(VENV))  # noqa: SLF001 -- it has no public name
+    run(folder, sys._base_executable, "-m", "venv", str(VENV))  # type: ignore[attr-defined]  # noqa: SLF001 -- it has no public name
     pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(LOCK))
 
 

@@ -139,8 +139,8 @@ def svg_of(frames: list[Frame]) -> str:
         groups.append(
             f'<g id="f{number}">{"".join(text_of(row, line) for row, line in enumerate(frame.lines))}</g>'
         )
-    last = f"#f{len(frames) - 1}{{opacity:1}}"
-    still = f"@media (prefers-reduced-motion:reduce){{g{{animation:none!important;opacity:0}}{last}}}"
+    shown_last = f"#f{len(frames) - 1}{{opacity:1}}"
+    still = f"@media (prefers-reduced-motion:reduce){{g{{animation:none!important;opacity:0}}{shown_last}}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" role="img" '
         f'aria-label="A terminal in which {html.escape(" ".join(COMMAND))} runs">'

@@ -64,7 +64,7 @@ def take() -> None:
 def _set_the_scene(septet: "Septet") -> None:
     """Leave work orders in every stage: one is under way, and waits for what never comes."""
     from fakes.repositories import make_origin
-    from fakes.septet_command import until
+    from fakes.waiting import until
 
     from septet.forges.local import LocalForge
     from septet.sample.repository import make_sample
@@ -93,7 +93,7 @@ def _set_the_scene(septet: "Septet") -> None:
 
 def _set_a_pipeline_up(septet: "Septet", repository: Path) -> None:
     """Leave a pipeline with issues at several stages: one is under way, and waits for what never comes again."""
-    from fakes.septet_command import until
+    from fakes.waiting import until
 
     file, gate = septet.root / "prices.json", septet.root / "gate"
     file.write_text(json.dumps(PRICES), encoding="utf-8")
@@ -104,7 +104,7 @@ def _set_a_pipeline_up(septet: "Septet", repository: Path) -> None:
 
     def has_come(number: int, status: str) -> bool:
         found = septet("pipeline", "show", "pl-prices", "--json").json["pipeline"]["issues"]
-        return found[number:] != [] and found[number]["status"] == status
+        return bool(found[number:]) and bool(found[number]["status"] == status)
 
     until(lambda: has_come(0, "completed"))
     gate.unlink()

@@ -62,9 +62,9 @@ def main() -> int:
     task = answer.get("task") or {}
     told = {"id": task.get("id"), "status": task.get("status"), "pull-request": task.get("pr_url")}
     _tell(told)
-    error = answer.get("error") or task.get("error")
-    if error:
-        return _fail(f"{error.get('message', '')} {error.get('remedy') or ''}".strip(), done.returncode or 1)
+    reason = answer.get("error") or task.get("error")
+    if reason:
+        return _fail(f"{reason.get('message', '')} {reason.get('remedy') or ''}".strip(), done.returncode or 1)
     sys.stdout.write(" ".join(f"{name}: {value}" for name, value in told.items() if value) + "\n")
     return done.returncode
 

@@ -90,8 +90,7 @@ def check_files() -> None:
 
 def check_image(worker: str) -> None:
     """No root, an init, no build tools."""
-    size = int(stack.docker("image", "inspect", "--format", "{{.Size}}", "septet:latest"))
-    size /= MEGABYTE
+    size = int(stack.docker("image", "inspect", "--format", "{{.Size}}", "septet:latest")) / MEGABYTE
     expect(f"the image, in MB (at most {MOST_MEGABYTES})", f"{size:.0f}", holds=size <= MOST_MEGABYTES)
     user = stack.execute(worker, "id", "-u").strip()
     expect("the workers' user id", user, holds=user == "10001")

@@ -96,8 +96,8 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
     assert dry["text"] in started.out
 
     def at_gate() -> dict[str, Any] | None:
-        answer: dict[str, Any] = served("show", order, "--json").json
-        return answer["estimate"]
+        estimate: dict[str, Any] | None = served("show", order, "--json").json["estimate"]
+        return estimate
 
     rest = until(at_gate)
     assert rest["text"].startswith("Estimate to finish: ")

@@ -148,7 +148,7 @@ def test_a_failed_work_order_goes_on_at_the_step_that_failed(served: Septet, ori
 
 
 def test_rescues_are_listed_for_all_work_orders_and_checkpoints_only_when_asked(
-    served: Septet, done: dict
+    served: Septet, done: dict[str, Any]
 ) -> None:
     """`rescue list` of a completed work order is empty; with --all it shows the checkpoints of its steps."""
     assert served("rescue", "list", done["id"], "--json").json["rescues"] == []

@@ -14,7 +14,14 @@ from septet.contracts.names import Step
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
-NEW_FIELDS = {"stuck": None, "findings": [], "budget": None, "rework": None, "unconfined": "", "plan_bytes": None}
+NEW_FIELDS: dict[str, object] = {
+    "stuck": None,
+    "findings": [],
+    "budget": None,
+    "rework": None,
+    "unconfined": "",
+    "plan_bytes": None,
+}
 """What those releases did not tell of a work order."""
 NEW_FIELDS_OF_STEPS = {"login": ""}
 """And of each of its steps."""

@@ -27,7 +27,7 @@ from septet.settings import Settings
 pytestmark = pytest.mark.faces
 
 ORDERS = "/agent-work-orders"
-TEXT = {"title": "Say goodbye too", "description": "The app greets only."}
+TEXT: dict[str, Any] = {"title": "Say goodbye too", "description": "The app greets only."}
 OWN = {
     *("created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"),
     *("closed_at", "executed_at", "opened_by"),
@@ -74,7 +74,10 @@ WAITING = ("create", *CREATE)
 PLANNED = ("run", *CREATE, "--approve-plan")
 HELD = ("create", *CREATE, "--stage", "triaged", "--after", "wo-awaited")
 PIPELINE = ("pipeline", "--repo", "{repo}", "--file", "{issues}", "--id", "{id}", "--json")
-ISSUES = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
+ISSUES: list[dict[str, Any]] = [
+    {"id": "a", "title": "A", "body": "First."},
+    {"id": "b", "title": "B", "body": "Then."},
+]
 OPERATIONS = {
     "create": Operation(
         cli=WAITING,

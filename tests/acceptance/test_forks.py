@@ -85,7 +85,9 @@ def test_a_work_order_pushes_to_the_fork_and_asks_upstream(
     path = "/merge_requests" if name == "gitlab" else "/pulls"
     hosted.fake.faults.append(Fault("drop", method="POST", path=path, about=order, after=True))
 
-    ended = working.septet("run", "--repo", hosted.address, "--issue", number, "--id", order, "--wait", "--json")
+    ended = working.septet(
+        "run", "--repo", hosted.address, "--issue", str(number), "--id", order, "--wait", "--json"
+    )
 
     assert ended.code == 0, ended
     task = ended.json["task"]

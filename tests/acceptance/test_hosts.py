@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     with drained.serving("worker"), second.serving("worker"):
         for order_id in new:
             start(served, drained, origin, order_id)
-        tasks = [until(lambda name=order_id: closed(second, name)) for order_id in ("wo-held", *new)]
+        tasks = [until(partial(closed, second, order_id)) for order_id in ("wo-held", *new)]
     assert [task["status"] for task in tasks] == ["completed"] * 5
     assert steps_of(first, "wo-held") == [*BEFORE, *AFTER]
     assert [steps_of(second, order_id) for order_id in new] == [[*BEFORE, *AFTER]] * 4

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.activities import Doubles
@@ -74,7 +76,7 @@ async def close_lanes(_asked: CloseLanes) -> None:
     """Close nothing."""
 
 
-LANES = [read_issues, enter_lane, note_results, write_report, close_lanes]
+LANES: list[Callable[..., Any]] = [read_issues, enter_lane, note_results, write_report, close_lanes]
 
 
 def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object]) -> None:

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,7 @@ def test_an_issue_is_taken_once_also_when_temporal_has_forgotten(site: Site) -> 
     until(lambda: site.over(first))
     for name in (order, first):
         assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", name).code == 0
-        until(lambda name=name: site.is_forgotten(name))
+        until(partial(site.is_forgotten, name))
 
     third = site.delegate(issue)
     assert "has this issue already" in site.ended(third)[-1][1]

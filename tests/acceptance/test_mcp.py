@@ -289,7 +289,7 @@ async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet
                 assert "septet up" in gone["remedy"]
 
 
-ASKED = [
+ASKED: list[dict[str, Any]] = [
     {
         "method": "initialize",
         "id": 1,

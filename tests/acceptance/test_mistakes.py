@@ -261,8 +261,7 @@ def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> Non
     number = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
     page = f"{origin.bare.as_uri()}/issues/{number}"
     assert served("create", page, "--id", "wo-first", "--json").code == 0
-    rows = lambda: served("board", "--json").json["stages"]["collected"]  # noqa: E731
-    until(lambda: any(task["id"] == "wo-first" for task in rows()))
+    until(lambda: "wo-first" in [task["id"] for task in served("board", "--json").json["stages"]["collected"]])
     refused = served("create", page, "--json")
     assert (refused.code, "wo-first already works on issue" in refused.error["message"]) == (6, True)
     with served.api as api:

@@ -66,11 +66,10 @@ def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPat
     issues = root / "issues.json"
     issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
     served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
-    for order in ("wo-axe-gate", "wo-axe-found", "wo-axe-budget"):
-        until(lambda order=order: served("show", order, "--json").json["task"]["status"] == "waiting")
+    waiting = ("wo-axe-gate", "wo-axe-found", "wo-axe-budget")
+    until(lambda: {served("show", each, "--json").json["task"]["status"] for each in waiting} == {"waiting"})
     yield served
-    served.cancelled("wo-axe-running")
-    for order in ("wo-axe-gate", "wo-axe-found", "wo-axe-budget"):
+    for order in ("wo-axe-running", *waiting):
         served.cancelled(order)
 
 

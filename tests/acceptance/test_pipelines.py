@@ -11,7 +11,7 @@ from fakes.waiting import until
 pytestmark = pytest.mark.faces
 
 Answer = dict[str, Any]
-ISSUES = [
+ISSUES: list[Answer] = [
     {"id": "a", "title": "Say goodbye too", "body": "The app greets only.", "depends_on": ["b"]},
     {"id": "b", "title": "Greet twice", "body": "Once is not enough."},
 ]

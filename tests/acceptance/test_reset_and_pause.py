@@ -1,6 +1,8 @@
 """What a person does with Temporal's own command line to a work order: reset, pause, unpause, other options."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -134,7 +136,7 @@ def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: O
             "workflow", "reset", "-w", order, "-e", str(points[step]), "--reason", "again", "--yes"
         )
         assert ended.code == 0, ended
-        until(lambda before=before: len(found()) > before)
+        until(partial(_is_longer, found, before))
         assert found()[before] == first[number], step
     task = served.closed(order)
     assert (task["status"], task["pr_url"]) == ("completed", done["pr_url"])
@@ -142,6 +144,10 @@ def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: O
     rescues = served("rescue", "list", order, "--json").json["rescues"]
     assert "a person's.txt" in git(origin.bare, "apply", "--numstat", patch_of(task, served, order)), rescues
     assert {run["cause"] for run in served("show", order, "--json").json["runs"]} <= {"exited", "ended"}
+
+
+def _is_longer(look: Callable[[], list[Any]], number: int) -> bool:
+    return len(look()) > number
 
 
 def test_a_cancelled_work_order_is_reset_to_its_begin(served: Septet, origin: Origin) -> None:

@@ -65,9 +65,16 @@ class Teller:
         by: Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]] = note_progress,
     ) -> tuple[str, ...]:
         """Tell how a step ended: by the comment, or by the label."""
-        workspace = Workspace.model_construct(
+        workspace = Workspace(
             work_order_id="wo-1",
+            host=self.host.id,
+            task_queue="queue",
             repository=f"{self.fake.url}/{self.fake.project}.git",
+            forge=self.fake.name,
+            project=self.fake.project,
+            base_branch=self.place.base_branch,
+            base_sha=self.place.base_sha,
+            path=str(self.place.worktree),
             agent="claude",
             issue_number="1",
         )

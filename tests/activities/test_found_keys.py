@@ -1,5 +1,7 @@
 """What looks like a key, in what is about to be committed or pushed. None here is one, nor does it stand here whole."""
 
+from collections.abc import Mapping
+
 import pytest
 from fakes.repositories import git
 from fakes.step_lab import StepLab
@@ -30,7 +32,7 @@ def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
 
 
 async def _commit(
-    lab: StepLab, edits: dict[str, str | None] | None = None, *, attempt: int = 1, allowed: tuple[str, ...] = ()
+    lab: StepLab, edits: Mapping[str, str | None] | None = None, *, attempt: int = 1, allowed: tuple[str, ...] = ()
 ) -> StepResult:
     """Have the agent make its edits and answer, and the engine commit."""
     lab.scenario(create_commit={"edits": edits or {}, "answer": {"commit_message": MESSAGE}})

@@ -45,7 +45,7 @@ init()
 turn("m2")
 result(json.dumps({answer!r}).replace('"', '\\\\"'))
 """
-TALKS = {
+TALKS: dict[str, list[dict[str, object]]] = {
     "claude": [
         {"type": "system", "subtype": "init", "session_id": "s-2"},
         {"type": "result", "subtype": "success", "is_error": False, "session_id": "s-2", "result": "/bug"},

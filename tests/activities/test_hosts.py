@@ -56,6 +56,7 @@ async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
 
 async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
     """Let a host take over from another one."""
+    assert lab.workspace is not None
     move = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
     to.workspace = await to._activity("move", to.parts.shared["move_workspace"], move)
     to.progress = lab.progress

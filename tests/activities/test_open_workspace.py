@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 from fakes.repositories import git
@@ -63,7 +64,7 @@ async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
     ],
 )
 async def test_what_cannot_work_is_refused_before_any_agent_starts(
-    lab: StepLab, options: dict[str, object], kind: str
+    lab: StepLab, options: dict[str, Any], kind: str
 ) -> None:
     """A missing issue, branch, agent or forge fails the opening for good, with a message that names it."""
     with pytest.raises(ApplicationError) as failed:

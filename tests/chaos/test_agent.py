@@ -10,6 +10,7 @@ import pytest
 from fakes.waiting import until
 
 from bench.chaos import agent
+from bench.chaos.answers import UNITS
 from bench.chaos.journal import Journal, Life
 from bench.chaos.processes import of_folder
 from septet.system import processes
@@ -83,7 +84,7 @@ def test_the_journal_tells_what_the_tree_holds(tree: Tree) -> None:
     files = [str(path.relative_to(tree.folder)) for path in tree.folder.glob("work/**/*.txt")]
     hashed = processes.run(["git", "hash-object", *files], env=os.environ, cwd=tree.folder).stdout.decode().split()
     assert {path: content.blob for path, content in life.written.items()} == dict(zip(files, hashed, strict=True))
-    assert (life.ended, life.step, sorted(life.units)) == (True, "implement_plan", list(range(1, agent.UNITS + 1)))
+    assert (life.ended, life.step, sorted(life.units)) == (True, "implement_plan", list(range(1, UNITS + 1)))
 
 
 def test_a_second_agent_in_a_tree_says_so(tree: Tree) -> None:
@@ -119,7 +120,7 @@ def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(t
     killed, resumed = tree.journal.lives()
     assert resumed.resumed
     assert not set(killed.units) & set(resumed.units)
-    assert set(killed.units) | set(resumed.units) == set(range(1, agent.UNITS + 1))
+    assert set(killed.units) | set(resumed.units) == set(range(1, UNITS + 1))
     assert not set(killed.written) & set(resumed.written)
 
 

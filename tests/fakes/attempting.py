@@ -37,7 +37,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
         limits=Timeouts(),
         runtime=runtime,
     )
-    said = []
+    said: list[TurnProgress] = []
 
     def follow(progress: TurnProgress) -> None:
         if progress.session_id is not None and not said:

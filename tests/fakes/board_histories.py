@@ -114,7 +114,17 @@ async def _round(handle: Handle, number: int) -> None:
     await handle.signal(PullRequestWorkflow.looked, _news(f"checks:{number}"))
     await wait_until(
         lambda: handle.query(PullRequestWorkflow.work_order),
-        lambda task: (task.rework.round, task.rework.state, task.stage) == (number, "waiting", Stage.REVIEW),
+        lambda task: (
+            task.rework is not None
+            and (task.rework.round, task.rework.state, task.stage) == (number, "waiting", Stage.REVIEW)
+        ),
+    )
+
+
+async def _until_rework(handle: Handle, state: str) -> None:
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order),
+        lambda task: task.rework is not None and task.rework.state == state,
     )
 
 
@@ -125,9 +135,7 @@ async def _rework_ended(handle: Handle, doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, _news("review:1"))
     await wait_until(lambda: "rework" in doubles.names())
     await handle.execute_update(PullRequestWorkflow.move, MoveCall(to=Target.REVIEW, who="ann", why="I do it"))
-    await wait_until(
-        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.rework.state == "ended"
-    )
+    await _until_rework(handle, "ended")
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 
@@ -138,9 +146,7 @@ async def _round_over_budget(handle: Handle, doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, _news("checks:1"))
     await wait_until(lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.budget is not None)
     await handle.signal(PullRequestWorkflow.budget_open, _SPENT.scope)
-    await wait_until(
-        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.rework.state == "waiting"
-    )
+    await _until_rework(handle, "waiting")
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 

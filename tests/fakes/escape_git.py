@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fakes.guests import CANARY, Machine
 
@@ -90,7 +91,7 @@ def _commit_and_push(place: Place) -> str:
     return Git(Path(place.origin), env=place.env).run("show", "--format=", sha).decode(errors="replace")
 
 
-def _say(git: Git, *args: str, **config: str) -> str:
+def _say(git: Git, *args: str, **config: Any) -> str:
     done = git.try_run(*args, timeout_seconds=_SECONDS, **config)
     return (done.stdout + done.stderr).decode(errors="replace") + (CANARY if done.timed_out else "")
 

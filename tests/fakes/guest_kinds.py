@@ -19,6 +19,7 @@ from septet.agents.turns.guest_run import GuestCommand, GuestRunner
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.turn_runs import TurnResult
 from septet.settings import Settings
 from workers.registry import parts_of
 
@@ -78,25 +79,30 @@ def _probe(lab: Lab) -> str:
     return _PROBE.format(names=SECRETS, root=str(lab.root))
 
 
+def _text_of(turn: TurnResult) -> str:
+    assert turn.outcome.text is not None, turn.outcome
+    return turn.outcome.text
+
+
 async def _in_agent(lab: Lab, _: Runner) -> str:
     lab.agent(f"init()\n{_probe(lab)}\nturn('m1'); result(found)")
-    return (await lab.carry_out()).outcome.text
+    return _text_of(await lab.carry_out())
 
 
 async def _in_resumed_agent(lab: Lab, _: Runner) -> str:
     lab.agent(f"init(); turn('m1')\nif not resumed: os._exit(9)\n{_probe(lab)}\nresult(found)")
-    return (await lab.carry_out()).outcome.text
+    return _text_of(await lab.carry_out())
 
 
 async def _in_warm_process(lab: Lab, _: Runner) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found)")
-    return (await lab.carry_out(lab.warm_turn(1))).outcome.text
+    return _text_of(await lab.carry_out(lab.warm_turn(1)))
 
 
 async def _in_second_turn(lab: Lab, _: Runner) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.carry_out(lab.warm_turn(1))
-    return (await lab.carry_out(lab.warm_turn(2, first.outcome.session_id))).outcome.text
+    return _text_of(await lab.carry_out(lab.warm_turn(2, first.outcome.session_id)))
 
 
 async def _in_lane(lab: Lab, _: Runner) -> str:
@@ -104,7 +110,7 @@ async def _in_lane(lab: Lab, _: Runner) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.carry_out(lab.warm_turn(1))
     later = lab.warm_turn(2, first.outcome.session_id)
-    return (await lab.carry_out(replace(later, key=replace(later.key, workflow_id="wo-2")))).outcome.text
+    return _text_of(await lab.carry_out(replace(later, key=replace(later.key, workflow_id="wo-2"))))
 
 
 async def _in_agent_of_runner(lab: Lab, runner: Runner) -> str:
@@ -150,6 +156,7 @@ def _check(lab: Lab) -> str:
     folder = runtime.runs.folder_of("wo-1")
     folder.mkdir(parents=True, exist_ok=True)
     lock = runtime.runs.lock_writer("wo-1")
+    assert lock is not None
     try:
         runner = GuestRunner(runtime.runs, runtime.supervisors, runtime.sandbox, folder / "checks", None, lock)
         command = GuestCommand(("sh", str(script)), {"PATH": os.defpath}, lab.worktree, 20.0)

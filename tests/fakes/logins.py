@@ -40,8 +40,8 @@ def login(agent: str, number: int, valid_seconds: float = 8 * HOUR, account: str
     if agent == "opencode":
         oauth = {"type": "oauth", "access": access, "refresh": refresh, "expires": moment, "accountId": account}
         return {"anthropic": oauth, "groq": {"type": "api", "key": "key-of-groq"}}
-    tokens = {"accessToken": access, "refreshToken": refresh, "expiresAt": moment, "scopes": ["user:inference"]}
-    return {"claudeAiOauth": tokens, "organizationUuid": account, "mcpOAuth": {"a-server": "key-of-a-server"}}
+    oauth = {"accessToken": access, "refreshToken": refresh, "expiresAt": moment, "scopes": ["user:inference"]}
+    return {"claudeAiOauth": oauth, "organizationUuid": account, "mcpOAuth": {"a-server": "key-of-a-server"}}
 
 
 def log_in(home: Path, agent: str, document: dict[str, Any]) -> Path:

@@ -160,8 +160,12 @@ def servers_with_canary() -> Iterator[Servers]:
             stack.callback(_end, server, _serve(server, words))
         threading.Thread(target=_answer_datagrams, args=(udp,), daemon=True).start()
         stack.callback(udp.sendto, b"end", udp.getsockname())
-        ports = (each.getsockname()[1] for each in (tcp, udp, model))
-        yield Servers(*ports, name)
+        yield Servers(_port_of(tcp), _port_of(udp), _port_of(model), name)
+
+
+def _port_of(server: socket.socket) -> int:
+    port: int = server.getsockname()[1]
+    return port
 
 
 def _serve(server: socket.socket, words: str) -> threading.Thread:

@@ -44,7 +44,7 @@ async def _told(line: Line) -> Handle:
     await handle.execute_update(Pipeline.resume, PipelineCall(who="ann"))
     await handle.execute_update(Pipeline.skip, IssueCall(issue_id="c"))
     await until_issue(handle, "c", IssueStatus.SKIPPED)
-    await handle.execute_update(Pipeline.replan, IssueCall(issue_id="b", why="smaller"))
+    await handle.execute_update("replan", IssueCall(issue_id="b", why="smaller"))
     await until_issue(handle, "b", IssueStatus.PLANNED)
     await handle.execute_update(Pipeline.stop, PipelineCall(who="ann"))
     working.set()

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class Origin:
     bare: Path
     checkout: Path
 
-    def push(self, files: dict[str, bytes | str], branch: str | None = None, message: str = "change") -> str:
+    def push(self, files: Mapping[str, bytes | str], branch: str | None = None, message: str = "change") -> str:
         """Commit `files` to `branch` (the default branch when absent), push, and return the commit."""
         if branch is not None:
             git(self.checkout, "checkout", "-q", "-B", branch)

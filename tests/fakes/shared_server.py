@@ -84,7 +84,7 @@ class Host:
     def connections(self, run: Path) -> int:
         """Return how many sockets a run's supervisor has by its name: it listens at one, each attempt that comes has one."""
         sockets = [each for process in at_work(self.septet, run) for each in process.net_connections(kind="unix")]
-        return sum(each.laddr == "control.sock" for each in sockets)
+        return sum(str(each.laddr) == "control.sock" for each in sockets)
 
     def rescues(self, order: str) -> list[dict[str, Any]]:
         """Return what was kept of a work order."""

@@ -85,7 +85,10 @@ class StepLab:
 
     async def open(self, within: ActivityEnvironment | None = None, **options: Any) -> Workspace:
         """Open the workspace for an issue that is given as text; by its environment that can be cancelled."""
-        request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | options
+        request: dict[str, Any] = {
+            "title": TITLE,
+            "description": "In `src/app.py`, `0` should be `sum(prices)`.",
+        } | options
         opened: Workspace = await self._activity(
             "open", self.parts.shared["open_workspace"], OpenWorkspace(**self._named | request), within
         )
@@ -114,7 +117,7 @@ class StepLab:
     def call(self, step: Step, **facts: Any) -> StepCall:
         """Return the input of a step; it starts from the latest checkpoint."""
         assert self.workspace is not None
-        given = {"starts_from": self.snapshots()[-1], "progress": self.progress} | facts
+        given: dict[str, Any] = {"starts_from": self.snapshots()[-1], "progress": self.progress} | facts
         return StepCall(step=step, workspace=self.workspace, **given)
 
     async def run(self, step: Step, **facts: Any) -> StepResult:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from temporalio import activity, workflow
-from temporalio.client import Client, WorkflowHistory
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
@@ -80,13 +80,14 @@ async def history_of_tracked(client: Client, name: str) -> WorkflowHistory:
     kinds = [TrackerSession, TrackerPrompt, TrackerReport, OrderOfTracker]
     async with Worker(client, task_queue=QUEUE, workflows=kinds, activities=activities, identity="recorder"):
         kind, told = _start_of(name)
-        at_once = {"start_signal": "stop", "start_signal_args": [_prompt()]} if name.endswith("at-once") else {}
-        handle = await client.start_workflow(
+        at_once = name.endswith("at-once")
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
             kind,
             told,
             id=workflow_id,
             task_queue=QUEUE,
-            **at_once,
+            start_signal="stop" if at_once else None,
+            start_signal_args=[_prompt()] if at_once else [],
         )
         await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
         return await handle.fetch_history()

@@ -249,7 +249,7 @@ def users_of(machine: Machine, servers: Servers) -> Iterator[UserMachine]:
     at_work = threading.Thread(target=made.run, args=(argv, made.sandbox, workspace))
     at_work.start()
     try:
-        made.other = int(until(lambda: (workspace / "pid").exists() and (workspace / "pid").read_text()))
+        made.other = int(until(lambda: (workspace / "pid").read_text() if (workspace / "pid").exists() else None))
         yield made
     finally:
         (workspace / "stop").touch()

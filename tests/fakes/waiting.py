@@ -3,8 +3,8 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, overload
 
 WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.02
@@ -22,6 +22,26 @@ def until(look: Callable[[], Seen | None], seconds: float = WITHIN_SECONDS) -> S
         assert time.monotonic() < deadline, _missed(look, seen, seconds)
         time.sleep(_LOOK_EVERY_SECONDS)
     return seen
+
+
+@overload
+async def wait_until(look: Callable[[], Awaitable[Seen | None]], *, seconds: float = WITHIN_SECONDS) -> Seen: ...
+
+
+@overload
+async def wait_until(look: Callable[[], Seen | None], *, seconds: float = WITHIN_SECONDS) -> Seen: ...
+
+
+@overload
+async def wait_until(
+    look: Callable[[], Awaitable[Seen]], holds: Callable[[Seen], object], seconds: float = WITHIN_SECONDS
+) -> Seen: ...
+
+
+@overload
+async def wait_until(
+    look: Callable[[], Seen], holds: Callable[[Seen], object], seconds: float = WITHIN_SECONDS
+) -> Seen: ...
 
 
 async def wait_until(

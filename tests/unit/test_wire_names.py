@@ -63,7 +63,7 @@ def texts_in(value: ast.expr, module: ModuleType) -> Iterator[str]:
     if isinstance(value, ast.Name) and isinstance(constant := getattr(module, value.id, None), str):
         yield constant
     for node in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
-        if isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 

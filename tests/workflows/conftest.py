@@ -1,9 +1,11 @@
 """A real development server for the tests of workflows."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest_asyncio
 from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
 from workers.plugin import SeptetPlugin
@@ -42,5 +44,5 @@ async def sealed_client(server: WorkflowEnvironment) -> Client:
     return Client(server.client.service_client, namespace=SEALED, plugins=[SeptetPlugin()])
 
 
-def kind(key: object) -> str:
-    return key.indexed_value_type.name.capitalize()  # type: ignore[attr-defined]
+def kind(key: SearchAttributeKey[Any]) -> str:
+    return key.indexed_value_type.name.capitalize()

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from operator import eq
 from typing import Any
 
 import pytest
@@ -144,7 +146,7 @@ async def test_the_best_score_begins_first(client: Client) -> None:
         await floor.until_known(4)
         await floor.serve(host_limit=1)
         for turn, name in enumerate(["high", "first", "second", "low"], start=1):
-            await wait_until(lambda turn=turn: _is(len(floor.began) == turn))
+            await wait_until(lambda: len(floor.began), partial(eq, turn))
             assert floor.names()[-1] == name
             floor.end(name)
 
@@ -342,7 +344,7 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
         await floor.serve(host_limit=2, project_limit=9)
         for over in range(len(names)):
             seats = min(over + 2, len(names))
-            await wait_until(lambda seats=seats: _is(len(floor.began) == seats))
+            await wait_until(lambda: len(floor.began), partial(eq, seats))
             await _has_handed_over(floor)
             assert sorted(floor.names()) == names[:seats]
             floor.end(names[over])

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fakes.activities import Doubles, done, ended
 from temporalio.client import WorkflowHandle
+from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -33,8 +34,8 @@ LIMIT: Final = 6.0
 DEAREST: Final = 1.0
 
 
-def kind(key: object) -> str:
-    return key.indexed_value_type.name.capitalize()  # type: ignore[attr-defined]
+def kind(key: SearchAttributeKey[Any]) -> str:
+    return key.indexed_value_type.name.capitalize()
 
 
 async def test_a_week_under_a_daily_budget_costs_each_day_its_limit_and_a_turn_at_most() -> None:

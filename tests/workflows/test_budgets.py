@@ -8,6 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -188,13 +189,14 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
             task_queue=doubles.task_queue,
             result_type=Task,
         )
+
+        async def asked() -> tuple[BudgetWait | None, int]:
+            """Return for which budget it waits, and how often the step was begun."""
+            task = await handle.query(WorkOrder.work_order)
+            return task.budget, len(doubles.calls_of(Step.BUILD_PLAN))
+
         for number, wait in enumerate(waits, start=1):
-            await wait_until(
-                lambda: handle.query(WorkOrder.work_order),
-                lambda task, number=number, wait=wait: (
-                    task.budget == wait and len(doubles.calls_of(Step.BUILD_PLAN)) == number
-                ),
-            )
+            await wait_until(asked, partial(eq, (wait, number)))
             await handle.signal(WorkOrder.budget_open, "day")
         await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
         kinds = ["waiting", "waiting", "completed"] if told else []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, ended
-from fakes.histories import QUEUE
+from fakes.told import QUEUE
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
@@ -50,7 +50,9 @@ async def cancelled(client: Client, serves: tuple[str, ...], end_queue: str) -> 
 
 def named(doubles: Doubles, name: str) -> Any:
     """Return the double of an activity."""
-    return next(each for each in doubles.activities() if each.__temporal_activity_definition.name == name)
+    return next(
+        each for each in doubles.activities() if activity._Definition.must_from_callable(each).name == name
+    )
 
 
 async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:

@@ -49,7 +49,8 @@ def sealed(client: Client) -> Client:
         payload_codec=Sealing(),
         failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
     )
-    return Client(**{**config, "data_converter": converter})
+    config["data_converter"] = converter
+    return Client(**config)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ async def test_what_a_work_order_waits_for_is_opened_by_the_codec(sealed: Client
     async with Worker(sealed, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
         orders = WorkOrders(sealed, doubles.task_queue)
         order_id = (await orders.put(ORDER.model_copy(update={"after": ("wo-other",)}))).id
-        assert "not over: wo-other" in await wait_until(
-            lambda: orders.waiting_for(order_id), lambda told: told and "over" in told
-        )
+        told = await wait_until(lambda: orders.waiting_for(order_id), lambda told: told and "over" in told)
+        assert told is not None
+        assert "not over: wo-other" in told
         await orders.handle(order_id).terminate()

@@ -5,6 +5,8 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
+from operator import eq
 from typing import Any
 
 import pytest
@@ -335,7 +337,7 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
     """Reviews, checks of its commit and pushes wake the watch, each delivery once; what an agent does not follow sleeps."""
     doubles = doubles_with(FollowTerms())
     deliveries = Deliveries(client, doubles.task_queue)
-    origin = {"forge": "github", "repository": f"https://forge.example/{uuid.uuid4().hex}"}
+    origin: dict[str, Any] = {"forge": "github", "repository": f"https://forge.example/{uuid.uuid4().hex}"}
     url = f"{origin['repository']}/pull/1"
     doubles.steps[Step.CREATE_PULL_REQUEST] = [lambda call: done(call, url)]
     review = ReviewWritten(**origin, number=1, url=url, author="ada", state="changes_requested")
@@ -348,7 +350,7 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
         for number, event in enumerate((review, failed, pushed, named), start=1):
             told = [await deliveries.take(event, f"delivery {number}") for _ in range(2)]
             assert [reply.workflows for reply in told] == [(watch.id,)] * 2, event
-            await wait_until(lambda number=number: len(doubles.looks) == number)
+            await wait_until(lambda: len(doubles.looks), partial(eq, number))
         for event in (
             passed.model_copy(update={"commit": "0" * 40}),
             failed.model_copy(update={"state": "pending"}),

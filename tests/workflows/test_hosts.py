@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.told import QUEUE, on_a_dead_host, to_a_living_host
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.api.common.v1 import Payloads
@@ -196,7 +196,7 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
                 case "retry":
                     await handle.execute_update("retry")  # as a person may ask who has nothing to add
                 case "move":
-                    await handle.execute_update(WorkOrder.move, MoveCall(to=Target.EXECUTING))
+                    await handle.execute_update("move", MoveCall(to=Target.EXECUTING))
                 case _:
                     await handle.signal(WorkOrder.nudge)
             await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")

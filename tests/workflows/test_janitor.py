@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -44,7 +44,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Parts]:
         yield parts
 
 
-def settings_with(settings: Settings, own: dict[str, object]) -> Settings:
+def settings_with(settings: Settings, own: Mapping[str, object]) -> Settings:
     return Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
 
 

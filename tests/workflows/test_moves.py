@@ -68,7 +68,8 @@ async def until(handle: WorkflowHandle[Any, Any], holds: Callable[[Task], bool])
 
 
 async def move(handle: WorkflowHandle[Any, Any], to: str, who: str = "ann", why: str = "so") -> Task:
-    return await handle.execute_update(WorkOrder.move, MoveCall(to=Target(to), who=who, why=why))
+    task: Task = await handle.execute_update("move", MoveCall(to=Target(to), who=who, why=why), result_type=Task)
+    return task
 
 
 async def result_of(handle: WorkflowHandle[Any, Any]) -> Task:

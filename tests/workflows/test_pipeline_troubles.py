@@ -1,12 +1,13 @@
 """What happens to a pipeline at the worst moments: nothing hangs, nothing is swallowed, nothing untrue is said."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.names import Status, Step
@@ -236,8 +237,8 @@ async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) ->
     async with line_of(client) as line:
         first = await line.start("b-1")
         await first.result()
-        second = await client.start_workflow(
-            Pipeline.run,
+        second: WorkflowHandle[Any, PipelineView] = await client.start_workflow(
+            "Pipeline",
             {"repository": "/app", "issues": [{"id": name, "title": name, "body": ""} for name in ("1", "2")]},
             id=f"{first.id}-b",
             task_queue=line.doubles.task_queue,

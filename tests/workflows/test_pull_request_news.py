@@ -211,7 +211,7 @@ async def test_a_forge_that_hangs_holds_no_other_up(client: Client, doubles: Dou
         names.append(asked.repository)
         if asked.repository == "/hangs":
             hangs.wait(WITHIN_SECONDS)
-            return "open"
+            return PullRequestEnd(state="open")
         return goes_on.look(asked)
 
     async with in_review(client, doubles, "/hangs") as watch:

@@ -284,6 +284,7 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
     async with worker_of(sealing(client, keys, serves=True, required=True), doubles):
         go.set()
         cause = (await wait_until(lambda: orders.get(order_id), lambda task: bool(task.stuck))).stuck
+        assert cause is not None
         assert "without this setting" in cause
         assert "SEPTET_SEAL_REQUIRED" in cause
         unsealed = await unsealed_workflows(own)
@@ -314,5 +315,6 @@ async def test_what_stands_still_says_why_where_failures_are_sealed(
     async with Worker(own, task_queue=doubles.task_queue, workflows=[DefectiveWorkOrder]):
         order_id = (await orders.put(ORDER)).id
         task = await wait_until(lambda: orders.get(order_id), lambda task: bool(task.stuck))
+        assert task.stuck is not None
         assert "the seventh step is missing" in task.stuck
         await own.get_workflow_handle(order_id).terminate()

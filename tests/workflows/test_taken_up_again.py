@@ -126,7 +126,8 @@ async def runs(client: Client, order_id: str) -> int:
     def is_listed(found: list[WorkflowExecution]) -> bool:
         return any(run.status is WorkflowExecutionStatus.COMPLETED for run in found)
 
-    return len(await wait_until(lambda: runs_of(client, [order_id]), is_listed))
+    found = await wait_until(lambda: runs_of(client, [order_id]), is_listed)
+    return len(found)
 
 
 async def nothing_left(client: Client, name: str) -> None:

@@ -68,17 +68,16 @@ class Orphaned:
     handle: WorkflowHandle[OneStep, str] | None = None
 
     @activity.defn(name="step")
-    async def step(self) -> str | None:
+    async def step(self) -> str:
         """Be carried out: fail, be left, or answer."""
         held = running_attempt()
         self.numbers.append(held.attempt)
-        if self.left:
-            return "taken over"
-        if held.attempt < self.left_at:
-            raise ApplicationError("again")
-        self.left.append(held)
-        activity.raise_complete_async()
-        return None
+        if not self.left:
+            if held.attempt < self.left_at:
+                raise ApplicationError("again")
+            self.left.append(held)
+            activity.raise_complete_async()
+        return "taken over"
 
     @property
     def runs(self) -> Runs:

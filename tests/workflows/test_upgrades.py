@@ -211,6 +211,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             orders = WorkOrders(client, settings.task_queue)
             stuck = await wait_until(lambda: nudged(orders, order), lambda task: task.stuck)
             assert stuck.status is Status.RUNNING
+            assert stuck.stuck is not None
             assert "later started: [TMPRL1100]" in stuck.stuck
             assert "`septet promote later`" in stuck.stuck
             listed = await wait_until(lambda: row_of(orders, order.id), lambda task: task.stuck)

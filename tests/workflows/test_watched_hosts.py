@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles
-from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.told import QUEUE, on_a_dead_host, to_a_living_host
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType

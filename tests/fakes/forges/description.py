@@ -60,7 +60,9 @@ class ForgeDescription:
 
     def _wrong_parameters(self, parameters: list[Any], query: dict[str, list[str]]) -> Iterator[str]:
         known = {each["name"]: each.get("schema", each) for each in parameters if each["in"] == "query"}
-        lists = {f"{name}[]": {} for name, schema in known.items() if schema.get("type") == "array"}
+        lists: dict[str, Any] = {
+            f"{name}[]": {} for name, schema in known.items() if schema.get("type") == "array"
+        }
         for name, values in sorted(query.items()):
             schema = {**known, **(lists if self._brackets else {})}.get(name)
             if schema is None:

@@ -102,14 +102,13 @@ class GiteaFake(ForgeFake):
         return 201, self._note_json(self.issues[int(number)].notes[-1])
 
     def _edit(self, asked: Asked, note_id: str) -> Answer:
-        threads = [thread for pull in self.pulls.values() for thread in pull.threads]
-        for commented in (*self.issues.values(), *self.pulls.values(), *threads):
-            for note in commented.notes:
-                if note.id == int(note_id):
-                    if note.author != SEPTET:
-                        return 403, {"message": "user should have permission to edit comment"}
-                    note.body = asked.body["body"]
-                    return 200, self._note_json(note)
+        of_lines = [note for pull in self.pulls.values() for thread in pull.threads for note in thread.notes]
+        for note in (*self.comments(), *of_lines):
+            if note.id == int(note_id):
+                if note.author != SEPTET:
+                    return 403, {"message": "user should have permission to edit comment"}
+                note.body = asked.body["body"]
+                return 200, self._note_json(note)
         return 404, {"message": "comment does not exist"}
 
     def _label_names(self) -> list[str]:

@@ -139,11 +139,10 @@ class GitHubFake(ForgeFake):
         return 201, self._note_json(self.issues[int(number)].notes[-1])
 
     def _edit(self, asked: Asked, note_id: str) -> Answer:
-        for commented in (*self.issues.values(), *self.pulls.values()):
-            for note in commented.notes:
-                if note.id == int(note_id):
-                    note.body = asked.body["body"]
-                    return 200, self._note_json(note)
+        for note in self.comments():
+            if note.id == int(note_id):
+                note.body = asked.body["body"]
+                return 200, self._note_json(note)
         return 404, {"message": "Not Found"}
 
     def _labels(self, asked: Asked, number: str) -> Answer:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from fakes.forges.description import description_of, is_described
@@ -22,8 +23,11 @@ case " %s " in *" ${1#refs/heads/} "*) echo "GH006: Protected branch update fail
 """
 
 
+Fake = TypeVar("Fake", bound=ForgeFake)
+
+
 @contextmanager
-def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the handler closes over its forge
+def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler closes over its forge
     """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
     _protect(forge)
     ended = threading.Event()

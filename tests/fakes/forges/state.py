@@ -247,6 +247,11 @@ class ForgeFake:
         self.changes += 1
         pull.changed = self.changes
 
+    def comments(self) -> list[Note]:
+        """Return the comments on issues, and those on the whole of pull requests."""
+        commented: list[IssueState | PullState] = [*self.issues.values(), *self.pulls.values()]
+        return [note for each in commented for note in each.notes]
+
     def heads_of(self, project: str) -> dict[str, str]:
         """Return the branches of a repository."""
         if self.repositories is None:

@@ -219,7 +219,7 @@ class LinearFake:
         result = graphql_sync(
             schema(), asked["query"], root, variable_values=asked.get("variables"), field_resolver=resolve
         )
-        answer = dict(result.formatted)
+        answer: dict[str, Any] = dict(result.formatted)
         for error in answer.get("errors", ()):
             self.refused.append(error["message"])
             error.setdefault("extensions", {}).setdefault("code", "GRAPHQL_VALIDATION_FAILED")

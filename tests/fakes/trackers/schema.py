@@ -41,7 +41,7 @@ def schema() -> GraphQLSchema:
     return built
 
 
-def resolve(source: dict[str, Any], info: GraphQLResolveInfo, **arguments: Any) -> Any:
+def resolve(source: dict[str, Any], info: GraphQLResolveInfo[Any], **arguments: Any) -> Any:
     """Return a field: what the dictionary has, what its function gives, or the least value of the type."""
     if info.field_name in source:
         value = source[info.field_name]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from operator import not_
 from pathlib import Path
 
 import psutil
@@ -249,7 +250,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
             await attempt
         supervisor = psutil.Process(supervisor_of(run))
         supervisor.kill()
-        await wait_until(lambda run=run: not run.lives())
+        await wait_until(run.lives, not_)
         lock = run.folder / "lock"
         lock.write_text(re.sub('"pid_namespace": "[^"]*"', '"pid_namespace": "pid:[1]"', lock.read_text()))
     lab.let_go()

@@ -3,6 +3,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.writing import writing
@@ -56,7 +57,7 @@ def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None
         {"run_id": "run-0", "activity_id": "6"},
     ],
 )
-def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late: dict) -> None:
+def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late: dict[str, Any]) -> None:
     """Lower by the server's numbers, or of a workflow run before the last reset: refused, and nobody's lease ends."""
     take(runs, "run-0", "3")
     last = take(runs, number=3, at=30.0)
@@ -75,7 +76,7 @@ def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late:
         {"run_id": "run-2", "activity_id": "1", "at": 20.0},
     ],
 )
-def test_later_attempts_are_let_in(runs: Runs, later: dict) -> None:
+def test_later_attempts_are_let_in(runs: Runs, later: dict[str, Any]) -> None:
     """So are those that a person lets count from 1 again, those under a clock that was set back, and resets."""
     last = take(runs, number=3, at=30.0)
     take(runs, **later).check()

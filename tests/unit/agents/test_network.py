@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def port() -> Iterator[int]:
     thread.join()
 
 
-def network_with(*own_hosts: NamedHost, hosts: tuple[NamedHost, ...] = ()) -> object:
+def network_with(*own_hosts: NamedHost, hosts: tuple[NamedHost, ...] = ()) -> Callable[[Description], Description]:
     """Return what gives a guest a network with these hosts."""
 
     def change(description: Description) -> Description:
@@ -158,10 +158,11 @@ def proxies(machine: Machine) -> list[int]:
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
-            is_sibling = process.parent().cwd().startswith(str(folder))
+            parent = process.parent()
+            is_sibling = parent is not None and parent.cwd().startswith(str(folder))
             if is_sibling and process.name() != "bwrap":
                 found.append(process.pid)
-        except (psutil.Error, AttributeError):
+        except psutil.Error:
             continue
     return found
 

@@ -25,9 +25,9 @@ def in_second_turn() -> TurnStream:
     stream = TurnStream()
     stream.begin_turn(b"One.", FIRST)
     stream.take_output(echo(FIRST) + RESULT)
-    assert stream.is_over
+    was_over = stream.is_over
     stream.begin_turn(b"Two.", SECOND)
-    assert not stream.is_over
+    assert (was_over, stream.is_over) == (True, False)
     return stream
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from operator import not_
 from pathlib import Path
 
 import psutil
@@ -87,7 +88,7 @@ async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
         assert (end.cause, end.exit_code, end.pid) == ("exited", 0, agent_of(first.run))
         assert (turn_result.agent_starts, turn_result.recovered_by) == (1, None)
         assert (turn_result.run.folder / "prompt.md").read_text(encoding="utf-8") == f"Turn {number}.\n"
-        await wait_until(lambda turn_result=turn_result: not turn_result.run.lives())
+        await wait_until(turn_result.run.lives, not_)
     assert [run.record.began_in for run in lab.runtime.runs.of("wo-1") if run.record] == [
         None,
         first.run.folder.name,

@@ -91,11 +91,13 @@ def test_agent_gets_its_own_key_and_nobody_elses(name: str, programs: dict[str, 
 
 def test_the_password_of_a_proxy_stays_with_the_worker(programs: dict[str, str], home: Path) -> None:
     """An agent is told where a proxy is, and not who the worker is there."""
-    proxies = {
-        "HTTPS_PROXY": "http://ada:a-password@proxy.example:3128",
-        "http_proxy": "ada:a-password@10.0.0.1:1",
-    }
-    env = start("codex", host(programs, home, **proxies)).env
+    machine = host(
+        programs,
+        home,
+        HTTPS_PROXY="http://ada:a-password@proxy.example:3128",
+        http_proxy="ada:a-password@10.0.0.1:1",
+    )
+    env = start("codex", machine).env
     assert (env["HTTPS_PROXY"], env["http_proxy"]) == ("http://proxy.example:3128", "10.0.0.1:1")
 
 
@@ -228,7 +230,8 @@ def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(
     name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
     ours = json.loads(Path(start("gemini", host(programs, home)).env[name]).read_text())
     assert ours["general"]["maxAttempts"] == 3
-    assert start("gemini", host(programs, home, **{name: "/theirs.json"})).env[name] == "/theirs.json"
+    theirs = host(programs, home, GEMINI_CLI_SYSTEM_DEFAULTS_PATH="/theirs.json")
+    assert start("gemini", theirs).env[name] == "/theirs.json"
 
 
 @pytest.mark.parametrize("tools", ["read", "none"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from yaml import YAMLError, safe_dump
 
+from septet.answers.json_values import Rung
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.own_contract import read_typed_answer
 from septet.answers.yaml_values import MAX_MARKDOWN_CHARACTERS, MAX_YAML_CHARACTERS, read_yaml
@@ -65,7 +66,7 @@ def fenced(source: str, language: str = "yaml") -> str:
         (f"{fenced(YAML_REVIEW)}\n{json.dumps(REVIEW)}", "fence"),
     ],
 )
-def test_a_review_is_read(text: str, rung: str) -> None:
+def test_a_review_is_read(text: str, rung: Rung) -> None:
     """The review with its findings is read from JSON anywhere and from a YAML fence, by its aliases."""
     assert read_typed_answer(ReviewResult, text) == Answer(
         REVIEWED, rung, read_typed_answer(ReviewResult, text).warnings

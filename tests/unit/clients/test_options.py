@@ -74,9 +74,8 @@ def parsed(command: str, *words: str) -> Wire:
     given = COMMANDS.commands[command].make_context(command, list(words)).params
     if command == "pipeline":
         return PipelineOptions(**{each.name: given[each.name] for each in fields(PipelineOptions)}).order()
-    issue, order = (
-        kind(**{each.name: given[each.name] for each in fields(kind)}) for kind in (IssueOptions, OrderOptions)
-    )
+    issue = IssueOptions(**{each.name: given[each.name] for each in fields(IssueOptions)})
+    order = OrderOptions(**{each.name: given[each.name] for each in fields(OrderOptions)})
     return order_input(given["target"], given["repo"], issue, order, given.get("stage"))
 
 

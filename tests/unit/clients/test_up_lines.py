@@ -35,7 +35,7 @@ def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() ->
         scope="day", message="It is used up.", remedy="Raise it with `septet budget raise day 5usd`."
     )
     line = f"wo-1 is waiting: {spent.message} {spent.remedy}"
-    completed = {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"}
+    completed: dict[str, object] = {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"}
     assert lines_of(
         WorkOrderLines(NOW), {}, {"status": Status.WAITING, "budget": spent}, completed,
         {**completed, "budget": spent}, {**completed, "budget": spent}, completed,
@@ -46,6 +46,6 @@ def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() ->
 
 def test_what_ended_before_is_no_news() -> None:
     """A work order that ended before `septet up` began is not told."""
-    old = {"status": Status.FAILED, "updated_at": "2024-12-31T00:00:00Z"}
+    old: dict[str, object] = {"status": Status.FAILED, "updated_at": "2024-12-31T00:00:00Z"}
     assert lines_of(WorkOrderLines(NOW), old) == []
     assert lines_of(WorkOrderLines(NOW), {"status": Status.FAILED}) == ["wo-1 failed: septet show wo-1"]

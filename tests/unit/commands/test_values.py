@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from pydantic import JsonValue
 
 from septet.commands.loader import load_all
 from septet.commands.values import ARGUMENTS, available, values
@@ -33,7 +34,7 @@ PROGRESS = Progress(
     branch_name="bug-issue-7-wo-1-tenth",
     commit_sha="a" * 40,
 )
-ISSUE = {"number": 7, "title": "Tenth item", "body": "Zeile eins\nline «two»"}
+ISSUE: dict[str, JsonValue] = {"number": 7, "title": "Tenth item", "body": "Zeile eins\nline «two»"}
 ISSUE_LINE = json.dumps(ISSUE, ensure_ascii=False)
 
 

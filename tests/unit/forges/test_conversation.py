@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from fakes.forges.gitea import GiteaFake
@@ -14,7 +14,7 @@ from fakes.forges.state import Fault, ForgeFake
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
 from septet.forges.conversation import LOG_LIMIT, FollowedForge
-from septet.forges.feedback import mark_answer, read_feedback
+from septet.forges.feedback import Feedback, mark_answer, read_feedback
 from septet.forges.forge import NewPullRequest
 from septet.git.address import parse_address
 from septet.settings import Settings
@@ -57,6 +57,13 @@ def test_nothing_waits_where_nothing_has_happened(forge: FollowedForge) -> None:
     assert titles(forge) == []
 
 
+def words_of(feedback: Feedback, kind: str) -> list[dict[str, Any]]:
+    """Return the words of one kind on all events, as an agent gets them."""
+    words: Any = feedback.words_on([event.id for event in feedback.events])[kind]
+    assert isinstance(words, list)
+    return words
+
+
 def test_a_failed_check_waits_until_none_runs(fake: ForgeFake, forge: FollowedForge) -> None:
     """All that fails is answered at once, with the end of each log."""
     fake.logs["test"] = "x" * LOG_LIMIT + "the end"
@@ -65,8 +72,7 @@ def test_a_failed_check_waits_until_none_runs(fake: ForgeFake, forge: FollowedFo
     fake.statuses[SHA] = [("test", "failure"), ("slow", "success")]
     feedback = read_feedback(forge, 1)
     assert [(each.id, each.title) for each in feedback.events] == [(f"checks:{SHA}", "checks failed: test")]
-    (check,) = feedback.words_on([f"checks:{SHA}"])["checks"]  # type: ignore[misc]
-    assert isinstance(check, dict)
+    (check,) = words_of(feedback, "checks")
     log = check["log"]
     assert isinstance(log, str)
     assert log.endswith("the end")
@@ -80,10 +86,9 @@ def test_only_words_of_those_who_may_write_wait(fake: ForgeFake, forge: Followed
     fake.add_thread(1, "ada", "app.py", 7, "Why so?")
     assert titles(forge) == [("review", "ada on app.py:7")]
     feedback = read_feedback(forge, 1)
-    (thread,) = feedback.words_on([event.id for event in feedback.events])["threads"]  # type: ignore[misc]
-    assert isinstance(thread, dict)
+    (thread,) = words_of(feedback, "threads")
     assert (thread["path"], thread["line"]) == ("app.py", 7)
-    assert [(each["author"], each["body"]) for each in thread["comments"]] == [("ada", "Why so?")]  # type: ignore[index,union-attr,call-overload]
+    assert [(each["author"], each["body"]) for each in thread["comments"]] == [("ada", "Why so?")]
 
 
 def test_a_request_for_changes_waits_until_it_is_withdrawn(fake: ForgeFake, forge: FollowedForge) -> None:
@@ -92,8 +97,7 @@ def test_a_request_for_changes_waits_until_it_is_withdrawn(fake: ForgeFake, forg
     fake.add_review(1, "ada", "changes_requested", "Please rename it.")
     assert titles(forge) == [("review", "ada asks for changes")]
     feedback = read_feedback(forge, 1)
-    (review,) = feedback.words_on([event.id for event in feedback.events])["reviews"]  # type: ignore[misc]
-    assert isinstance(review, dict)
+    (review,) = words_of(feedback, "reviews")
     assert review["body"] == "Please rename it."
     fake.pulls[1].reviews.append(("ada", "approved", ""))
     assert titles(forge) == []

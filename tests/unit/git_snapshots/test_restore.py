@@ -9,6 +9,7 @@ from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
 from septet.git.place import Place
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.vault import vault_at, verify
 
@@ -120,6 +121,16 @@ def _refused_names(tree: Path) -> None:
     (tree / "sub/.Git/.git").write_text("twice\n")
 
 
+def _nest_twice(tree: Path) -> None:
+    _nested(tree, "a")
+    _nested(tree, "a/b")
+
+
+def _detach(tree: Path) -> None:
+    _commit(tree, a="1")
+    git(tree, "checkout", "-q", "HEAD~1")
+
+
 CASES: dict[str, Change] = {
     "tracked": _write("src/app.py", "changed\n"),
     "untracked": _write("new/file.txt", "new\n"),
@@ -140,12 +151,12 @@ CASES: dict[str, Change] = {
     "file and folder change places": _swap_file_and_folder,
     "nested repository": lambda tree: _nested(tree, "vendor/lib"),
     "nested repository, ignored": lambda tree: _nested(tree, "dist/lib"),
-    "nested repository in a nested one": lambda tree: (_nested(tree, "a"), _nested(tree, "a/b")),
+    "nested repository in a nested one": _nest_twice,
     "merge under way, index unmerged": lambda tree: _conflict(tree, "merge"),
     "rebase under way": _rebase,
     "cherry-pick under way": lambda tree: _conflict(tree, "cherry-pick"),
     "commits of the agent": lambda tree: _commit(tree, a="1", b="2"),
-    "detached HEAD": lambda tree: (_commit(tree, a="1"), git(tree, "checkout", "-q", "HEAD~1")),
+    "detached HEAD": _detach,
     "stash": _stash,
     "strange names": _strange_names,
     "names that git refuses": _refused_names,
@@ -163,7 +174,7 @@ CASES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", CASES.values(), ids=CASES)
 def test_a_snapshot_gives_back_what_it_took(
-    place: Place, snap: Callable[[], object], tmp_path: Path, change: Change
+    place: Place, snap: Callable[[], Snapshot], tmp_path: Path, change: Change
 ) -> None:
     """Names, types, bytes, permission bits, index, HEAD and what is under way are the same after a restore."""
     change(place.worktree)

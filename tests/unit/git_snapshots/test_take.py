@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.law
 LIMIT_BYTES = 1 << 20
 
 
-def _rescue(place: Place, **facts: Snapshot) -> Snapshot | None:
-    return take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES, **facts)
+def _rescue(place: Place, unless_equal_to: Snapshot | None = None) -> Snapshot | None:
+    return take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=unless_equal_to)
 
 
 def _checkpoint(place: Place) -> Snapshot:
@@ -50,7 +51,7 @@ def test_no_rescue_of_what_git_rewrites_by_itself(place: Place) -> None:
     assert _rescue(place) is None
 
 
-CHANGES = {
+CHANGES: dict[str, Callable[[Path], object]] = {
     "file": lambda tree: (tree / "README.md").write_text("changed\n"),
     "ignored file": lambda tree: (tree / "x.log").write_text("changed\n"),
     "mode": lambda tree: (tree / "README.md").chmod(0o600),
@@ -74,7 +75,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_whatever_may_be_work_is_rescued(place: Place, change: object) -> None:
+def test_whatever_may_be_work_is_rescued(place: Place, change: Callable[[Path], object]) -> None:
     """A rescue is written for any change of files, modes, index, commits or stash."""
     change(place.worktree)
     assert _rescue(place) is not None
@@ -195,7 +196,7 @@ def test_without_a_vault_there_is_no_snapshot(place: Place) -> None:
         _rescue(place)
 
 
-def test_two_work_orders_at_once(open_place: object, tmp_path: Path) -> None:
+def test_two_work_orders_at_once(open_place: Callable[[str], Place], tmp_path: Path) -> None:
     """Snapshots of two work orders, and of one by two threads, do not disturb each other."""
     places = [open_place("wo-1"), open_place("wo-2")]
 

@@ -18,7 +18,7 @@ HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 def entries(name: str) -> dict[str, tuple[Requirement, frozenset[str]]]:
     """Return what a lock file pins, with the hashes of each."""
     text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
-    found = {}
+    found: dict[str, tuple[Requirement, frozenset[str]]] = {}
     for line in text.splitlines():
         head, *hashes = re.split(r"\s+(?=--hash)", line.strip())
         requirement = Requirement(head)

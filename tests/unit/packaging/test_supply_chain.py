@@ -25,8 +25,9 @@ def packages() -> list[str]:
 def licences_of(name: str) -> str:
     """Return all that a package's metadata says of its licence."""
     about = metadata.metadata(name)
+    named = " ".join(each for field in ("License-Expression", "License") for each in about.get_all(field) or ())
     classifiers = [each for each in about.get_all("Classifier") or () if each.startswith("License")]
-    return " ".join([about.get("License-Expression") or "", (about.get("License") or "")[:200], *classifiers])
+    return " ".join([named[:200], *classifiers])
 
 
 def run_script(name: str, argument: Path) -> subprocess.CompletedProcess[str]:

@@ -132,5 +132,5 @@ def test_a_result_is_read_without_what_was_added_later() -> None:
 
 def test_a_move_says_from_and_to() -> None:
     """In JSON, an entry of the history calls its fields as people do."""
-    move = Move(when="2025-01-01T00:00:00.000Z", **{"from": "triaged"}, to="executing")  # type: ignore[arg-type]
+    move = Move(when="2025-01-01T00:00:00.000Z", **{"from": "triaged"}, to="executing")
     assert json.loads(move.model_dump_json())["from"] == "triaged"

@@ -16,13 +16,15 @@ def waits(name: str, project: str = "app", score: int = 3, since: float = 0.0) -
     return SeatRequest(id=name, project=project, score=score, since=since)
 
 
-def serves(host: str = "one", host_limit: int = 20, project_limit: int = 4, seconds: float = 60.0) -> HostCapacity:
+def serves(
+    host: str = "one", *, host_limit: int = 20, project_limit: int = 4, seconds: float = 60.0
+) -> HostCapacity:
     return HostCapacity(host=host, host_limit=host_limit, project_limit=project_limit, seconds=seconds)
 
 
-def seats_with(*waiting: SeatRequest, **limits: int) -> Seats:
+def seats_with(*waiting: SeatRequest, host_limit: int = 20, project_limit: int = 4) -> Seats:
     seats = Seats()
-    seats.hear(serves(**limits), 0.0)
+    seats.hear(serves(host_limit=host_limit, project_limit=project_limit), 0.0)
     for each in waiting:
         seats.wait(each)
     return seats

@@ -75,7 +75,7 @@ def test_git_gets_what_it_needs_and_no_key() -> None:
     """The environment of engine git holds PATH, proxies and ssh's agent, and no key of a forge or a model."""
     needed = {"PATH": "/bin", "https_proxy": "http://proxy", "SSH_AUTH_SOCK": "/s"}
     others = {"GITHUB_TOKEN": "k", "OPENAI_API_KEY": "k", "GIT_CONFIG_GLOBAL": "/u", "GIT_TRACE2_EVENT": "/t"}
-    settings = Settings(state_dir="/s", environ={**needed, **others})
+    settings = Settings(state_dir=Path("/s"), environ={**needed, **others})
     own = {"GIT_CONFIG_GLOBAL": "/s/gitconfig", "GIT_CONFIG_NOSYSTEM": "1"}
     assert settings.git_env == {**needed, **own}
     assert settings.user_git_env == {"PATH": "/bin", "GIT_CONFIG_GLOBAL": "/u"}

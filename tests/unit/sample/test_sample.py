@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.scripted_agent import ScriptedAgent
+from pydantic import JsonValue
 
 from septet.commands.loader import load
 from septet.commands.prompt import prompt
@@ -21,7 +22,7 @@ from septet.repository_settings import load_repository_settings
 from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
 from septet.sample.repository import Sample, make_sample
 
-ISSUE = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
+ISSUE: dict[str, JsonValue] = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
 
 
 @pytest.fixture

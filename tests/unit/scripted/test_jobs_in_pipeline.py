@@ -19,8 +19,19 @@ from septet.pipelines.solution import IssueScope, findings
 
 def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
     """Return a lane in which an issue of the pipeline `p1` is worked on."""
-    facts = {"host": "h", "task_queue": "q", "repository": "/r.git", "forge": "local", "project": "r"}
-    more = {"base_branch": "main", "base_sha": "0" * 40, "path": str(agent.folder), "agent": "scripted"}
+    facts: dict[str, Any] = {
+        "host": "h",
+        "task_queue": "q",
+        "repository": "/r.git",
+        "forge": "local",
+        "project": "r",
+    }
+    more: dict[str, Any] = {
+        "base_branch": "main",
+        "base_sha": "0" * 40,
+        "path": str(agent.folder),
+        "agent": "scripted",
+    }
     return Workspace(work_order_id=f"p1-{issue_id}", issue_title="t", **facts, **more)
 
 

@@ -11,7 +11,7 @@ from fakes.scripted_agent import ScriptedAgent
 from fakes.waiting import until
 
 from septet.agents.scripted.arguments import Refusal
-from septet.agents.scripted.scenario import load_scenario
+from septet.agents.scripted.scenario import Script, load_scenario
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
 IMPLEMENT = "# implement_plan\n\n- Plan: `specs/p.md`\n"
@@ -34,7 +34,7 @@ def plan(agent: ScriptedAgent) -> Path:
 )
 def test_every_built_in_scenario_is_valid(name: str) -> None:
     """Each is found by its name."""
-    assert load_scenario(name).script("implement_plan", 1)
+    assert isinstance(load_scenario(name).script("implement_plan", 1), Script)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_many_turns_reach_the_limit(agent: ScriptedAgent, argv: tuple[str, ...],
     assert ran.result["num_turns"] == (3 if argv else 7)
 
 
-def first_line(process) -> bytes:  # noqa: ANN001 -- a process
+def first_line(process: subprocess.Popen[bytes]) -> bytes:
     """Wait for the first event."""
-    line: bytes = process.stdout.readline()
-    return line
+    assert process.stdout is not None
+    return process.stdout.readline()
 
 
 @pytest.mark.parametrize(

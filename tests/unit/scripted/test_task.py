@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from septet.contracts.answers import (
 )
 from septet.contracts.names import Step
 
-ANSWERS = {
+ANSWERS: dict[str, Any] = {
     "classify_issue": ClassifyIssueAnswer,
     "build_plan": BuildPlanAnswer,
     "find_plan_file": FindPlanFileAnswer,
@@ -48,12 +49,12 @@ def test_what_is_neither_stays_unknown() -> None:
 @pytest.mark.parametrize("step", ANSWERS)
 def test_a_plain_value_matches_a_steps_schema(step: str) -> None:
     """Whatever is asked for, there is an answer that the contract takes."""
-    adapter = TypeAdapter(ANSWERS[step])
+    adapter: TypeAdapter[Any] = TypeAdapter(ANSWERS[step])
     if step != "create_pull_request":
         assert adapter.validate_python(_tuples(instance(adapter.json_schema())))
 
 
-def _tuples(value: object) -> object:
+def _tuples(value: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pytest
 
@@ -6,6 +6,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
+from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
 from septet.telemetry.step_values import record_finalizer, record_step
 
@@ -49,11 +50,11 @@ def values(recorder: Recorder) -> dict[str, float]:
     """Return what is recorded from now on, by metric and labels."""
     taken: dict[str, float] = {}
 
-    def take(metric: object, value: float, labels: Iterable[str]) -> None:
-        key = " ".join((metric.name, *dict(labels).values()))  # type: ignore[attr-defined, call-overload]
+    def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:
+        key = " ".join((metric.name, *labels.values()))
         taken[key] = taken.get(key, 0) + value
 
-    recorder.send_to(take)  # type: ignore[arg-type]
+    recorder.send_to(take)
     return taken
 
 

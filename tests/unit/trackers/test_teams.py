@@ -38,13 +38,17 @@ def test_what_is_no_team_s_page_is_a_repository(text: str) -> None:
     assert team_page(text) is None
 
 
+def settings_with(agents: str) -> Settings:
+    return Settings.model_validate({"linear_agents": agents})
+
+
 def test_the_agent_of_an_issue_is_its_project_s_or_else_its_team_s() -> None:
     """The settings name agents by team or project; where they name none, the worker's default counts."""
-    assert agent_of(ISSUE, Settings(linear_agents="ENG=codex, payments = gemini")) == "gemini"
-    assert agent_of(ISSUE, Settings(linear_agents="ENG=codex")) == "codex"
-    assert agent_of(ISSUE, Settings(linear_agents="OPS=codex")) is None
+    assert agent_of(ISSUE, settings_with("ENG=codex, payments = gemini")) == "gemini"
+    assert agent_of(ISSUE, settings_with("ENG=codex")) == "codex"
+    assert agent_of(ISSUE, settings_with("OPS=codex")) is None
     with pytest.raises(InvalidInputError, match="no agent 'clod', which SEPTET_LINEAR_AGENTS names for ENG-12"):
-        agent_of(ISSUE, Settings(linear_agents="ENG=clod"))
+        agent_of(ISSUE, settings_with("ENG=clod"))
 
 
 def test_an_intake_of_a_team_decides_before_the_team_s_settings() -> None:

@@ -53,7 +53,8 @@ def taken() -> Iterator[int]:
 def _ask_every_port(server: ServerFile) -> set[int]:
     """Ask whatever the server listens on, but for gRPC and its web UI, and return the statuses of the answers."""
     known = {int(address.rpartition(":")[2]) for address in (server.address, server.ui)}
-    listening = {each.laddr.port for each in psutil.Process(server.server_pid).net_connections() if not each.raddr}
+    sockets = psutil.Process(server.server_pid).net_connections()
+    listening = {each.laddr.port for each in sockets if each.status == psutil.CONN_LISTEN}
     statuses = set()
     for port in listening - known:
         for host in ("127.0.0.1", "localhost", "attacker.example"):

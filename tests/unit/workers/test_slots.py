@@ -1,5 +1,5 @@
 import pytest
-from temporalio.worker import WorkerTuner
+from temporalio.worker import ResourceBasedSlotSupplier, WorkerTuner
 
 from septet.agents.clis.registry import ADAPTERS
 from septet.settings import MIB, Settings
@@ -34,6 +34,7 @@ def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
     tuner = agent_slots(settings)["tuner"]
     assert isinstance(tuner, WorkerTuner)
     supplier = tuner._get_activity_task_slot_supplier()
+    assert isinstance(supplier, ResourceBasedSlotSupplier)
     assert (supplier.slot_config.minimum_slots, supplier.slot_config.maximum_slots) == (
         1,
         agents_at_once(settings),
