@@ -1,11 +1,15 @@
 """One attempt at a step: prepared and guarded, it carries a turn out, and keeps what was done where it fails."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
+from temporalio import activity
+
+from activities._between_steps import see_untouched
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
@@ -38,14 +42,27 @@ class StepAttempt:
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
     """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
+    budget: TurnBudget | None = field(init=False)
+    """That of the turn, where this host has accounts to ask."""
+    was_changed: bool = field(default=False, init=False)
+    """Whether the worktree was changed between steps, and was put back."""
 
-    async def carry_out(self) -> TurnResult:
-        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
+    def __post_init__(self) -> None:
+        """Take the turn's budget."""
+        accounts = self.host.accounts
+        self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
+
+    async def carry_out(self, *, begins_step: bool = False) -> TurnResult:
+        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it.
+
+        Where the turn begins a step, what was changed since the step before is put back first.
+        """
+        if begins_step:
+            await self._begin()
         place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
         rescue = partial(self.host.rescue, place, _ANEW, step)
         if start:
             rescue = partial(self.host.return_to, place, start, _ANEW, step)
-        budget = self._budget()
         turn = partial(
             carry_out,
             self.prepared_step.request,
@@ -53,7 +70,15 @@ class StepAttempt:
             on_progress=self.heartbeats.progress.append,
             before_rerun=partial(shielded_thread, self.host.threads.disk, rescue),
         )
-        return await (turn() if budget is None else budget.carry_out(turn))
+        return await (turn() if self.budget is None else self.budget.carry_out(turn))
+
+    async def _begin(self) -> None:
+        """See that the worktree is untouched, and meanwhile ask what the start of the first agent depends on."""
+        seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
+        if self.budget is None or activity.info().attempt > 1:
+            self.was_changed = await seeing
+        else:
+            self.was_changed, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done in a rescue, and return what is known of the step.
@@ -62,13 +87,9 @@ class StepAttempt:
             SupersededError: A later attempt has begun, and what is there is its own.
         """
         disk = self.host.threads.disk
-        if (budget := self._budget()) is not None:
-            await budget.settle()
+        if self.budget is not None:
+            await self.budget.settle()
         return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, verdict, reason)
-
-    def _budget(self) -> TurnBudget | None:
-        accounts = self.host.accounts
-        return TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
 
 @asynccontextmanager

@@ -1,8 +1,10 @@
 """The budgets of a turn: asked before an agent starts, and told what was used when it has ended."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final
 
@@ -29,6 +31,9 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 _ASKED_AGAIN_SECONDS: Final = 60.0
 """Where the workflow does not wait for budgets itself, for an earlier release began it."""
 
+_AHEAD_SECONDS: Final = 1.0
+"""So long what was asked ahead of a start counts as asked at the start."""
+
 _log = structlog.get_logger()
 
 
@@ -41,15 +46,39 @@ class OverBudgetError(BudgetSpentError):
 
 
 @dataclass(frozen=True, slots=True)
+class _Answers:
+    """What a start depends on, as it was at a moment."""
+
+    request: TurnRequest
+    """With the agent and the login that no usage limit pauses."""
+    openings: list[Opening]
+    """The accounts that are asked for room."""
+    held: HeldTurn
+    """What the accounts hold for the turn, as this host has noted it."""
+    asked_at: float
+
+
+@dataclass(slots=True)
 class TurnBudget:
     """The budgets of one turn, from one attempt's point of view."""
 
     host: Host
     accounts: Accounts
     turn: PreparedTurn
+    _ahead: _Answers | None = field(default=None, init=False)
+
+    async def ask_ahead(self) -> None:
+        """Ask what the first start depends on while the attempt prepares it; without an answer the start asks."""
+        try:
+            self._ahead = await self._ask()
+        except (SeptetError, OSError) as error:
+            _log.debug("not_asked_ahead", step=self._step, error=str(error))
 
     async def carry_out(self, turn: Callable[..., Awaitable[TurnResult]]) -> TurnResult:
-        """Carry a turn out within its budgets, and tell them what it used, unless an agent is left working.
+        """Carry a turn out within its budgets.
+
+        Where it fails they are told what it used, unless an agent is left working; whoever has its result tells
+        them by `settling`, or `settle`.
 
         Args:
             turn: Takes `before_start`, and carries the turn out.
@@ -59,7 +88,7 @@ class TurnBudget:
             SeptetError: As the turn raises it.
         """
         try:
-            result = await turn(before_start=self.reserve)
+            return await turn(before_start=self.reserve)
         except SupersededError:
             raise
         except AgentApiUnavailableError as error:
@@ -70,8 +99,15 @@ class TurnBudget:
         except (SeptetError, OSError):
             await self.settle()
             raise
-        await self.settle(result.outcome.model)
-        return result
+
+    @asynccontextmanager
+    async def settling(self, model: str | None) -> AsyncIterator[None]:
+        """Tell the accounts what the turn used, as `settle` does, while the block looks at its result."""
+        telling = asyncio.create_task(self.settle(model))
+        try:
+            yield
+        finally:
+            await telling
 
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
@@ -84,9 +120,11 @@ class TurnBudget:
             AgentApiUnavailableError: The usage limits of all logins are reached.
             SeptetError: Nobody can be asked now.
         """
-        request, openings = await asyncio.gather(self._choice.choose(), self._find_openings())
-        caps, held = Caps(), await self._find_note() or self._held_turn()
-        for opening in openings:
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or time.monotonic() > ahead.asked_at + _AHEAD_SECONDS:
+            ahead = await self._ask()
+        caps, held = Caps(), ahead.held
+        for opening in ahead.openings:
             call = ReserveCall(
                 key=held.key,
                 order_id=self.turn.request.key.workflow_id,
@@ -104,7 +142,20 @@ class TurnBudget:
             if opening.account.scope not in held.scopes:
                 held = held.model_copy(update={"scopes": (*held.scopes, opening.account.scope)})
                 await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
-        return within_caps(request, caps)
+        return within_caps(ahead.request, caps)
+
+    async def _ask(self) -> _Answers:
+        """Choose agent and login, and find the accounts to ask.
+
+        Raises:
+            AgentApiUnavailableError: The usage limits of all logins are reached.
+            SeptetError: Nobody can be asked now.
+        """
+        asked_at = time.monotonic()
+        request, openings, held = await asyncio.gather(
+            self._choice.choose(), self._find_openings(), self._find_note()
+        )
+        return _Answers(request, openings, held or self._held_turn(), asked_at)
 
     async def _find_openings(self) -> list[Opening]:
         """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""

@@ -1,11 +1,12 @@
 """What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from activities._attempt import StepAttempt, attempting
-from activities._between_steps import TOLD, see_untouched
+from activities._between_steps import TOLD
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
 from activities._over_budget import leave_over_budget
@@ -23,6 +24,7 @@ from activities.progress_comment import note_progress
 from activities.stage_label import set_stage_label
 from activities.tracker_progress import tell_tracker
 from septet.agents.turns.carry_out import last_result
+from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
@@ -47,16 +49,14 @@ class StepRunner:
             ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
         """
         async with attempting(self.host, prepare_step, call) as attempt:
-            prepared_step, threads = attempt.prepared_step, self.host.threads
-            is_changed = await shielded_thread(threads.disk, see_untouched, self.host, prepared_step)
+            prepared_step = attempt.prepared_step
             try:
-                turn = await attempt.carry_out()
+                turn = await attempt.carry_out(begins_step=True)
             except OverBudgetError as spent:
-                settling = partial(leave_over_budget, self.host, prepared_step, spent)
+                await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
             else:
-                settling = partial(settle, self.host, prepared_step, turn)
-            attempt.result = await stoppable_thread(threads.network, prepared_step.fence.halt.now, settling)
-            if is_changed:
+                await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
+            if attempt.was_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)
             attempt.result = await self._tell(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
@@ -69,20 +69,20 @@ class StepRunner:
             ApplicationError: The session could not be asked; its details name the remedy and what is known.
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
-            prepared_step, stop = attempt.prepared_step, attempt.prepared_step.fence.halt.now
-            threads = self.host.threads
+            prepared_step = attempt.prepared_step
             try:
                 turn = await attempt.carry_out()
             except (AgentGaveUpError, AgentLimitError) as error:
-                last = await shielded_thread(threads.disk, last_result, prepared_step.request)
-                call = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error.message)
-                attempt.result = await stoppable_thread(threads.network, stop, call)
+                last = await shielded_thread(self.host.threads.disk, last_result, prepared_step.request)
+                why = error.message
+                leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, why)
+                await self._leave(attempt, leaving)
             except OverBudgetError as spent:
-                call = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)
-                attempt.result = await stoppable_thread(threads.network, stop, call)
+                leaving = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)
+                await self._leave(attempt, leaving)
             else:
-                call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
-                attempt.result = await stoppable_thread(threads.network, stop, call)
+                settling = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
+                await self._settle(attempt, turn, settling)
             attempt.result = await self._tell(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
@@ -102,6 +102,16 @@ class StepRunner:
                 prepared_step.fence.lease.check()
                 await end_agents_of(runs, call.workspace)
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+
+    async def _settle(self, attempt: StepAttempt, turn: TurnResult, settling: Callable[[], StepResult]) -> None:
+        """Settle the step by what its turn came to, while the budgets are told what that used."""
+        async with nullcontext() if attempt.budget is None else attempt.budget.settling(turn.outcome.model):
+            await self._leave(attempt, settling)
+
+    async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
+        """Have the result that work on disk and with remotes gives; a cancel stops it."""
+        stop = attempt.prepared_step.fence.halt.now
+        attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""

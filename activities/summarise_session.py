@@ -66,6 +66,8 @@ class SummariseSession:
                         accounts = self.host.accounts
                         budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
                         turn = await (carrying() if budget is None else budget.carry_out(carrying))
+                        if budget is not None:
+                            await budget.settle(turn.outcome.model)
                         return await stoppable_thread(
                             disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
                         )

@@ -154,7 +154,9 @@ class _Attempt:
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
-            request = self._request if self._before_start is None else await self._ask_to_start(self._before_start)
+            request = self._request
+            if self._before_start is not None:
+                request = await self._ask_to_start(self._before_start, is_first=not step.starts)
             if step.last is not None and step.last.agent not in {request.adapter.name, ""}:
                 await self._before_rerun()  # another agent goes on, which does not know what the last one did
                 move = replace(move, session_id=None)
@@ -168,9 +170,9 @@ class _Attempt:
                 os.close(lock)
         return await self._follow(run, await Attachment.over(attached), move.rung)
 
-    async def _ask_to_start(self, before_start: BeforeStart) -> TurnRequest:
+    async def _ask_to_start(self, before_start: BeforeStart, *, is_first: bool) -> TurnRequest:
         """Return the request of an agent that may start; it is asked for once, also where its start is put off."""
-        so_far = await asyncio.to_thread(self._turn_runs.spending)
+        so_far = Spending() if is_first else await asyncio.to_thread(self._turn_runs.spending)
         if self._granted is None or self._granted[0] != so_far:
             self._granted = (so_far, await before_start(so_far))
         return self._granted[1]
