@@ -3,7 +3,6 @@ import json
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -17,10 +16,10 @@ def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet,
         assert made.code == 0, made
         if made.json["task"]["stage"] == "collected":
             assert septet("move", "wo-2", "triaged", "--json").code == 0
-        until(lambda: "wo-1 is in review" in (septet("show", "wo-2", "--json").json["waiting_for"] or ""))
+        septet.wait_for_detail("wo-2", lambda detail: "wo-1 is in review" in (detail["waiting_for"] or ""))
         merged = septet("pr", "merge", "--repo", origin.bare, "1", "--json").json["pull_request"]
         assert merged["state"] == "merged"
-        assert until(lambda: _stage(septet, "wo-1") == "done")
+        septet.wait_for_order("wo-1", "done")
         assert septet.closed("wo-2")["stage"] == "review"
         history = [move["to"] for move in septet("show", "wo-1", "--json").json["history"]]
         assert history == ["executing", "review", "done"]
@@ -29,7 +28,7 @@ def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet,
         assert {stage: len(tasks) for stage, tasks in rows["stages"].items() if tasks} == {"review": 1, "done": 1}
         closed = septet("pr", "close", "--repo", origin.bare, "2", "--json")
         assert closed.json["pull_request"]["state"] == "closed"
-        assert until(lambda: _stage(septet, "wo-2") == "blocked")
+        septet.wait_for_order("wo-2", "blocked")
 
 
 def test_a_merge_is_on_the_board_at_once(septet: Septet, origin: Origin) -> None:
@@ -38,8 +37,4 @@ def test_a_merge_is_on_the_board_at_once(septet: Septet, origin: Origin) -> None
         done = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
         assert done.json["task"]["stage"] == "review"
         assert septet("pr", "merge", "--repo", origin.bare, "1", "--json").code == 0
-        until(lambda: _stage(septet, "wo-1") == "done")
-
-
-def _stage(septet: Septet, order_id: str) -> str:
-    return str(septet("show", order_id, "--json").json["task"]["stage"])
+        septet.wait_for_order("wo-1", "done")

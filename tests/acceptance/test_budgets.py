@@ -1,25 +1,14 @@
 """A work order with a budget on a whole installation: it pauses, asks, and continues, on every face alike."""
 
 import json
-from typing import Any
 
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
 A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
-
-
-def waiting_task(served: Septet, order: str) -> dict[str, Any]:
-    def look() -> dict[str, Any] | None:
-        answer: dict[str, Any] = served("show", order, "--json").json
-        return answer if answer["task"]["budget"] else None
-
-    found: dict[str, Any] = until(look)
-    return found
 
 
 def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(served: Septet, origin: Origin) -> None:
@@ -29,7 +18,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
         "run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", order, "--budget", "0.03usd", "--json"
     )
     assert started.code == 0, started
-    answer = waiting_task(served, order)
+    answer = served.wait_for_detail(order, lambda detail: detail["task"]["budget"])
     assert answer["task"]["status"] == "waiting"
     assert f"septet budget raise order/{order} 5usd" in answer["waiting_for"]
 
@@ -46,11 +35,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     raised = served("budget", "raise", order, "5usd", "--json").json["budget"]
     assert raised["limit"] == "5.03usd"
 
-    def is_completed() -> dict[str, Any] | None:
-        task: dict[str, Any] = served("show", order, "--json").json["task"]
-        return task if task["status"] == "completed" else None
-
-    task = until(is_completed)
+    task = served.wait_for_order(order, "completed")
     shown = served("budget", "show", order, "--json").json["budget"]
     assert shown["total"]["usd"] == pytest.approx(task["usage"]["cost_usd"])
     assert shown["total"]["tokens"] == sum(
@@ -69,11 +54,8 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert step["step_limits"] == {"build_plan": "2usd"}
     step = served("budget", "raise", "project/o/budgets", "1usd", "--step", "build_plan", "--json").json["budget"]
     assert step["step_limits"] == {"build_plan": "3usd"}
-
-    def is_listed() -> bool:
-        return "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
-
-    assert until(is_listed)
+    served.wait_for("/budgets", lambda reply: "project/o/budgets" in json.dumps(reply["budgets"]))
+    assert "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
     assert "0.00 of 20.00 USD today" in served("budget", "list").out
     wrong = served("budget", "set", "day", "much")
     assert (wrong.code, "is not a budget: write 5usd" in wrong.err) == (2, True), wrong

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
@@ -65,12 +64,9 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
     task = done.json["task"]
     assert done.json["estimate"]["text"].startswith("Estimate: ")
     tokens = sum(task["usage"][f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write"))
-
-    def is_whole() -> dict[str, Any] | None:
-        found = costs_of(served, "o/counted")
-        return found if found["total"]["tokens"] == tokens else None
-
-    found = until(is_whole)
+    served.wait_for("/costs", lambda costs: costs["total"]["tokens"] == tokens, project="o/counted")
+    found = costs_of(served, "o/counted")
+    assert found["total"]["tokens"] == tokens
     assert found["total"]["usd"] == pytest.approx(task["usage"]["cost_usd"])
     assert found["total"]["turns"] == len(ALL_STEPS)
     assert [group["name"] for group in costs_of(served, "o/counted", "agent")["costs"]] == ["scripted"]
@@ -84,7 +80,8 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
 def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> None:
     """A start, a dry run and the plan gate have the same estimate in the same words, from what was completed before."""
     note_completed(served, "o/known", COMPLETED)
-    until(lambda: costs_of(served, "o/known")["total"]["turns"] == COMPLETED * len(ALL_STEPS))
+    turns = COMPLETED * len(ALL_STEPS)
+    served.wait_for("/costs", lambda costs: costs["total"]["turns"] == turns, project="o/known")
     asked = ("run", "--repo", origin.bare, "--title", "Guess", "--project", "o/known", "--approve-plan")
     dry = served(*asked, "--dry-run", "--json").json["estimate"]
     assert (dry["is_known"], dry["orders"], dry["all_projects"]) == (True, COMPLETED, False)
@@ -94,12 +91,7 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
     order = served.scenario("wo-guess", {})
     started = served(*asked, "--id", order)
     assert dry["text"] in started.out
-
-    def at_gate() -> dict[str, Any] | None:
-        estimate: dict[str, Any] | None = served("show", order, "--json").json["estimate"]
-        return estimate
-
-    rest = until(at_gate)
+    rest = served.wait_for_detail(order, lambda detail: detail["estimate"])["estimate"]
     assert rest["text"].startswith("Estimate to finish: ")
     assert rest["remaining"]["usd"]["middle"] == pytest.approx(dry["remaining"]["usd"]["middle"] * 4 / 7)
     assert rest["text"].removeprefix("Estimate to finish: ") in served("show", order).out

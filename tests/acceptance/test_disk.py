@@ -52,6 +52,6 @@ def test_an_agent_that_is_back_goes_on_with_a_retry(septet: Septet, origin: Orig
         assert task["error"]["remedy"]
         program.with_name("away").rename(program)
         assert septet("retry", order, "--json").code == 0
-        until(lambda: septet("show", order, "--json").json["task"]["status"] == "completed")
+        septet.wait_for_order(order, "completed")
         runs = [name for name in septet.runs(order) if name.startswith("5-")]
         assert runs == ["5-implement_plan-1"]

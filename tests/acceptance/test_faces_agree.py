@@ -284,11 +284,11 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
         stream = faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "stdout.jsonl"
         until(lambda: stream.exists() and b'"usage"' in stream.read_bytes())  # what is spent counts
     if operation is OPERATIONS["board"]:  # it is listed a moment after it has begun
-        until(lambda: faces.cli(*operation.cli).json["summary"]["total"])
+        faces.cli.wait_for(operation.http[1], lambda board: board["summary"]["total"])
     if operation.until == "blocked":
         assert faces.cli("move", names["id"], "blocked", "--json").code == 0
     elif operation.until:
-        until(lambda: faces.cli("show", names["id"], "--json").json["task"]["status"] == operation.until)
+        faces.cli.wait_for_order(names["id"], operation.until)
 
 
 def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answer:

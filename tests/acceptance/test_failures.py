@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -48,9 +47,9 @@ def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origi
         assert "site-packages" not in json.dumps(failure)
         assert "stackTrace" not in failure
         assert len(json.dumps(failure)) < 4096
-    waiting = until(lambda: away("show", "wo-away", "--json").json["waiting_for"])
+    waiting = away.wait_for_detail("wo-away", lambda detail: detail["waiting_for"])["waiting_for"]
     assert "open_workspace" in waiting
     assert "http://127.0.0.1:1 was not reached (issue 7 of o/r)" in waiting
     again = re.compile(r" \(tried (once|[0-9]+ times), again at [0-9:]{8} UTC\)$")
-    until(lambda: again.search(away("show", "wo-away", "--json").json["waiting_for"] or ""))
+    away.wait_for_detail("wo-away", lambda detail: again.search(detail["waiting_for"] or ""))
     assert away("cancel", "wo-away", "--json").code == 0

@@ -97,7 +97,7 @@ def test_a_failed_check_is_mended_once(followed: Followed) -> None:
     head = followed.fail(pull, "tests", "E: no farewell. Write `bye` into `farewell.txt`.")
 
     until(lambda: followed.fake.sha(pull) != head)
-    until(lambda: followed.task("wo-check")["stage"] == "review")
+    followed.septet.wait_for_order("wo-check", "review")
     assert followed.file(pull, "farewell.txt") == "bye"
     task = followed.task("wo-check")
     assert task["rework"]["round"] == 1
@@ -114,7 +114,7 @@ def test_a_failed_check_is_mended_once(followed: Followed) -> None:
     shown = " ".join(followed.septet("steps", "wo-check").out.split())
     assert f"round 1 done {row['commit_sha'][:12]} answers checks failed: tests" in shown
     followed.fake.end_pull(pull.number, "merged")
-    until(lambda: followed.task("wo-check")["stage"] == "done")
+    followed.septet.wait_for_order("wo-check", "done")
     assert "merged" in followed.task("wo-check")["rework"]["why"]
 
 
@@ -212,7 +212,7 @@ def test_a_worker_that_dies_in_a_round_pays_pushes_and_answers_once(tmp_path: Pa
         with followed.septet.up():
             go.touch()
             until(lambda: followed.fake.sha(pull) != head)
-            until(lambda: followed.task("wo-killed")["stage"] == "review")
+            followed.septet.wait_for_order("wo-killed", "review")
             assert [name for name in followed.septet.runs("wo-killed") if "rework" in name] == ["8-rework-1"]
             assert followed.file(pull, "farewell.txt") == "bye"
             assert len(git(followed.bare, "rev-list", f"{head}..{pull.head}").split()) == 1

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def host(served: Septet, tmp_path: Path) -> Host:
     def make(name: str, **extra: str) -> Septet:
         limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": str(ORPHAN_SECONDS), "SEPTET_PROBE_SECONDS": "2"}
         queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": address_of(served)}
-        return Septet(tmp_path / name, {**limits, **queue, **extra})
+        return Septet(tmp_path / name, {**limits, **queue, **extra}, shares=served)
 
     return make
 
@@ -65,12 +64,6 @@ def started(served: Septet, septet: Septet, origin: Origin, order_id: str) -> No
     until(lambda: (septet.state / "runs" / order_id).is_dir() and "implement_plan" in steps_of(septet, order_id))
 
 
-def show(septet: Septet, order_id: str) -> dict[str, Any]:
-    """Return the work order object."""
-    task: dict[str, Any] = septet("show", order_id, "--json").json["task"]
-    return task
-
-
 def lose(septet: Septet, worker: Running) -> None:
     """Let a host be gone: worker, supervisors, agents and the state directory."""
     worker.kill()
@@ -90,7 +83,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
         assert steps_of(first, order_id) == [*BEFORE, "implement_plan"]
         with second.serving("worker") as other:
             lose(first, worker)
-            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+            task = served.closed(order_id, GONE_WITHIN_SECONDS)
             assert task["status"] == "completed", task
             assert steps_of(second, order_id) == AFTER
             history = served.temporal("workflow", "show", "--workflow-id", order_id, "--output", "json").out
@@ -118,7 +111,7 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     with drained.serving("worker"), second.serving("worker"):
         for order_id in new:
             start(served, drained, origin, order_id)
-        tasks = [until(partial(closed, second, order_id)) for order_id in ("wo-held", *new)]
+        tasks = [served.closed(order_id) for order_id in ("wo-held", *new)]
     assert [task["status"] for task in tasks] == ["completed"] * 5
     assert steps_of(first, "wo-held") == [*BEFORE, *AFTER]
     assert [steps_of(second, order_id) for order_id in new] == [[*BEFORE, *AFTER]] * 4
@@ -141,14 +134,15 @@ def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
             "--workflow-id", "pl-lost", "--input", json.dumps(wanted),
         )  # fmt: skip
         assert begun.code == 0, begun
-        until(lambda: of_pipeline(first)["statuses"] == ["completed", "executing", "planned", "waiting"])
+        under_way = ["completed", "executing", "planned", "waiting"]
+        served.wait_for_pipeline("pl-lost", lambda view: statuses_of(view) == under_way)
         until(lambda: steps_of(first, "pl-lost-executor-1").count("implement_plan") == 2)
         with second.serving("worker") as other:
             lose(first, worker)
             assert "pl-lost-b" in second("host-gone", worker.ready["host"], "--json").json["work_orders"]
-            view = until(lambda: over(second), GONE_WITHIN_SECONDS)
+            view = served.wait_for_pipeline("pl-lost", lambda view: view["closed_at"], GONE_WITHIN_SECONDS)
             host_id = other.ready["host"]
-    assert view["statuses"] == ["completed"] * 4, view
+    assert statuses_of(view) == ["completed"] * 4, view
     assert {lane["task_queue"].rpartition("-")[2] for lane in (view["planner"], *view["executors"])} == {host_id}
     assert steps_of(second, "pl-lost-planner") == BEFORE[:3]
     assert sorted(steps_of(second, "pl-lost-executor-1")) == sorted([*3 * AFTER, *2 * ["generate_branch"]])
@@ -157,22 +151,9 @@ def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
     assert all(origin.sha(issue["branch_name"]) == issue["commit_hash"] for issue in view["issues"])
 
 
-def of_pipeline(septet: Septet) -> dict[str, Any]:
-    """Return the pipeline, and where its issues are."""
-    view: dict[str, Any] = septet("pipeline", "show", "pl-lost", "--json").json["pipeline"]
-    return {**view, "statuses": [issue["status"] for issue in view["issues"]]}
-
-
-def over(septet: Septet) -> dict[str, Any] | None:
-    """Return the pipeline once it is over."""
-    view = of_pipeline(septet)
-    return view if view["closed_at"] else None
-
-
-def closed(septet: Septet, order_id: str) -> dict[str, Any] | None:
-    """Return the work order once it is closed."""
-    task = show(septet, order_id)
-    return task if task["status"] in {"completed", "failed", "cancelled"} else None
+def statuses_of(view: dict[str, Any]) -> list[str]:
+    """Return where the issues of a pipeline are."""
+    return [issue["status"] for issue in view["issues"]]
 
 
 def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
@@ -187,7 +168,7 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
             assert second("host-gone", other.ready["host"], "--json").code == 3
             answer = second("host-gone", worker.ready["host"], "--json")
             assert answer.json == {"ok": True, "host": worker.ready["host"], "work_orders": [order_id]}
-            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+            task = served.closed(order_id, GONE_WITHIN_SECONDS)
     assert task["status"] == "completed", task
     assert steps_of(second, order_id) == AFTER
 
@@ -204,15 +185,15 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
         with second.serving("worker"):
             worker.kill()
             first.end_all()
-            task = until(lambda: blocked(second, order_id), GONE_WITHIN_SECONDS)
+            task = served.wait_for_order(order_id, "blocked", GONE_WITHIN_SECONDS)
             assert (task["status"], task["error"]["type"]) == ("waiting", "HostGone")
             assert f"Host {gone}" in task["error"]["message"]
             assert "Start a worker on its state directory" in task["error"]["remedy"]
             assert not (second.state / "runs" / order_id).exists()
             with first.serving("worker"):
-                task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+                task = served.closed(order_id, GONE_WITHIN_SECONDS)
             # A worker has to be asked, and the one that had the work order in memory has just ended.
-            history = until(lambda: second("show", order_id, "--json").json["history"])
+            history = served.wait_for_detail(order_id, lambda detail: detail["history"])["history"]
             moves = [(move["from"], move["to"]) for move in history]
     assert (task["status"], task["error"]) == ("completed", None)
     assert moves == [
@@ -236,14 +217,7 @@ def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp
         start(served, first, origin, "wo-next")
         until((first.state / "workspaces" / "wo-next").is_dir)
         with second.serving("worker"):
-            task = until(lambda: closed(first, "wo-next"), GONE_WITHIN_SECONDS)
-            assert task["status"] == "completed"
-            assert closed(first, busy) or until(lambda: closed(first, busy))
+            assert served.closed("wo-next", GONE_WITHIN_SECONDS)["status"] == "completed"
+            served.closed(busy)
     assert not (second.state / "workspaces" / "wo-next").exists()
     assert not (second.state / "workspaces" / busy).exists()
-
-
-def blocked(septet: Septet, order_id: str) -> dict[str, Any] | None:
-    """Return the work order once it is blocked."""
-    task = show(septet, order_id)
-    return task if task["stage"] == "blocked" else None

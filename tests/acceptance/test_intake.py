@@ -202,7 +202,7 @@ def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
         sha = re.search(r"^/septet approve ([0-9a-f]{64})$", posted, re.MULTILINE)
         assert sha is not None, posted
         order = site.orders(number)[0]
-        until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+        site.septet.wait_for_order(order, "waiting")
         site.obeyed(site.webhook.commented(number, f"/septet approve {'0' * 64}"))
         assert "is waiting with a different plan" in site.answers(number)[-1]
         site.obeyed(site.webhook.commented(number, "/septet approve"))
@@ -226,10 +226,10 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
         order = until(lambda: site.orders(number))[0]
         assert site.septet.closed(order)["status"] == "completed"
         pull = max(site.forge.pulls)
-        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "review")
+        site.septet.wait_for_order(order, "review")
         told = until(lambda: _if_accepted(site.webhook.merged(pull).send(site.api).json()))
         assert told["workflows"] == [f"{order}/pr"]
-        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "done")
+        site.septet.wait_for_order(order, "done")
         assert site.forge.pulls[pull].state == "open", "the forge itself knows nothing of it here"
         described = site.septet.temporal("schedule", "describe", "--schedule-id", intake["id"], "-o", "json")
         assert "last webhook: " in described.out
@@ -260,7 +260,7 @@ def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
         order = until(lambda: site.orders(number))[0]
         assert site.septet.closed(order)["status"] == "completed"
         pull = site.forge.pulls[max(site.forge.pulls)]
-        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "review")
+        site.septet.wait_for_order(order, "review")
         site.obeyed(site.webhook.commented_on_pull(pull.number, "/septet cancel by hand", "eve"))
         assert [note.author for note in pull.notes] == ["eve"]
         site.obeyed(site.webhook.commented_on_pull(pull.number, "/septet dance"))

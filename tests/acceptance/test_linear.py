@@ -51,7 +51,7 @@ class Site:
         """Wait until a session asks about a plan and its work order waits, and return the SHA-256."""
         order = self.order(session)
         until(lambda: self.asked(session))
-        until(lambda: self.septet("show", order, "--json").json["task"]["status"] == "waiting")
+        self.septet.wait_for_order(order, "waiting")
         return self.asked(session)[-1]
 
     def order(self, session: str) -> str:
@@ -140,7 +140,7 @@ def test_a_plan_is_decided_on_in_its_session(site: Site) -> None:
     words = "reject name the file goodbye.txt"
     rejected = site.linear.prompt(session, words)
     assert [rejected.send(site.api).status_code for _ in range(3)] == [202, 200, 200]
-    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "running")
+    site.septet.wait_for_order(order, "running")
     until(lambda: len(site.asked(session)) == 2)
     site.plan(session)
     site.linear.prompt(session, f"approve {'0' * 64}").send(site.api)
@@ -176,7 +176,7 @@ def test_each_failure_is_an_error_of_the_session(site: Site) -> None:
     assert site.septet("move", order, "blocked").code == 0
     until(lambda: _errors_of(site, session, 1))
     assert site.linear.prompt(session, "retry build_plan").send(site.api).status_code == 202
-    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+    site.septet.wait_for_order(order, "waiting")
     assert site.septet("move", order, "blocked").code == 0
     errors = until(lambda: _errors_of(site, session, 2))
     assert site.linear.sessions[session]["status"] == "error"
@@ -319,7 +319,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
     order = f"wo-linear-{labelled['identifier'].lower()}"
     until(lambda: not site.is_forgotten(order))
-    until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+    site.septet.wait_for_order(order, "waiting")
     assert site.septet("approve", order).code == 0
     task = site.septet.closed(order)
     assert (task["status"], task["external_id"]) == ("completed", labelled["identifier"])

@@ -35,7 +35,7 @@ def test_a_session_outlives_kills(tmp_path: Path) -> None:
         with septet.up() as running:
             until(lambda: linear.sessions[session]["status"] == "awaitingInput")
             plan = septet("show", "wo-linear-eng-1", "--json").json["task"]["plan_sha256"]
-            until(lambda: septet("show", "wo-linear-eng-1", "--json").json["task"]["status"] == "waiting")
+            septet.wait_for_order("wo-linear-eng-1", "waiting")
             approved = linear.prompt(session, f"approve {plan}")
             assert approved.send(running.api).status_code == 202
             running.kill()

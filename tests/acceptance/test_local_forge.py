@@ -3,7 +3,6 @@
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -51,6 +50,6 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert (merged.code, "is merged" in merged.out) == (0, True), merged
     assert git(checkout, "rev-parse", "HEAD") == listed["head_sha"]
     assert git(checkout, "status", "--porcelain") == ""
-    until(lambda: served("show", "wo-in-checkout", "--json").json["task"]["stage"] == "done")
+    served.wait_for_order("wo-in-checkout", "done")
     assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"
     assert "merged" in served("pr", "list", "--all", cwd=checkout).out

@@ -8,7 +8,6 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
 from fakes.terminal import terminal
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -63,7 +62,13 @@ def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origi
         return [task["id"] for task in answer.json["tasks"]]
 
     repository = done["repository_url"]
-    until(lambda: done["id"] in ids(served("list", "--state", "completed", "--limit", "500", "--json")))
+    served.wait_for(
+        "/agent-work-orders",
+        lambda rows: done["id"] in [row["id"] for row in rows],
+        status="completed",
+        limit="500",
+    )
+    assert done["id"] in ids(served("list", "--state", "completed", "--limit", "500", "--json"))
     assert done["id"] not in ids(served("list", "--state", "open", "--limit", "500", "--json"))
     assert done["id"] in ids(served("list", "--agent", "scripted", "--limit", "500", "--json"))
     assert ids(served("list", "--agent", "codex", "--json")) == []
@@ -107,7 +112,7 @@ def test_one_work_order_is_shown_with_what_matters_first(served: Septet, done: T
     facts = [line.split()[0] for line in shown.splitlines()[1:5]]
     assert facts == ["repository", "agent", "time", "tokens"]
     served("run", origin.bare, "--title", "Think", "--id", "wo-show-waits", "--approve-plan", "--json")
-    until(lambda: served("show", "wo-show-waits", "--json").json["task"]["status"] == "waiting")
+    served.wait_for_order("wo-show-waits", "waiting")
     second = served("show", "wo-show-waits").out.splitlines()[1]
     assert second.startswith("waiting for   your approval: septet approve wo-show-waits")
     served.cancelled("wo-show-waits")

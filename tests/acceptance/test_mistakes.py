@@ -5,7 +5,7 @@ import pytest
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
-from fakes.waiting import until, wait_until
+from fakes.waiting import wait_until
 from temporalio.client import Client
 
 from workers.announced_agents import announced_agents
@@ -261,7 +261,7 @@ def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> Non
     number = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
     page = f"{origin.bare.as_uri()}/issues/{number}"
     assert served("create", page, "--id", "wo-first", "--json").code == 0
-    until(lambda: "wo-first" in [task["id"] for task in served("board", "--json").json["stages"]["collected"]])
+    served.wait_for("/board", lambda board: "wo-first" in [task["id"] for task in board["stages"]["collected"]])
     refused = served("create", page, "--json")
     assert (refused.code, "wo-first already works on issue" in refused.error["message"]) == (6, True)
     with served.api as api:

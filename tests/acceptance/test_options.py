@@ -14,7 +14,6 @@ from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_ports
-from fakes.waiting import until
 
 from clients.cli.main import app
 
@@ -79,7 +78,7 @@ def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origi
     """`--why` of each decision, `--feedback`, and `--plan`, which must be that of the plan that waits."""
     order, line = "wo-reasons", ("--repo", origin.bare, "--title", "Think first", "--id", "wo-reasons", "--json")
     assert served("run", *line, "--approve-plan").code == 0
-    task = until(lambda: waiting(served, order))
+    task = served.wait_for_order(order, "waiting")
     wrong = served("reject", order, "--plan", "0" * 64, "--why", "no", "--feedback", "Shorter.", "--json")
     assert (wrong.code, wrong.error["type"]) == (5, "RefusedTransition")
     plan = task["plan_sha256"]
@@ -87,10 +86,10 @@ def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origi
         served("reject", order, "--plan", plan, "--why", "it is long", "--feedback", "Shorter.", "--json").code
         == 0
     )
-    until(lambda: waiting(served, order))
+    served.wait_for_order(order, "waiting")
     assert served("move", order, "blocked", "--why", "not now", "--json").code == 0
     assert served("retry", order, "--why", "it is time", "--feedback", "Mind the tests.", "--json").code == 0
-    until(lambda: waiting(served, order))
+    served.wait_for_order(order, "waiting")
     assert served("cancel", order, "--why", "nobody wants it", "--json").code == 0
     history = json.dumps(served("show", order, "--json").json["history"])
     events = history_of(served, order)
@@ -109,12 +108,6 @@ def history_of(served: Septet, name: str) -> str:
     return json.dumps(json.loads(shown, object_hook=clear))
 
 
-def waiting(served: Septet, order: str) -> Answer | None:
-    """Return a work order that waits with its plan."""
-    task: Answer = served("show", order, "--json").json["task"]
-    return task if task["status"] == "waiting" else None
-
-
 def test_reasons_of_a_pipelines_decisions_are_in_its_history(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
@@ -124,7 +117,9 @@ def test_reasons_of_a_pipelines_decisions_are_in_its_history(
     file = tmp_path / "issues.json"
     file.write_text(json.dumps(ISSUES), encoding="utf-8")
     assert served("pipeline", "--repo", origin.bare, "--file", file, "--id", name, "--json").code == 0
-    until(lambda: [issue["status"] for issue in shown(served, name)["issues"]] == ["executing", "planned"])
+    served.wait_for_pipeline(
+        name, lambda view: [issue["status"] for issue in view["issues"]] == ["executing", "planned"]
+    )
     for words in (
         ("pipeline", "pause", name, "--why", "for lunch"),
         ("pipeline", "resume", name, "--why", "after lunch"),
@@ -136,17 +131,12 @@ def test_reasons_of_a_pipelines_decisions_are_in_its_history(
         assert words[-1] in history_of(served, name), words
 
 
-def shown(served: Septet, name: str) -> Answer:
-    view: Answer = served("pipeline", "show", name, "--json").json["pipeline"]
-    return view
-
-
 def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> None:
     """`--limit` cuts the list, and `--after` goes on where it was cut."""
     for name in ("pl-page-1", "pl-page-2"):
         line = ("--repo", origin.bare, "--label", "nobody-has-it", "--id", name)
         assert served("pipeline", *line, "--json").code == 0
-    until(lambda: len(served("pipeline", "list", "--json").json["pipelines"]) > 1)
+    served.wait_for("/pipelines", lambda reply: len(reply["pipelines"]) > 1)
     first = served("pipeline", "list", "--limit", "1", "--json").json
     second = served("pipeline", "list", "--limit", "1", "--after", first["next"], "--json").json
     assert len(first["pipelines"]) == len(second["pipelines"]) == 1

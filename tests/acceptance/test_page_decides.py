@@ -8,7 +8,6 @@ import pytest
 from fakes.page import tab_of, where
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
-from fakes.waiting import until
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key, looking_key
@@ -27,14 +26,8 @@ def waits_with_its_plan(served: Septet, origin: Origin, order: str) -> str:
     """Start a work order that waits for a word on its plan, and return its page's path."""
     words = ("--title", "Ask me first", "--id", order, "--approve-plan", "--json")
     assert served("run", "--repo", origin.bare, *words).code == 0
-    until(lambda: task_of(served, order)["status"] == "waiting")
+    served.wait_for_order(order, "waiting")
     return f"/work-orders/{order}"
-
-
-def task_of(served: Septet, order: str) -> dict[str, Any]:
-    """Return a work order as the command line has it."""
-    task: dict[str, Any] = served("show", order, "--json").json["task"]
-    return task
 
 
 def history_of(served: Septet, order: str) -> list[dict[str, Any]]:
@@ -66,7 +59,7 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     files = {f"src/{name}.py": f"TOKEN = 'ghp_{end}'\n" for name, end in zip("ab", ends, strict=True)}
     order = served.scenario("wo-page-found", {"steps": {"create_commit": {"edits": files}}})
     assert served("run", "--repo", origin.bare, "--title", "Log in", "--id", order, "--json").code == 0
-    until(lambda: task_of(served, order)["findings"])
+    served.wait_for_order(order, lambda task: task["findings"])
     page.goto("/")
     inbox = page.locator(".inbox li", has=page.get_by_role("link", name="Log in"))
     expect(inbox).to_contain_text("Waiting for you to decide on what looks like a key")
@@ -74,7 +67,9 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     page.get_by_label("What the agent should do instead").fill("Read it from a file.")
     page.get_by_role("button", name="Have it removed").click()
     expect(page.locator("#record")).to_contain_text("Read it from a file.")
-    until(lambda: task_of(served, order)["findings"])  # of the next round: the word took those of the first
+    served.wait_for_order(
+        order, lambda task: task["findings"]
+    )  # of the next round: the word took those of the first
     first = page.get_by_label("src/a.py line 1")
     first.check()
     page.get_by_role("button", name="Allow what is ticked").click()
@@ -93,7 +88,7 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
     )
     words = ("--title", "Spend it", "--id", order, "--budget", "0.03usd", "--json")
     assert served("run", "--repo", origin.bare, *words).code == 0
-    until(lambda: task_of(served, order)["budget"])
+    served.wait_for_order(order, lambda task: task["budget"])
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.goto(f"/work-orders/{order}")
         expect(page.locator(".decide")).to_contain_text(f"The budget of the work order {order} is used up")

@@ -9,7 +9,6 @@ from fakes.axe import violations
 from fakes.page import tab_of, where
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet
-from fakes.waiting import until
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.rendering import static_file
@@ -67,7 +66,8 @@ def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPat
     issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
     served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
     waiting = ("wo-axe-gate", "wo-axe-found", "wo-axe-budget")
-    until(lambda: {served("show", each, "--json").json["task"]["status"] for each in waiting} == {"waiting"})
+    for order in waiting:
+        served.wait_for_order(order, "waiting")
     yield served
     for order in ("wo-axe-running", *waiting):
         served.cancelled(order)

@@ -7,7 +7,6 @@ from fakes.mcp_client import tools_of
 from fakes.mcp_lines import WITH_TASKS, mcp_lines
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 from septet.key_scan.patches import AddedLine
 from septet.key_scan.scanner import KeyScanner
@@ -19,13 +18,11 @@ pytestmark = pytest.mark.faces
 def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = None) -> dict[str, Any]:
     """Wait until a work order waits with a plan for a person, and return it."""
 
-    def found() -> dict[str, Any] | None:
-        answer = served("show", order, "--json").json
-        task: dict[str, Any] = answer["task"]
-        waits = task["status"] == "waiting" and task["plan_sha256"] != other_than
-        return answer if waits else None
+    def waits(detail: dict[str, Any]) -> bool:
+        task = detail["task"]
+        return task["status"] == "waiting" and task["plan_sha256"] != other_than
 
-    return until(found)
+    return served.wait_for_detail(order, waits)
 
 
 def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet, origin: Origin) -> None:
@@ -128,7 +125,8 @@ def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, or
     plan = served("plan", "wo-planned", "--json").json
     assert plan["plan_sha256"] == task["plan_sha256"]
     assert "Plan it" in plan["plan"]["text"]
-    until(lambda: "wo-planned" in [row["id"] for row in served("board", "--json").json["stages"]["done"]])
+    served.wait_for("/board", lambda board: "wo-planned" in [row["id"] for row in board["stages"]["done"]])
+    assert "wo-planned" in [row["id"] for row in served("board", "--json").json["stages"]["done"]]
 
     retried = served("retry", "wo-planned", "--wait", "--json")
     assert retried.code == 0, retried
@@ -219,12 +217,7 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
     order = served.scenario("wo-found", {"steps": {"create_commit": {"edits": files}}})
     run = ("run", "--repo", str(origin.bare), "--title", "Log in", "--id", order, "--json")
     assert served(*run).code == 0
-
-    def found() -> dict[str, Any] | None:
-        answer: dict[str, Any] = served("show", order, "--json").json
-        return answer if answer["task"]["findings"] else None
-
-    waits = until(found)
+    waits = served.wait_for_detail(order, lambda detail: detail["task"]["findings"])
     first, second, third, fourth = waits["task"]["findings"]
     assert (first["path"], first["line"], first["rule"]) == ("src/a.py", 1, "github-pat")
     command = f"septet approve {order} " + " ".join(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
-from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
@@ -42,15 +41,15 @@ def held(served: Septet, origin: Origin, tmp_path: Path) -> Iterator[str]:
     name = f"pl-{tmp_path.name.replace('_', '-')[-24:]}"
     served.scenario(f"{name}-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
     assert served("pipeline", "--repo", origin.bare, "--file", listed(tmp_path, *ISSUES), "--id", name).code == 0
-    until(lambda: statuses(served, name)[:1] == ["planning"])
+    served.wait_for_pipeline(name, lambda view: statuses_of(view)[:1] == ["planning"])
     yield name
     (tmp_path / "gate").touch()
     served("pipeline", "cancel", name, "--json")
 
 
-def statuses(served: Septet, name: str) -> list[str]:
+def statuses_of(view: Answer) -> list[str]:
     """Return where the issues of a pipeline are, in its order."""
-    return [issue["status"] for issue in served("pipeline", "show", name, "--json").json["pipeline"]["issues"]]
+    return [issue["status"] for issue in view["issues"]]
 
 
 def test_wait_gives_every_issue_its_pull_request_in_the_order_of_what_depends(pipelined: Answer) -> None:
@@ -123,7 +122,7 @@ def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> 
     replanned = served("pipeline", "replan", held, "a", "--json")
     assert (replanned.code, replanned.error["type"]) == (5, "RefusedTransition")
     assert served("pipeline", "skip", held, "a", "--why", "done by hand", "--json").code == 0
-    until(lambda: statuses(served, held) == ["planning", "skipped"])
+    served.wait_for_pipeline(held, lambda view: statuses_of(view) == ["planning", "skipped"])
     assert "done by hand" in served("pipeline", "show", held).out
     assert served("pipeline", "skip", held, "nobody", "--json").code == 5
     assert served("pipeline", "stop", held, "--json").json["pipeline"]["status"] == "stopping"
@@ -132,8 +131,8 @@ def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> 
 def test_cancel_ends_both_agents_and_keeps_what_is_known(served: Septet, held: str) -> None:
     """`cancel` answers the closed pipeline; then nothing can be decided about it any more, and it is still shown."""
     assert served("pipeline", "cancel", held, "--json").code == 0
-    until(lambda: served("pipeline", "show", held, "--json").json["pipeline"]["status"] == "cancelled")
-    assert statuses(served, held) == ["cancelled", "cancelled"]
+    view = served.wait_for_pipeline(held, "cancelled")
+    assert statuses_of(view) == ["cancelled", "cancelled"]
     for decision in ("cancel", "pause"):
         assert served("pipeline", decision, held, "--json").code == 5
     assert not list((served.state / "runs" / f"{held}-executor-1").glob("[0-9]*"))
@@ -162,7 +161,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     start = ("workflow", "start", "--task-queue", "septet", "--type", "Pipeline", "--workflow-id")
     order = {"repository": str(origin.bare), "issues": ISSUES, "executors": 2}
     assert served.temporal(*start, "pl-temporal", "--input", json.dumps(order)).code == 0
-    until(lambda: statuses(served, "pl-temporal")[:1] == ["planning"])
+    served.wait_for_pipeline("pl-temporal", lambda view: statuses_of(view)[:1] == ["planning"])
     call = json.dumps({"who": "ann", "why": "a release"})
     update = ("workflow", "update", "execute", "-w", "pl-temporal", "--name")
     assert served.temporal(*update, "pause", "--input", call).code == 0
@@ -173,7 +172,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     assert served("pipeline", "cancel", "pl-temporal", "--json").code == 0
     circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
     assert served.temporal(*start, "pl-circle", "--input", json.dumps({**order, "issues": circle})).code == 0
-    until(lambda: served("pipeline", "show", "pl-circle", "--json").json["pipeline"]["status"] == "failed")
+    served.wait_for_pipeline("pl-circle", "failed")
     told = served("pipeline", "show", "pl-circle", "--json").json["pipeline"]
     assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
 

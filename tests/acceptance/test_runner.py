@@ -24,7 +24,7 @@ def team(served: Septet, septet: Septet) -> Iterator[Septet]:
         "SEPTET_TASK_QUEUE": septet.root.name + str(id(septet)),
         "SEPTET_RUNNER": "true",
     }
-    made = Septet(septet.root, extra)
+    made = Septet(septet.root, extra, shares=served)
     yield made
     made.end_all()
 
@@ -103,11 +103,11 @@ def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> 
     """`show` tells what holds the step up, here a runner that is not there, and nothing once it goes on."""
     with team.serving("worker"):
         begin(team, origin, "wo-waits-for-runner")
-        until(lambda: "runner" in (team("show", "wo-waits-for-runner", "--json").json["waiting_for"] or ""))
-        until(lambda: "waiting for   classify_issue-1: " in team("show", "wo-waits-for-runner").out)
+        team.wait_for_detail("wo-waits-for-runner", lambda detail: "runner" in (detail["waiting_for"] or ""))
+        assert "waiting for   classify_issue-1: " in team("show", "wo-waits-for-runner").out
         with team.started("runner"):
             team.closed("wo-waits-for-runner")
-            until(lambda: team("show", "wo-waits-for-runner", "--json").json["waiting_for"] is None)
+            team.wait_for_detail("wo-waits-for-runner", lambda detail: detail["waiting_for"] is None)
 
 
 def test_a_second_runner_is_refused(team: Septet) -> None:

@@ -111,6 +111,6 @@ def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, p
             assert worker.process.poll() is None
             with external_server(tmp_path, port):
                 until(lambda: host.septet("board", "--json").code == 0)
-                assert host.septet.closed("wo-external")["status"] == "completed"
+                until(lambda: host.septet("show", "wo-external", "--json").json["task"]["status"] == "completed")
                 assert host.septet.runs("wo-external") == ONCE
                 assert worker.end(signal.SIGTERM) == 0

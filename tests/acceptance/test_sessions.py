@@ -74,12 +74,10 @@ def test_another_plan_comes_from_the_same_session_and_a_retry_begins_a_new_one(
 def _waiting_plan(served: Septet, before: str) -> str:
     """Return when the plan that waits for approval was found, once it is another one than before."""
 
-    def look() -> str:
-        task = served("show", "wo-again", "--json").json["task"]
-        found = task["steps"][-1]["timestamp"] if task["status"] == "waiting" else before
-        return str(found) if found != before else ""
+    def is_another(task: dict[str, Any]) -> bool:
+        return task["status"] == "waiting" and task["steps"][-1]["timestamp"] != before
 
-    return until(look)
+    return str(served.wait_for_order("wo-again", is_another)["steps"][-1]["timestamp"])
 
 
 def test_a_repository_chooses_for_work_orders_that_do_not_say(served: Septet, origin: Origin) -> None:

@@ -64,7 +64,8 @@ def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, ori
     """Started by `temporal`, a collected work order has its repository's project before a worker opens that."""
     waits = {"repository": str(origin.bare), "title": "Wait", "stage": "collected"}
     assert start(served, "wo-waits", json.dumps(waits)).code == 0
-    found = until(lambda: served("board", "--project", "app", "--json").json["stages"]["collected"])
+    served.wait_for("/board", lambda board: board["stages"]["collected"], project="app")
+    found = served("board", "--project", "app", "--json").json["stages"]["collected"]
     assert [(task["id"], task["project"]) for task in found] == [("wo-waits", "app")]
     assert served("move", "wo-waits", "cancelled", "--json").code == 0
 

@@ -41,11 +41,6 @@ class Day:
         """The repository's address."""
         return f"{self.forge.url}/{self.forge.project}.git"
 
-    def task(self, order_id: str) -> dict[str, Any]:
-        """Return a work order as it is shown."""
-        task: dict[str, Any] = self.septet("show", order_id, "--json").json["task"]
-        return task
-
     def begin(self) -> None:
         """Start a work order over HTTP, which waits for its budget, is raised, and whose first plan is rejected."""
         scenario = {"steps": {"implement_plan": {"put_over": {"summary": WORDS["answer"]}}}}
@@ -56,7 +51,7 @@ class Day:
         }  # fmt: skip
         with self.septet.api as api:
             assert (answer := api.post("/agent-work-orders", json=order)).status_code == 201, answer.text
-        until(lambda: self.task(ORDER)["budget"])
+        self.septet.wait_for_order(ORDER, lambda task: task["budget"])
         assert self.septet("budget", "raise", ORDER, "5usd", "--json").code == 0
         self._until_plan(1)
         rejected = self.septet("reject", ORDER, "--feedback", f"Rather {WORDS['feedback']}.", "--json")
@@ -71,7 +66,7 @@ class Day:
     def go_on(self) -> None:
         """Approve the plan under another build, and have the agent answer a failed check and a review."""
         assert self.septet("approve", ORDER, "--json").code == 0
-        until(lambda: self.task(ORDER)["stage"] == "review")
+        self.septet.wait_for_order(ORDER, "review")
         pull = next(pull for pull in self.forge.pulls.values() if ORDER in pull.body)
         head = self.forge.sha(pull)
         with self.forge.lock:
@@ -82,9 +77,9 @@ class Day:
 
     def _until_reworked(self, pull: PullState, head: str) -> None:
         until(lambda: self.forge.sha(pull) != head)
-        until(lambda: self.task(ORDER)["stage"] == "review")
+        self.septet.wait_for_order(ORDER, "review")
         self.forge.end_pull(pull.number, "merged")
-        until(lambda: self.task(ORDER)["stage"] == "done")
+        self.septet.wait_for_order(ORDER, "done")
 
     def take_in(self, api: str) -> None:
         """Have an intake take an issue, by a webhook, and one that nobody told of, by a pass; have a comment answered."""
@@ -94,12 +89,12 @@ class Day:
         issue = self.forge.add_issue(f"Totals {WORDS['labelled']}", labels=("septet",))
         assert hook.labelled(issue).send(api).status_code in {200, 202}
         assert hook.commented(issue, f"/septet dance {WORDS['comment']}").send(api).status_code == 202
-        until(lambda: self._titles(WORDS["labelled"]))
+        self._wait_for_title(WORDS["labelled"])
         until(lambda: any(note.author == "septet" for note in self.forge.issues[issue].notes))
         self.forge.add_issue(f"Totals {WORDS['pass']}", labels=("septet",))
         begun = self.septet.temporal("schedule", "trigger", "--schedule-id", added.json["intake"]["id"])
         assert begun.code == 0, begun
-        until(lambda: self._titles(WORDS["pass"]))
+        self._wait_for_title(WORDS["pass"])
         assert self.septet("intake", "remove", added.json["intake"]["id"], "--json").code == 0
 
     def start_pipeline(self) -> None:
@@ -112,12 +107,7 @@ class Day:
 
     def until_pipeline_ended(self) -> None:
         """Wait until the pipeline is completed."""
-
-        def look() -> bool:
-            shown = self.septet("pipeline", "show", "pl-a", "--json").json["pipeline"]["status"]
-            return bool(shown == "completed")
-
-        until(look, 2 * WITHIN_SECONDS)
+        self.septet.wait_for_pipeline("pl-a", "completed", 2 * WITHIN_SECONDS)
 
     async def use_tools(self) -> str:
         """Create a task by a tool of agents and cancel it with a reason; return the server's log."""
@@ -129,15 +119,15 @@ class Day:
     def _until_plan(self, number: int) -> None:
         """Wait until a plan of so many waits for a decision."""
 
-        def look() -> bool:
+        def is_waiting(task: dict[str, Any]) -> bool:
             plans = sum("build_plan" in run for run in self.septet.runs(ORDER))
-            return plans == number and self.task(ORDER)["status"] == "waiting"
+            return plans == number and task["status"] == "waiting"
 
-        until(look)
+        self.septet.wait_for_order(ORDER, is_waiting)
 
-    def _titles(self, word: str) -> list[str]:
-        tasks = self.septet("list", "--json").json["tasks"]
-        return [task["title"] for task in tasks if word in task["title"]]
+    def _wait_for_title(self, word: str) -> None:
+        """Wait until a work order is listed whose title has a word."""
+        self.septet.wait_for("/agent-work-orders", lambda rows: [row for row in rows if word in row["title"]])
 
 
 @contextmanager

@@ -26,7 +26,9 @@ class Host:
     def beside(cls, served: Septet, root: Path) -> "Host":
         """Return a host with a state directory below `root`, on the server of another machine's `septet up`."""
         address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-        return cls.at(address, root)
+        host = cls.at(address, root)
+        host.septet.shares = served
+        return host
 
     @classmethod
     def at(cls, address: str, root: Path) -> "Host":

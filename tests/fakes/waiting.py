@@ -11,16 +11,22 @@ _LOOK_EVERY_SECONDS = 0.02
 Seen = TypeVar("Seen")
 
 
-def until(look: Callable[[], Seen | None], seconds: float = WITHIN_SECONDS) -> Seen:
-    """Look until something true is seen, and return it.
+def until(
+    look: Callable[[], Seen | None],
+    seconds: float = WITHIN_SECONDS,
+    *,
+    holds: Callable[[Any], object] = bool,
+    every_seconds: float = _LOOK_EVERY_SECONDS,
+) -> Seen:
+    """Look until `holds` of what is seen, which is something true where nothing else is asked for, and return it.
 
     Raises:
         AssertionError: It did not come in time.
     """
     deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, _missed(look, seen, seconds)
-        time.sleep(_LOOK_EVERY_SECONDS)
+    while (seen := look()) is None or not holds(seen):
+        assert time.monotonic() < deadline, _missed(look if holds is bool else holds, seen, seconds)
+        time.sleep(every_seconds)
     return seen
 
 
