@@ -102,7 +102,9 @@ def test_a_large_body_is_refused_however_it_is_sent(api: httpx.Client) -> None:
     problem(api.post(ORDERS, content=iter([large[:1000], large])), 413)
 
 
-def test_a_work_order_is_created_and_told_under_both_sets_of_names(api: httpx.Client, origin: Origin) -> None:
+def test_a_work_order_is_created_and_told_under_both_sets_of_names(
+    served: Septet, api: httpx.Client, origin: Origin
+) -> None:
     """POST answers 201 with the work order object and the names that scripts know; its end has them filled."""
     answer = api.post(
         ORDERS, json={"repository_url": str(origin.bare), "user_request": "Say goodbye\n\nAt the end."}
@@ -112,13 +114,12 @@ def test_a_work_order_is_created_and_told_under_both_sets_of_names(api: httpx.Cl
     assert answer.headers["location"] == f"{ORDERS}/{begun['id']}"
     assert (begun["title"], begun["description"]) == ("Say goodbye", "At the end.")
     assert (begun["agent_work_order_id"], begun["git_commit_count"]) == (begun["id"], 0)
-    path = answer.headers["location"]
-    done = until(lambda: found if (found := api.get(path).json())["status"] == "completed" else None)
+    done = served.wait_for_order(begun["id"], "completed")
     assert done["git_branch_name"] == done["branch_name"] == f"feat-{done['id']}-say-goodbye"
     assert done["github_pull_request_url"] == done["pr_url"]
     assert (done["github_issue_number"], done["current_phase"], done["error_message"]) == (None, "completed", None)
     assert (done["git_commit_count"], done["git_files_changed"]) == (1, len(done["steps"][4]["files_changed"]))
-    assert api.get(f"{path}/git-progress").json() == {
+    assert api.get(f"{ORDERS}/{done['id']}/git-progress").json() == {
         "agent_work_order_id": done["id"], "current_phase": "completed", "git_commit_count": 1,
         "git_files_changed": done["git_files_changed"], "latest_commit_message": done["steps"][5]["output"],
         "git_branch_name": done["branch_name"],
@@ -173,7 +174,7 @@ def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
         problem(answer, answer.status_code)
 
 
-def test_the_same_key_is_the_same_work_order(api: httpx.Client, origin: Origin) -> None:
+def test_the_same_key_is_the_same_work_order(served: Septet, api: httpx.Client, origin: Origin) -> None:
     """A repeat is answered with the work order that the first one started, also later; another body is a conflict."""
     body = {"repository_url": str(origin.bare), "user_request": "Do it once", "labels": ["once"]}
     key = {"Idempotency-Key": f"once {origin.bare}".replace(" ", "-")[-200:]}
@@ -181,13 +182,12 @@ def test_the_same_key_is_the_same_work_order(api: httpx.Client, origin: Origin) 
     assert first.status_code == 201, first.text
     again = api.post(ORDERS, json=body, headers=key)
     assert (again.status_code, again.json()["id"]) == (201, first.json()["id"])
-    path = first.headers["location"]
-    until(lambda: api.get(path).json()["status"] == "completed")
+    served.wait_for_order(first.json()["id"], "completed")
     assert api.post(ORDERS, json=body, headers=key).json()["status"] == "completed"
     assert "was used before" in problem(api.post(ORDERS, json={**body, "draft": True}, headers=key), 409)["detail"]
     other = api.post(ORDERS, json=body).json()["id"]
     assert other != first.json()["id"]
-    until(lambda: api.get(f"{ORDERS}/{other}").json()["status"] == "completed")  # boards are compared beside it
+    served.wait_for_order(other, "completed")  # boards are compared beside it
 
 
 def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
@@ -269,9 +269,9 @@ def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Tas
         problem(api.get(path, params=wrong), 422)
 
 
-def test_a_list_goes_on_where_its_link_says(api: httpx.Client, done: Task) -> None:
+def test_a_list_goes_on_where_its_link_says(served: Septet, api: httpx.Client, done: Task) -> None:
     """All work orders come page by page, each once; a status is told as it is; a page that there is not is a 404."""
-    until(lambda: done["id"] in {row["id"] for row in api.get(ORDERS, params={"status": "completed"}).json()})
+    served.wait_for(ORDERS, lambda rows: done["id"] in {row["id"] for row in rows}, status="completed")
     whole = {row["id"] for row in api.get(ORDERS, params={"limit": 1000, "status": "completed"}).json()}
     seen: list[str] = []
     answer = api.get(ORDERS, params={"limit": 1, "status": "completed"})
@@ -341,12 +341,12 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     until((served.state / "runs" / order / "1-classify_issue-1" / "run.json").exists)
     cancelled = api.post(f"{path}/cancel", json={"why": "not now"}).json()
     assert (cancelled["ok"], cancelled["task"]["id"]) == (True, order)
-    until(lambda: api.get(path).json()["status"] == "cancelled")  # a slow machine answers before it has ended
+    served.wait_for_order(order, "cancelled")  # a slow machine answers before it has ended
     problem(api.post(f"{path}/cancel"), 409)
     gate.touch()
     again = api.post(f"{path}/retry", json={"from_step": "classify_issue"})
     assert (again.status_code, again.json()["task"]["id"]) == (200, order)
-    until(lambda: api.get(path).json()["status"] == "completed")
+    served.wait_for_order(order, "completed")
     problem(api.post(f"{path}/prompt", json={"prompt_text": "More"}), 409)
 
 

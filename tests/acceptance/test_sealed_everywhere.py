@@ -46,6 +46,12 @@ def is_clear(payload: Payload) -> bool:
     return bool(payload.data) and not is_sealed(payload.metadata)
 
 
+async def types_on(up: Running) -> set[str]:
+    """Return the types of all workflows."""
+    client = await Client.connect(up.address)
+    return {row.workflow_type async for row in client.list_workflows("")}
+
+
 async def look(up: Running) -> Seen:
     """Read all histories, descriptions and schedules, and what the web UI is told."""
     client = await Client.connect(up.address)
@@ -88,7 +94,8 @@ async def live_through(day: Day) -> Seen:
             day.go_on()
             tools_log = await day.use_tools()
             day.until_pipeline_ended()
-            seen = await wait_until(lambda: look(up), lambda seen: seen.types >= TYPES)
+            await wait_until(lambda: types_on(up), lambda types: types >= TYPES)
+            seen = await look(up)
     log = "".join((*first.errors, *up.errors, tools_log))
     files = {"the database": database(day.septet.state), "logs": log}
     server_log = (day.septet.state / "server.log").read_text(encoding="utf-8")

@@ -12,7 +12,6 @@ from fakes.newcomer import BODY, TITLE, Newcomer
 from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import git
 from fakes.terminal import terminal
-from fakes.waiting import until
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.newcomer
@@ -74,7 +73,8 @@ def test_an_issue_becomes_a_pull_request_on_ones_own_repository(newcomer: Newcom
     merged = newcomer.septet("pr", "merge", "1", cwd=shop)
     assert merged.code == 0, merged
     assert (shop / "app.py").read_text(encoding="utf-8") == 'print("Hello")\n'
-    until(lambda: "wo-own" in newcomer.septet("board").out.partition("done (")[2])
+    newcomer.septet.wait_for("/board", lambda board: "wo-own" in [task["id"] for task in board["stages"]["done"]])
+    assert "wo-own" in newcomer.septet("board").out.partition("done (")[2]
 
 
 @pytest.mark.parametrize(("words", "code", "message", "remedy"), MISTAKES, ids=lambda value: str(value)[:40])
@@ -132,7 +132,7 @@ def test_http_does_what_the_command_line_does(newcomer: Newcomer, tmp_path: Path
     with newcomer.septet.api as api:
         started = api.post("/agent-work-orders", json=new)
         assert started.is_success, started.text
-        until(lambda: api.get("/agent-work-orders/wo-http").json()["status"] == "completed")
+        newcomer.septet.wait_for_order("wo-http", "completed")
         wrong = api.post("/agent-work-orders", json={**new, "id": "wo-http-2", "base": "mian"})
     assert newcomer.septet.closed("wo-http")["pr_url"] == f"file://{shop}/pull/1"
     typed = newcomer.septet("run", "--title", "T", "--base", "mian", "--json", cwd=shop).error
