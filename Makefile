@@ -37,7 +37,7 @@ coverage: ready ## The tests of `make test` with the branch coverage of septet/,
 	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
-	@$(SUITE) -m faces $(ARGS)
+	@$(SUITE) -m faces tests/acceptance $(ARGS)
 
 test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
 	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
@@ -47,7 +47,7 @@ page-tools: # axe-core, which the page is held against, the SDK of Linear and Pr
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
-	@$(SUITE) --maxschedchunk=1 -m recovery $(ARGS)
+	@$(SUITE) --maxschedchunk=1 -m recovery tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
 
 escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py
