@@ -15,6 +15,8 @@ _HASH_LENGTH: Final = 8
 _FIRST: Final = "workflows"
 _OURS: Final = frozenset({"septet", "workflows"})
 """A workflow can import nothing else of ours: it names activities by stubs."""
+_BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a statement, or a case of one, has others."""
 
 
 def build_id(settings: Settings) -> str:
@@ -69,9 +71,17 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 def imports_of(path: Path) -> Iterator[str]:
     """Yield every name that may be a module's: of `from a import b` both `a` and `a.b`."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in statements_of(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements, however deep: a walk through their expressions takes five times as long."""
+    for block in _BLOCKS:
+        for node in getattr(tree, block, ()):
+            yield node
+            yield from statements_of(node)

@@ -2,12 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from workers.build_id import import_closure
+from workers.build_id import import_closure, statements_of
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _OF_0_1: Final = frozenset(
@@ -36,21 +36,52 @@ def earlier_patches(build: str) -> frozenset[str] | None:
 def patches_below(root: Path) -> frozenset[str]:
     """Return the patches of the workflows below a folder. Their code is read, not carried out.
 
+    Only modules with the name of such a call in their text are parsed: each worker does this as it starts.
+
     Raises:
         ValueError: The id of a patch is neither a text nor a module's constant.
     """
-    trees = {name: ast.parse(path.read_bytes()) for name, path in import_closure(root).items()}
-    constants = {name: dict(_constants(tree)) for name, tree in trees.items()}
-    asks = _CALLS.union(*map(_wrappers_in, trees.values()))
-    ids = set()
-    for name, tree in trees.items():
-        known = dict(constants[name])
-        for module, original, alias in _imported_names(tree):
-            if original in constants.get(module, {}):
-                known[alias] = constants[module][original]
-        for argument in _patch_arguments(tree, asks):
-            ids.add(_id_of(argument, known, f"{name}, line {argument.lineno}"))
-    return frozenset(ids)
+    code = Code({name: path.read_bytes() for name, path in import_closure(root).items()})
+    asks = _CALLS.union(*map(_wrappers_in, code.trees_with(_CALLS).values()))
+    return frozenset(
+        code.id_of(argument, name)
+        for name, tree in code.trees_with(asks).items()
+        for argument in _patch_arguments(tree, asks)
+    )
+
+
+class Code:
+    """The modules that workflows import, parsed as they are asked for."""
+
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        self._sources = sources
+        self._trees: dict[str, ast.Module] = {}
+
+    def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
+        """Return the modules whose text has one of these names, by name."""
+        words = [name.encode() for name in names]
+        found = [name for name, text in self._sources.items() if any(word in text for word in words)]
+        return {name: self._tree(name) for name in found}
+
+    def id_of(self, argument: ast.expr, module: str) -> str:
+        """Return the text of an id, of a constant, or of one that is imported.
+
+        Raises:
+            ValueError: It is none of these.
+        """
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return argument.value
+        if isinstance(argument, ast.Name):
+            imported = {here: (there, original) for there, original, here in _imported_names(self._tree(module))}
+            home, name = imported.get(argument.id, (module, argument.id))
+            if home in self._sources and name in (constants := dict(_constants(self._tree(home)))):
+                return constants[name]
+        raise ValueError(f"The id of a patch is not a constant: {module}, line {argument.lineno}.")
+
+    def _tree(self, name: str) -> ast.Module:
+        if name not in self._trees:
+            self._trees[name] = ast.parse(self._sources[name])
+        return self._trees[name]
 
 
 def _wrappers_in(tree: ast.Module) -> Iterator[str]:
@@ -102,15 +133,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
     """Yield module, name and name here of what a module imports from others."""
-    for node in ast.walk(tree):
+    for node in statements_of(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for each in node.names:
                 yield node.module, each.name, each.asname or each.name
-
-
-def _id_of(argument: ast.expr, names: Mapping[str, str], place: str) -> str:
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        return argument.value
-    if isinstance(argument, ast.Name) and argument.id in names:
-        return names[argument.id]
-    raise ValueError(f"The id of a patch is not a constant: {place}.")

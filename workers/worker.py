@@ -16,6 +16,7 @@ from workers.amount_metrics import measuring_amounts
 from workers.announcements import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
+from workers.build_id import build_id
 from workers.capabilities import host_services
 from workers.cost_notes import telling_costs
 from workers.forge_pauses import sharing_forge_pauses
@@ -74,6 +75,7 @@ async def running_worker(
         queue, serves_metrics = settings.task_queue, settings.metrics is not None
         await stack.enter_async_context(measuring_amounts(client, queue, serves=serves_metrics))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
+        build = build_id(settings)  # the SDK hashes all modules instead, for a tenth of a second
         await stack.enter_async_context(
             Worker(
                 client,
@@ -95,6 +97,7 @@ async def running_worker(
                 task_queue=parts.host.task_queue,
                 activities=list(parts.own.values()),
                 interceptors=[tokens],
+                build_id=build,
                 **agent_slots(settings),
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
@@ -108,6 +111,7 @@ async def running_worker(
                 activities=list(parts.control.values()),
                 plugins=announcements(parts.host),
                 interceptors=[tokens],
+                build_id=build,
                 max_concurrent_activities=_ANSWERS,
                 graceful_shutdown_timeout=_GRACE,
             )
