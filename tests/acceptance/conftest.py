@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 from fakes.browser import chromium
+from fakes.compiled_scanner import lend_scanner, shared_scanner
 from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host
 from playwright.sync_api import Browser, Page, expect
+
+from septet.state import StateDir
 
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"}
 
@@ -19,6 +22,7 @@ FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
     """A machine on which `septet up` runs for the whole session."""
     septet = Septet(tmp_path_factory.mktemp("served"))
+    lend_scanner(StateDir(septet.state), shared_scanner(tmp_path_factory))
     with septet.up() as running:
         septet.page = running.ready["page"]
         yield septet

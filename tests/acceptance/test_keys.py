@@ -8,11 +8,14 @@ from pathlib import Path
 import httpx
 import httpx2
 import pytest
+from fakes.compiled_scanner import lend_scanner, shared_scanner
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin, git
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+
+from septet.state import StateDir
 
 pytestmark = pytest.mark.faces
 
@@ -26,10 +29,12 @@ FORMS = (KEY, ENCODED, KEY.encode().hex())
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
-async def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin: Origin, tmp_path: Path) -> None:
+async def test_a_key_that_an_agent_tells_is_seen_nowhere(
+    septet: Septet, origin: Origin, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Not in the worker's environment, its log, histories, any answer of any face, the commit and the pull request."""
     keyed = Septet(septet.root, {"SEPTET_GITHUB_TOKEN": KEY, "SEPTET_LOG_LEVEL": "debug"})
-    keyed.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lend_scanner(StateDir(keyed.state), shared_scanner(tmp_path_factory))
     (keyed.state / "api-token").write_text(API_TOKEN, encoding="ascii")
     (keyed.state / "api-token").chmod(0o600)
     told_by_agent = f"done with {KEY} and {ENCODED} and {API_TOKEN}"

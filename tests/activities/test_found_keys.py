@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from fakes.compiled_scanner import lend_scanner, shared_scanner
 from fakes.repositories import git
 from fakes.step_lab import StepLab
 
@@ -20,7 +21,7 @@ LOGIN = f"import os\n\nKEY = '{TOKEN}'\n"
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
     """Return a scanner whose rules are compiled, which takes some seconds."""
-    scanner = KeyScanner(tmp_path_factory.mktemp("scanner"))
+    scanner = shared_scanner(tmp_path_factory)
     scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
     return scanner
 
@@ -28,7 +29,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
 @pytest.fixture(autouse=True)
 def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
     """Give the host the rules that are compiled already."""
-    lab.parts.host.state.key_scanner.symlink_to(compiled.folder)
+    lend_scanner(lab.parts.host.state, compiled)
 
 
 async def _commit(
