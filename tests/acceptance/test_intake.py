@@ -19,7 +19,7 @@ from fakes.forges.state import ForgeFake
 from fakes.prometheus import scrape
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet, free_port
-from fakes.waiting import until
+from fakes.waiting import until, until_temporal
 from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook, now
 
 from septet.git.issue_claims import IssueClaims
@@ -70,7 +70,14 @@ class Site:
 
     def orders(self, number: int) -> list[str]:
         """Return the work orders of an issue of this forge."""
-        rows = self.septet("list", "--json").json["tasks"]
+        return self._of_issue(self.septet("list", "--json").json["tasks"], number)
+
+    def order(self, number: int) -> str:
+        """Wait until an issue of this forge has a work order, and return it."""
+        rows = self.septet.wait_for("/agent-work-orders", lambda rows: self._of_issue(rows, number))
+        return self._of_issue(rows, number)[0]
+
+    def _of_issue(self, rows: list[dict[str, Any]], number: int) -> list[str]:
         here = [row for row in rows if row["repository_url"] == self.repository]
         return [row["id"] for row in here if row["issue_number"] == str(number)]
 
@@ -85,7 +92,7 @@ class Site:
         """Have an intake pass, but for its first time, and wait until it has passed so often."""
         if count > 1:
             self.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
-        until(lambda: len([name for name in self.over() if name.startswith(intake["id"])]) >= count)
+        until_temporal(lambda: len([name for name in self.over() if name.startswith(intake["id"])]) >= count)
 
     def answers(self, number: int) -> list[str]:
         """Return what Septet has written on an issue."""
@@ -96,7 +103,7 @@ class Site:
         answers = [sent.send(self.api) for _ in range(3)]
         assert [answer.status_code for answer in answers] == [202, 200, 200], [answer.text for answer in answers]
         name = answers[0].json()["workflows"][0]
-        until(lambda: name in self.over("CommentCommand"))
+        until_temporal(lambda: name in self.over("CommentCommand"))
 
 
 @contextmanager
@@ -145,7 +152,8 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("once", "also"))
     with site.intake("--label", "once") as first, site.intake("--label", "also") as second:
-        until(lambda: len([name for name in site.over() if name.startswith((first["id"], second["id"]))]) == 2)
+        ended = (first["id"], second["id"])
+        until_temporal(lambda: len([name for name in site.over() if name.startswith(ended)]) == 2)
 
         delivery = site.webhook.labelled(number, "once")
         answers = [delivery.send(site.api) for _ in range(3)]
@@ -155,7 +163,7 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
 
         assert [answer.status_code for answer in answers] == [202, 200, 200]
         assert answers[1].json()["why"] == "This delivery was already received."
-        until(lambda: answers[0].json()["workflows"][0] in site.over())
+        until_temporal(lambda: answers[0].json()["workflows"][0] in site.over())
         assert len(site.orders(number)) == 1
         task = site.septet("show", site.orders(number)[0], "--json").json["task"]
         assert (task["stage"], task["issue_number"]) == ("triaged", str(number))
@@ -223,7 +231,7 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("merged",))
     with site.intake("--label", "merged", "--at-once") as intake:
-        order = until(lambda: site.orders(number))[0]
+        order = site.order(number)
         assert site.septet.closed(order)["status"] == "completed"
         pull = max(site.forge.pulls)
         site.septet.wait_for_order(order, "review")
@@ -257,7 +265,7 @@ def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("commanded",))
     with site.intake("--label", "commanded", "--at-once"):
-        order = until(lambda: site.orders(number))[0]
+        order = site.order(number)
         assert site.septet.closed(order)["status"] == "completed"
         pull = site.forge.pulls[max(site.forge.pulls)]
         site.septet.wait_for_order(order, "review")
@@ -285,7 +293,8 @@ def test_an_issue_whose_taker_was_terminated_is_taken_once(any_site: Site) -> No
         assert site.orders(number) == [], "its taker lives"
         site.septet.temporal("workflow", "terminate", "--workflow-id", taker)
         site.passed(intake, 2)
-        assert len(until(lambda: site.orders(number))) == 1
+        order = site.order(number)
+        assert site.orders(number) == [order]
         site.passed(intake, 3)
         assert len(site.orders(number)) == 1
 
@@ -350,7 +359,7 @@ def test_an_intake_says_how_its_work_orders_are_done(site: Site) -> None:
         "approve_plan": True, "draft": True, "at_once": False,
     }  # fmt: skip
     assert {name: intake[name] for name in expected} == expected
-    order = until(lambda: site.orders(number))[0]
+    order = site.order(number)
     task = site.septet("show", order, "--json").json["task"]
     assert (task["project"], task["assigned_agent"], task["stage"]) == ("totals", "scripted", "triaged")
     assert intake["id"] in site.septet("intake", "list").out
@@ -359,7 +368,7 @@ def test_an_intake_says_how_its_work_orders_are_done(site: Site) -> None:
     at_once = site.septet(
         "intake", "add", "--repo", site.repository, "--label", "hasty", "--at-once", "--json"
     ).json["intake"]
-    begun = until(lambda: site.orders(hasty))[0]
+    begun = site.order(hasty)
     assert site.septet.closed(begun)["status"] == "completed"
     assert [pull.title for pull in site.forge.pulls.values()] != []
     assert site.septet("intake", "remove", at_once["id"], "--json").code == 0

@@ -14,7 +14,7 @@ from fakes.mcp_client import tools_of
 from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
 from fakes.trackers.linear import ADA, APP, SECRET, TOKEN, Fault, LinearFake, Sent, serving_linear
-from fakes.waiting import until
+from fakes.waiting import until, until_temporal
 
 from septet.trackers.words import GREETING
 
@@ -163,7 +163,7 @@ def test_stop_cancels(site: Site) -> None:
     order = site.order(session)
     assert site.septet.closed(order)["status"] == "cancelled"
     said = site.ended(session)
-    until(lambda: site.over(f"session/linear/{session}"))
+    until_temporal(lambda: site.over(f"session/linear/{session}"))
     assert [kind for kind, _ in said].count("response") == 1
     assert said[-1][1].startswith(f"Work order `{order}` is cancelled.")
 
@@ -220,16 +220,16 @@ def test_an_issue_is_taken_once_also_when_temporal_has_forgotten(site: Site) -> 
     site.linear.prompt(session, "cancel").send(site.api)
     site.ended(session)
     order, first = site.order(session), f"session/linear/{session}"
-    until(lambda: site.over(first))
+    until_temporal(lambda: site.over(first))
     for name in (order, first):
         assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", name).code == 0
-        until(partial(site.is_forgotten, name))
+        until_temporal(partial(site.is_forgotten, name))
 
     third = site.delegate(issue)
     assert "has this issue already" in site.ended(third)[-1][1]
     again = site.linear.sign(json.loads(created.body) | {"webhookTimestamp": int(time.time() * 1000)})
     assert again.send(site.api).status_code == 202
-    until(lambda: site.over(first))
+    until_temporal(lambda: site.over(first))
     assert site.is_forgotten(order)
     assert len(site.linear.attached(issue)) == 1
 
@@ -318,7 +318,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     again = site.septet(*add)
     assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
     order = f"wo-linear-{labelled['identifier'].lower()}"
-    until(lambda: not site.is_forgotten(order))
+    until_temporal(lambda: not site.is_forgotten(order))
     site.septet.wait_for_order(order, "waiting")
     assert site.septet("approve", order).code == 0
     task = site.septet.closed(order)
@@ -331,10 +331,10 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     late = site.linear.add_issue("Later", labels=("septet",))
     labelled["state"] = site.linear.states_of("backlog")[0]
     assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", order).code == 0
-    until(lambda: site.is_forgotten(order))
+    until_temporal(lambda: site.is_forgotten(order))
     site.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
     second = f"wo-linear-{late['identifier'].lower()}"
-    until(lambda: not site.is_forgotten(second))
+    until_temporal(lambda: not site.is_forgotten(second))
     assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
     assert site.septet("cancel", second).code == 0
     assert site.septet("intake", "remove", intake["id"]).code == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Ended, Septet, at_work
-from fakes.waiting import until
+from fakes.waiting import until, until_temporal
 
 from septet.contracts.names import Step
 
@@ -60,7 +60,7 @@ def test_a_paused_step_ends_its_agent_and_goes_on_in_its_session(served: Septet,
     """`temporal activity pause` ends the agent and keeps its session and its work; `unpause` resumes it."""
     order = begun(served, origin, "wo-paused")
     on_activity(served, "pause", order)
-    until(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
+    until_temporal(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
     told = pending(served, order)["lastFailure"]
     assert told["applicationFailureInfo"]["type"] == "Paused"
     assert "paused" in served("show", order, "--json").json["waiting_for"]
@@ -99,7 +99,7 @@ def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin)
     """`temporal activity reset` of a paused step takes the pause away, and the session does not go on."""
     order = begun(served, origin, "wo-paused-reset")
     on_activity(served, "pause", order)
-    until(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
+    until_temporal(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
     on_activity(served, "reset", order)
     task = served.closed(order)
     assert implemented(task)["recovered_by"] is None

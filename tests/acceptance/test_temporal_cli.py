@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
-from fakes.waiting import until
+from fakes.waiting import until_temporal
 
 from septet.contracts.names import Step
 from septet.state import StateDir
@@ -23,7 +23,7 @@ def described(served: Septet, order: str) -> dict[str, Any]:
         found = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
         return None if found["workflowExecutionInfo"]["status"].endswith("RUNNING") else found
 
-    return until(closed)
+    return until_temporal(closed)
 
 
 def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, origin: Origin) -> None:
@@ -51,7 +51,7 @@ def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, o
         "SeptetHost": StateDir(served.state).host_id(),
     }
     query = f'SeptetStage="review" AND SeptetRepository="{origin.bare}"'
-    until(lambda: "wo-42" in served.temporal("workflow", "list", "--query", query).out)
+    until_temporal(lambda: "wo-42" in served.temporal("workflow", "list", "--query", query).out)
 
     details = served.temporal("workflow", "metadata", "-w", "wo-42", "-o", "json").out
     assert all(step.value in details for step in Step)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.02
+_COMMAND_EVERY_SECONDS = 0.3
 Seen = TypeVar("Seen")
 
 
@@ -28,6 +29,11 @@ def until(
         assert time.monotonic() < deadline, _missed(look if holds is bool else holds, seen, seconds)
         time.sleep(every_seconds)
     return seen
+
+
+def until_temporal(look: Callable[[], Seen | None]) -> Seen:
+    """Look as `until` does by a command of Temporal's, each start of which costs more than a tenth of a second."""
+    return until(look, every_seconds=_COMMAND_EVERY_SECONDS)
 
 
 @overload
