@@ -10,9 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-_WARM: Final = ("clients.cli.main", "clients.cli.task_reply", "clients.operations")
+WARM: Final = (
+    "clients.cli.main", "clients.cli.task_reply", "clients.operations", "typer._adapters", "rich._emoji_codes",
+    # What commands import when they are used, and would import again in each process.
+    "clients.cli.render.ages", "clients.cli.render.board", "clients.cli.render.costs", "clients.cli.render.detail",
+    "clients.cli.render.listing", "clients.cli.render.network", "clients.cli.render.pipeline",
+    "clients.disk.network_requests", "clients.error_reply", "clients.tracked_issue", "clients.temporal.board",
+    "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
+    "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
+    "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
+)  # fmt: skip
 _FORKS: Final = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(list(_WARM))
+_FORKS.set_forkserver_preload(list(WARM))
 
 
 def run_septet(
