@@ -20,7 +20,7 @@ def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = No
 
     def waits(detail: dict[str, Any]) -> bool:
         task = detail["task"]
-        return task["status"] == "waiting" and task["plan_sha256"] != other_than
+        return bool(task["status"] == "waiting" and task["plan_sha256"] != other_than)
 
     return served.wait_for_detail(order, waits)
 

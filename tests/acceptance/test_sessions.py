@@ -75,7 +75,7 @@ def _waiting_plan(served: Septet, before: str) -> str:
     """Return when the plan that waits for approval was found, once it is another one than before."""
 
     def is_another(task: dict[str, Any]) -> bool:
-        return task["status"] == "waiting" and task["steps"][-1]["timestamp"] != before
+        return bool(task["status"] == "waiting" and task["steps"][-1]["timestamp"] != before)
 
     return str(served.wait_for_order("wo-again", is_another)["steps"][-1]["timestamp"])
 

@@ -16,7 +16,7 @@ def until(
     look: Callable[[], Seen | None],
     seconds: float = WITHIN_SECONDS,
     *,
-    holds: Callable[[Any], object] = bool,
+    holds: Callable[[Seen], object] = bool,
     every_seconds: float = _LOOK_EVERY_SECONDS,
 ) -> Seen:
     """Look until `holds` of what is seen, which is something true where nothing else is asked for, and return it.
