@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from septet.agents.clis.reset_times import find_reset
+
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
@@ -47,6 +49,7 @@ _BY_WORDS: Final = tuple(
             _CONTEXT,
         ),
         (r"prompt token count|model token limit", _CONTEXT),
+        (r"usage limits\b.{0,20}regain access|quota exceeded for (quota )?metric|you have no quota", _RATE_LIMIT),
         (r"credit balance|billing|payment required|not included with the plan|plan, upgrade", _BILLING),
         (r"not logged in|please run /login|(invalid|incorrect) api key|invalid bearer", _AUTHENTICATION),
         (r"missing environment variable|token (has expired|could not be refreshed)", _AUTHENTICATION),
@@ -57,8 +60,9 @@ _BY_WORDS: Final = tuple(
         (r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network", _NETWORK),
     )
 )
-_FIRST_WORDS: Final = _BY_WORDS[:3]
-"""Words that say more than a status does: 400 is sent for a long context and for an empty account too."""
+_FIRST_WORDS: Final = _BY_WORDS[:4]
+"""Words that say more than a status does: 400 is sent for a long context, and for an account that is empty or has
+reached its limit too. Google's quotas name billing, and begin anew."""
 _BY_STATUS: Final = {
     400: _REQUEST,
     401: _AUTHENTICATION,
@@ -71,7 +75,6 @@ _BY_STATUS: Final = {
     529: _OVERLOADED,
 }
 _STATUS_IN_WORDS: Final = re.compile(r"^API Error:.{0,40}?\b([45]\d\d)\b")
-_EPOCH_IN_WORDS: Final = re.compile(r"\|(\d{10})\b")
 _SERVER_ERRORS: Final = range(500, 600)
 _CLIENT_ERRORS: Final = range(400, 500)
 _RESET_MARGIN_SECONDS: Final = 5.0
@@ -86,7 +89,7 @@ def classify(status: int | None, words: str, *, resets_at: float | None = None) 
         resets_at: When a limit ends, in seconds since the epoch, where the CLI says it.
     """
     error = _classify_words(status or _status_in(words), words)
-    moment = resets_at or _epoch_in(words)
+    moment = resets_at or find_reset(words)
     if moment is None or not error.retryable:
         return error
     wait = max(moment - time.time(), 0.0) + _RESET_MARGIN_SECONDS
@@ -109,8 +112,3 @@ def _classify_words(status: int | None, words: str) -> ApiError:
 def _status_in(words: str) -> int | None:
     match = _STATUS_IN_WORDS.search(words)
     return int(match[1]) if match else None
-
-
-def _epoch_in(words: str) -> float | None:
-    match = _EPOCH_IN_WORDS.search(words)
-    return float(match[1]) if match else None

@@ -1,8 +1,18 @@
 """What the words of model APIs and CLIs mean, as people have reported them."""
 
+import time
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from septet.agents.clis.api_errors import classify
+
+SPENDING = "API Error: 400 You have reached your specified API usage limits. You will regain access on {} UTC."
+HOUR = 3600.0
+GOOGLES_QUOTA = (
+    "[API Error: You exceeded your current quota, please check your plan and billing details. \n* Quota exceeded for"
+    " metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20]"
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +25,9 @@ from septet.agents.clis.api_errors import classify
         ("invalid params, context window exceeds limit", "context_length"),
         ("5-hour limit reached ∙ resets 3pm", "rate_limit"),
         ("You've hit your weekly limit · resets Mon 9am", "rate_limit"),
+        ("[API Error: You have exhausted your daily quota on this model.]", "rate_limit"),
+        (GOOGLES_QUOTA, "rate_limit"),
+        ("Quota exceeded. Check your plan and billing details.", "billing"),
         ("OAuth token has expired. Please obtain a new token.", "authentication"),
         ("Incorrect API key provided: sk-xxxx.", "authentication"),
         ("This organization has been disabled.", "permission"),
@@ -34,9 +47,48 @@ def test_words_tell_where_no_status_does(words: str, kind: str) -> None:
     [
         (429, "too many tokens per minute for this model", "rate_limit"),
         (401, "the account is out of quota", "authentication"),
+        (400, SPENDING.format("2026-12-01 at 00:00"), "rate_limit"),
+        (402, "402 You have no quota", "rate_limit"),
         (400, "prompt token count of 9 exceeds the limit of 8", "context_length"),
     ],
 )
 def test_a_status_says_more_than_most_words(status: int, words: str, kind: str) -> None:
     """Only words of a long context, and of an account that is empty, go before it."""
     assert classify(status, words).kind == kind
+
+
+def in_an_hour(form: str, *, local: bool = False) -> str:
+    """Return the moment an hour from now as CLIs write it, to the minute."""
+    moment = datetime.now(UTC) + timedelta(hours=1)
+    return (moment.astimezone() if local else moment).strftime(form)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        SPENDING.format(in_an_hour("%Y-%m-%d at %H:%M")),
+        f"Claude AI usage limit reached|{int(time.time() + HOUR)}",
+        f"Your usage limit is hit. Upgrade to Pro or try again at {in_an_hour('%b %dth, %Y %I:%M %p', local=True)}.",
+    ],
+)
+def test_a_limit_is_waited_for_until_the_moment_that_is_named(words: str) -> None:
+    """Anthropic's keys, claude's subscriptions and codex each say it in their own way."""
+    error = classify(None, words)
+    assert error.kind == "rate_limit"
+    assert error.retry_after_seconds == pytest.approx(HOUR, abs=120)
+
+
+def test_a_time_of_today_that_is_over_is_waited_for_no_longer() -> None:
+    """Codex names the hour alone where the limit ends on the same day."""
+    wait = classify(None, "Your usage limit is hit, try again at 12:00 AM.").retry_after_seconds
+    assert wait is not None
+    assert wait <= 5.0
+
+
+def test_a_moment_that_there_is_not_is_none() -> None:
+    """It is waited for as a limit is whose end nobody tells."""
+    told, untold = (
+        classify(None, "usage limit: try again at Feb 30th, 2026 7:18 AM."),
+        classify(None, "usage limit"),
+    )
+    assert told == untold

@@ -1,0 +1,33 @@
+"""When a usage limit ends, by the words in which CLIs and model APIs say so."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+_EPOCH: Final = re.compile(r"\|(\d{10})\b")
+"""claude with a subscription: `usage limit reached|1764151200`."""
+_REGAINED: Final = re.compile(r"regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC")
+"""Anthropic's API, where the spending that a key may have is used up."""
+_TRY_AGAIN: Final = re.compile(r"try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d\d [AP]M)")
+"""codex, in the machine's time zone: `7:18 AM` of today, `Nov 28th, 2026 7:18 AM` of another day."""
+
+
+def find_reset(words: str) -> float | None:
+    """Return when a limit ends, in seconds since the epoch; `None` where the words do not say it."""
+    if match := _EPOCH.search(words):
+        return float(match[1])
+    if match := _REGAINED.search(words):
+        return _seconds(f"{match[1]} {match[2]} +0000", "%Y-%m-%d %H:%M %z")
+    if match := _TRY_AGAIN.search(words):
+        today = datetime.now(UTC).astimezone()
+        day, year = match[1] or f"{today:%b %d}", match[2] or f"{today:%Y}"
+        return _seconds(f"{day} {year} {match[3]}", "%b %d %Y %I:%M %p")
+    return None
+
+
+def _seconds(text: str, form: str) -> float | None:
+    """Return a moment in seconds since the epoch; `None` where there is none such, as on 30 February."""
+    try:
+        return datetime.strptime(text, form).timestamp()  # noqa: DTZ007 -- without a zone it is the machine's
+    except ValueError:
+        return None
