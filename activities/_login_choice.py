@@ -29,8 +29,8 @@ _log = structlog.get_logger()
 
 
 def login_digest(host: Host, adapter: Adapter, login: NamedLogin) -> str:
-    """Return what names a login on all hosts that have it: a digest of its keys, else that of this host's own."""
-    own = [host.id] if login.folder is None else [host.id, str(login.folder)]
+    """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own."""
+    own = [host.id, str(login.folder or login.name)] if login.name else [host.id]
     parts = login.identity(adapter) or own
     return hashlib.sha256("\0".join((adapter.name, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
 

@@ -5,14 +5,13 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.killed_machine import running_machine
 from fakes.repositories import Origin
-from fakes.septet_command import PROGRAMS, Running, Septet
+from fakes.septet_command import PROGRAMS, Septet
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -50,28 +49,6 @@ HELD_AT = {"before the work is kept": "check-ignore", "before the rescue is note
 STREAMS = "-p --output-format stream-json --verbose --dangerously-skip-permissions"
 BUDGET = ("--budget", "9Mtok", "--json")
 WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "")}
-
-
-@contextmanager
-def running_machine(septet: Septet) -> Iterator["Machine"]:
-    """Run `septet up` for as long as the block lasts, however often it is killed; agents outlive that."""
-    with ExitStack() as stack:
-        yield Machine(septet, stack, stack.enter_context(septet.up()))
-
-
-class Machine:
-    """A machine whose `up` is started again."""
-
-    def __init__(self, septet: Septet, stack: ExitStack, up: Running) -> None:
-        self._septet, self._stack, self._up = septet, stack, up
-
-    def kill(self) -> None:
-        """Kill `up`, server and all but the agents."""
-        self._up.kill()
-
-    def start(self) -> None:
-        """Start it again."""
-        self._up = self._stack.enter_context(self._septet.up())
 
 
 @pytest.mark.parametrize(

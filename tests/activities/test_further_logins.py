@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.named_logins import read_login
+from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.own_files import locate
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
@@ -381,6 +381,19 @@ def test_a_folder_is_a_login_without_the_keys_of_the_first_one(tmp_path: Path) -
     assert locate(adapter_for("claude"), spare.machine, "~/.claude/.credentials.json").parent == tmp_path
     with pytest.raises(InvalidInputError, match="takes no other than its own"):
         read_login(adapter_for("gemini"), Machine(env), "spare", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable"),
+    [("opencode", "OPENCODE_CONFIG_CONTENT"), ("gemini", "GOOGLE_APPLICATION_CREDENTIALS")],
+)
+def test_logins_are_told_apart_by_whatever_holds_their_keys(agent: str, variable: str, tmp_path: Path) -> None:
+    """A provider's configuration and a file of keys are such: the pause of one login is not that of the other."""
+    (second := tmp_path / "second.env").write_text(f"{variable}=/second\n", encoding="utf-8")
+    adapter, machine = adapter_for(agent), Machine({variable: "/first"})
+    own, other = NamedLogin("", machine), read_login(adapter, machine, "second", second)
+    assert own.identity(adapter) == (f"{variable}=/first",)
+    assert other.identity(adapter) == (f"{variable}=/second",)
 
 
 def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
+_KEY: Final = "made-up"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
 _SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
@@ -64,6 +65,8 @@ class Day:
     sessions: Sessions | None = None
     at_its_end: str = ""
     """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
+    second_key: str = ""
+    """The key of a further login, `second`, where there is one."""
     _seen: tuple[Sample, Runs] | None = None
     began: float = field(default_factory=time.monotonic)
 
@@ -79,6 +82,10 @@ class Day:
         """Let the model's stream open and then be silent in a step, which is soon found out."""
         self.goes_wrong(Fault(step, "hang", results=results))
         self.idle_seconds = _SOON_SECONDS[self.cli]
+
+    def reaches_its_limit(self, second_key: str) -> None:
+        """Let the first login's usage limit be reached, and give a second one, with this key."""
+        self.model.limited_key, self.second_key = _KEY, second_key
 
     def opened(self, sample: Sample, runs: Runs) -> None:
         """Note what was made for it."""
@@ -152,6 +159,12 @@ class Day:
             **self.programs,
         }
         env |= _POINTED[self.cli](address, self.home)
+        if self.second_key:
+            variables = {name: value for name, value in env.items() if _KEY in value}
+            login = self.root / "second.env"
+            lines = [f"{name}={value.replace(_KEY, self.second_key)}\n" for name, value in variables.items()]
+            login.write_text("".join(lines), encoding="utf-8")
+            env[f"SEPTET_{self.cli.upper()}_LOGINS"] = f"second={login}"
         if self.at_its_end:
             _hook(self.home / _SETTINGS[self.cli], self.at_its_end)
         return env
@@ -189,14 +202,14 @@ def _parts() -> dict[str, Part]:
 
 def _claude(address: str, home: Path) -> dict[str, str]:
     del home
-    return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "made-up"}
+    return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": _KEY}
 
 
 def _codex(address: str, home: Path) -> dict[str, str]:
     folder = home / ".codex"
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(_CODEX.format(address=address), encoding="utf-8")
-    return {"CODEX_HOME": str(folder), "CODEX_API_KEY": "made-up"}
+    return {"CODEX_HOME": str(folder), "CODEX_API_KEY": _KEY}
 
 
 def _gemini(address: str, home: Path) -> dict[str, str]:
@@ -205,7 +218,7 @@ def _gemini(address: str, home: Path) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     (folder / "settings.json").write_text(json.dumps(chosen), encoding="utf-8")
-    return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": "made-up"}
+    return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": _KEY}
 
 
 def _copilot(address: str, home: Path) -> dict[str, str]:
@@ -213,7 +226,7 @@ def _copilot(address: str, home: Path) -> dict[str, str]:
     return {
         "COPILOT_OFFLINE": "true",
         "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
-        "COPILOT_PROVIDER_API_KEY": "made-up",
+        "COPILOT_PROVIDER_API_KEY": _KEY,
         "COPILOT_MODEL": "gpt-5.4",
     }
 
@@ -223,7 +236,7 @@ def _opencode(address: str, home: Path) -> dict[str, str]:
     provider: dict[str, Any] = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "stub",
-        "options": {"baseURL": f"{address}/v1", "apiKey": "made-up"},
+        "options": {"baseURL": f"{address}/v1", "apiKey": _KEY},
         "models": {"stub-model": {"name": "stub", "limit": {"context": 200_000, "output": 8_000}}},
     }
     models = {"model": "stub/stub-model", "small_model": "stub/stub-model", "enabled_providers": ["stub"]}

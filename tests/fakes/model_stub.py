@@ -4,7 +4,8 @@ import gzip
 import json
 import re
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,9 @@ _SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_co
 _STRUCTURED: Final = "StructuredOutput"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
 """The headers that have a key."""
+NO_HEADERS: Final[Mapping[str, str]] = {}
 _HANG_SECONDS: Final = 300.0
+_LIMITED_SECONDS: Final = 5 * 3600.0
 _MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503: "overloaded", 529: "Overloaded"}
 
 
@@ -72,6 +75,8 @@ class Model:
     """What each request of the work had in it."""
     keys: set[str] = field(default_factory=set)
     """Those that requests came with."""
+    limited_key: str = ""
+    """The key whose usage limit is reached."""
     first_token_seconds: float = 0.0
     """How long it is silent before each answer."""
     gone: threading.Event = field(default_factory=threading.Event)
@@ -176,10 +181,12 @@ class _Handler(BaseHTTPRequestHandler):
         if wire is None:
             self._send(200, {"input_tokens": 10, "totalTokens": 10})
             return
-        self.server.model.keys |= {
-            self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]
-        }
+        keys = {self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]}
         model, asked, name = self.server.model, asked_in(wire, body), model_in(path, body)
+        model.keys |= keys
+        if model.limited_key in keys:
+            self._send(*wire.usage_limit(time.time() + _LIMITED_SECONDS))
+            return
         fault = model.fault(asked, body)
         if isinstance(fault, int):
             self._send(fault, wire.error(fault, _MESSAGES[fault]))
@@ -201,9 +208,11 @@ class _Handler(BaseHTTPRequestHandler):
         found: dict[str, Any] = json.loads(content or b"{}")
         return found
 
-    def _send(self, status: int, answer: dict[str, Any]) -> None:
+    def _send(self, status: int, answer: dict[str, Any], headers: Mapping[str, str] = NO_HEADERS) -> None:
         content = json.dumps(answer).encode()
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(content)))
         self.end_headers()

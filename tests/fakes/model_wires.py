@@ -5,10 +5,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 Event = tuple[str, dict[str, Any] | str]
 """The name of a server-sent event, which may be empty, and its data."""
+Refusal = tuple[int, dict[str, Any], Mapping[str, str]]
+"""A status, a body, and headers."""
 
 RESULT: Final = "\0a tool's result"
 """Stands in a conversation where a tool has answered."""
@@ -49,6 +52,9 @@ class Wire(Protocol):
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         """Return the body of a refusal."""
+
+    def usage_limit(self, until: float) -> Refusal:
+        """Return what its service answers where a key's usage limit is reached until then."""
 
 
 class Messages:
@@ -95,8 +101,14 @@ class Messages:
         return [(event["type"], event) for event in events]
 
     def error(self, status: int, message: str) -> dict[str, Any]:
-        kind = {401: "authentication_error", 529: "overloaded_error"}.get(status, "api_error")
-        return {"type": "error", "error": {"type": kind, "message": message}}
+        kinds = {400: "invalid_request_error", 401: "authentication_error", 529: "overloaded_error"}
+        return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": message}}
+
+    def usage_limit(self, until: float) -> Refusal:
+        """Return what is said where the money is spent that a key may spend in a month."""
+        moment = datetime.fromtimestamp(until, UTC)
+        regained = f"You will regain access on {moment:%Y-%m-%d} at {moment:%H:%M} UTC."
+        return 400, self.error(400, f"You have reached your specified API usage limits. {regained}"), {}
 
     def _message(self, model: str) -> dict[str, Any]:
         about = {"id": fresh("msg"), "type": "message", "role": "assistant", "model": model, "content": []}
@@ -158,6 +170,11 @@ class Responses:
     def error(self, status: int, message: str) -> dict[str, Any]:
         return {"error": {"message": message, "type": "error", "code": str(status)}}
 
+    def usage_limit(self, until: float) -> Refusal:
+        """Return what is said where the hours of a plan are used up."""
+        about = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}
+        return 429, {"error": {**about, "resets_at": int(until)}}, {}
+
     def _response(self, model: str) -> dict[str, Any]:
         about = {"id": fresh("resp"), "object": "response", "created_at": int(time.time()), "model": model}
         return about | {"status": "in_progress", "output": [], "usage": None}
@@ -218,6 +235,12 @@ class Chat:
     def error(self, status: int, message: str) -> dict[str, Any]:
         return {"error": {"message": message, "type": "error", "code": str(status), "param": None}}
 
+    def usage_limit(self, until: float) -> Refusal:
+        """Return what is said where the requests of a day are used up; it does not say when the next one begins."""
+        del until
+        limit = "Rate limit reached for gpt-5.4 on requests per day (RPD): Limit 200, Used 200, Requested 1."
+        return 429, self.error(429, limit), {"retry-after-ms": "200"}
+
     def _about(self, model: str, kind: str) -> dict[str, Any]:
         return {"id": fresh("chatcmpl"), "object": kind, "created": int(time.time()), "model": model}
 
@@ -266,6 +289,17 @@ class Gemini:
         return {
             "error": {"code": status, "message": message, "status": "UNAUTHENTICATED" if status == 401 else ""}
         }
+
+    def usage_limit(self, until: float) -> Refusal:
+        """Return what is said where the requests of a day are used up; it does not say when the next one begins."""
+        del until
+        metric = "generativelanguage.googleapis.com/generate_content_free_tier_requests"
+        about = "You exceeded your current quota, please check your plan and billing details."
+        quota = {"quotaMetric": metric, "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}
+        failure = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [quota]}
+        message = f"{about} \n* Quota exceeded for metric: {metric}, limit: 20"
+        answer = {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": [failure]}
+        return 429, {"error": answer}, {}
 
     def _part(self, said: Said) -> dict[str, Any]:
         if said.call is None:

@@ -29,9 +29,7 @@ class NamedLogin:
     def identity(self, adapter: Adapter) -> tuple[str, ...]:
         """Return what is the same on all hosts that have its keys; empty where it has none. It holds the keys."""
         env = select_variables(self.machine.env, adapter.login)
-        return tuple(
-            f"{name}={env[name]}" for name in sorted(env) if env[name] and name.endswith(("KEY", "TOKEN"))
-        )
+        return tuple(f"{name}={env[name]}" for name in sorted(env) if env[name] and is_key(name, env[name]))
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:

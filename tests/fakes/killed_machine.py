@@ -1,0 +1,28 @@
+"""A machine whose `septet up` is killed and started again; its agents outlive that."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from fakes.septet_command import Running, Septet
+
+
+@contextmanager
+def running_machine(septet: Septet) -> Iterator["Machine"]:
+    """Run `septet up` for as long as the block lasts, however often it is killed; agents outlive that."""
+    with ExitStack() as stack:
+        yield Machine(septet, stack, stack.enter_context(septet.up()))
+
+
+class Machine:
+    """A machine whose `up` is started again."""
+
+    def __init__(self, septet: Septet, stack: ExitStack, up: Running) -> None:
+        self._septet, self._stack, self._up = septet, stack, up
+
+    def kill(self) -> None:
+        """Kill `up`, server and all but the agents."""
+        self._up.kill()
+
+    def start(self) -> None:
+        """Start it again."""
+        self._up = self._stack.enter_context(self._septet.up())
