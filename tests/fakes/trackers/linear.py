@@ -89,7 +89,7 @@ class LinearFake:
     activities: list[dict[str, Any]] = field(default_factory=list)
     attachments: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    """The documents that came in."""
+    """The requests that came in: documents with their variables, as JSON."""
     refused: list[str] = field(default_factory=list)
     """What was answered with an error that no fault made."""
     faults: list[Fault] = field(default_factory=list)
@@ -353,7 +353,7 @@ def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
                 self._send(401, {}, {"errors": [_told("AUTHENTICATION_ERROR", "Authentication required")]})
                 return
             with fake.lock:
-                fake.asked.append(asked["query"])
+                fake.asked.append(json.dumps(asked))
                 fault = next((each for each in fake.faults if each.about in asked["query"]), None)
                 if fault is not None:
                     fake.faults.remove(fault)
