@@ -9,9 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from fakes.activities import Doubles, done, ended
+from fakes.skipped_time import skipping_time
 from temporalio.client import WorkflowHandle
-from temporalio.common import SearchAttributeKey
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from clients.temporal.budgets import BudgetClient
@@ -22,11 +21,8 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.accounts import FleetAccounts
-from workers.plugin import SeptetPlugin
-from workers.server import temporal_program
 from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import ALL
 from workflows.work_order import WorkOrder
 
 ORDERS: Final = int(os.environ.get("BUDGET_WEEK_ORDERS", "5"))
@@ -34,22 +30,9 @@ LIMIT: Final = 6.0
 DEAREST: Final = 1.0
 
 
-def kind(key: SearchAttributeKey[Any]) -> str:
-    return key.indexed_value_type.name.capitalize()
-
-
 async def test_a_week_under_a_daily_budget_costs_each_day_its_limit_and_a_turn_at_most() -> None:
     """Work orders wait for the next day, agents crash half-way, each word is told twice, and every cost counts once."""
-    environment = await WorkflowEnvironment.start_time_skipping_v2(
-        plugins=[SeptetPlugin()],
-        dev_server_existing_path=str(temporal_program()),
-        dev_server_extra_args=[
-            *(part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")),
-            *("--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"),
-            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
-        ],
-    )
-    async with environment:
+    async with await skipping_time() as environment:
         client, random, costs = environment.client, Random(7), dict[str, float]()  # noqa: S311 -- repeated by its seed
         doubles = Doubles(f"queue-{uuid.uuid4().hex}")
         accounts = FleetAccounts(client, doubles.task_queue)

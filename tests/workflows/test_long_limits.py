@@ -1,0 +1,47 @@
+"""A usage limit that begins anew with the next month, on a server that skips time."""
+
+import asyncio
+import uuid
+from datetime import timedelta
+
+from fakes.activities import Doubles, done, not_yet
+from fakes.skipped_time import skipping_time
+from temporalio.worker import Worker
+
+from septet.contracts.names import Status, Step
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+MONTH = timedelta(days=31)
+
+
+def limited(call: StepCall) -> StepResult:
+    """End as a step does whose agent has met the limit: it is tried again after a month."""
+    raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
+
+
+async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> None:
+    """Its work order is open for the whole month, asks nobody, and completes when the limit begins anew."""
+    async with await skipping_time() as environment:
+        client, doubles = environment.client, Doubles(f"queue-{uuid.uuid4().hex}")
+        doubles.steps = {step: [limited, done] if step is Step.IMPLEMENT_PLAN else [done] for step in Step}
+        async with Worker(
+            client,
+            task_queue=doubles.task_queue,
+            workflows=[WorkOrder, PullRequestWorkflow],
+            activities=doubles.activities(),
+        ):
+            handle = await client.start_workflow(
+                "WorkOrder",
+                {"repository": "/app", "title": "Totals are wrong"},
+                id=f"wo-{uuid.uuid4().hex[:8]}",
+                task_queue=doubles.task_queue,
+                result_type=Task,
+            )
+            task: Task = await asyncio.wait_for(handle.result(), 120)
+            description = await handle.describe()
+    assert task.status is Status.COMPLETED
+    assert description.close_time is not None
+    assert description.close_time - description.start_time >= MONTH
