@@ -138,8 +138,10 @@ class Settling:
 
     def _checkpoint(self, reason: str, status: WorktreeStatus | None) -> str | None:
         """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
-        place = self.prepared_step.place
-        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.name, self.scan)
+        place, scan = self.prepared_step.place, self.scan
+        if scan is not None and status is not None:
+            scan = replace(scan, untracked=status.untracked_paths())
+        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.name, scan)
         if checkpoint is None:
             return None
         if status is not None and self.scan is not None:

@@ -1,5 +1,6 @@
 """How a worktree stood against its HEAD at a snapshot: what git said then need not be asked again."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -17,6 +18,17 @@ class WorktreeStatus(msgspec.Struct, array_like=True, frozen=True):
     head_sha: str
     entries: tuple[StatusEntry, ...]
     """Everything that differs from that commit, nested repositories too."""
+
+    def untracked_paths(self) -> frozenset[bytes]:
+        """Return the files that git lists as untracked, and all folders above them: none of these is ignored."""
+        files = [entry.path for entry in self.entries if entry.is_untracked and not entry.is_nested_repository]
+        return frozenset(path for file in files for path in (file, *folders_above(file)))
+
+
+def folders_above(path: bytes) -> Iterator[bytes]:
+    """Give the folders that a path lies in, the innermost first, without the root."""
+    while path := path.rpartition(b"/")[0]:
+        yield path
 
 
 class _Note(msgspec.Struct, array_like=True, frozen=True):

@@ -45,6 +45,8 @@ class Scene:
     """The folders that look otherwise than `records` has them, unpacked."""
     tracked: Container[bytes]
     """Paths of the base commit, folders too; empty where `records` says it."""
+    untracked: Container[bytes] = frozenset()
+    """Paths that git has just listed as untracked, with the folders above: it need not be asked about these."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
@@ -58,7 +60,8 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
-    _take_ignored(scene, sorting, candidates, _ask(vault, candidates))
+    unknown = [path for path in candidates if path not in scene.untracked]
+    _take_ignored(scene, sorting, candidates, _ask(vault, unknown))
     _apply_limit(scene, sorting, limit_bytes)
     return sorting
 

@@ -39,6 +39,8 @@ class WorktreeScan:
     changed_paths: frozenset[bytes] | None
     """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
     where that does not say all that git may see otherwise."""
+    untracked: frozenset[bytes] = frozenset()
+    """What git has listed as untracked at that moment, with the folders above: nothing of it is ignored."""
 
     @property
     def since(self) -> str:

@@ -141,15 +141,15 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
 
 def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) -> tuple[Scene, Sorting]:
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
-    limit, scan = request.ignored_limit_bytes, request.scan
+    limit, scan, untracked = request.ignored_limit_bytes, request.scan, frozenset[bytes]()
     vault = Git(place.vault, place.worktree, place.env)
     for heavy in (past.heavy(), frozenset[bytes]()):
         if scan is not None and scan.since == past.commit:
-            survey, scan = survey_after(scan, root), None
+            survey, untracked, scan = survey_after(scan, root), scan.untracked, None
         else:
             survey = look_at(root, heavy, limit)
         refuse_too_large(place, survey, past)
-        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
+        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked, untracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ def _settle(place: Place) -> None:
     walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     evidence, whole = gather(place, scan=walked), gather(place)
     assert evidence == whole
+    if evidence.status is not None:
+        walked = replace(walked, untracked=evidence.status.untracked_paths())
     snapshot = _snapshot(place, scan=walked)
     assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
     if evidence.status is not None:
@@ -218,6 +221,24 @@ def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place])
     assert [change.path for change in gather(place, scan=walked).files_changed] == ["README.md"]
     after = index.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_git_is_not_asked_whether_it_ignores_what_it_lists_as_untracked(opened: Callable[[], Place]) -> None:
+    """New files and their folders are kept as the evidence lists them; about others git is asked, and ignores them."""
+    place = opened()
+    (place.worktree / ".gitignore").write_text("*.log\n")
+    _settle(place)
+    (place.worktree / "new" / "folder").mkdir(parents=True)
+    for name in ("new/folder/kept.py", "new/folder/kept.log", "new/left.log"):
+        (place.worktree / name).write_text("new\n")
+    walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    status = gather(place, scan=walked).status
+    assert status is not None
+    assert status.untracked_paths() >= {b"new", b"new/folder", b"new/folder/kept.py"}
+    listed = replace(walked, untracked=status.untracked_paths() | {b"new/folder/kept.log"})
+    tree = _snapshot(place, scan=listed).tree
+    kept = git(place.vault, "ls-tree", "-r", "--name-only", tree, "new").splitlines()
+    assert kept == ["new/folder/kept.log", "new/folder/kept.py"]
 
 
 def test_a_walk_from_before_another_snapshot_does_not_count(opened: Callable[[], Place]) -> None:
