@@ -16,8 +16,10 @@ from fakes.waiting import until
 
 from septet.contracts.names import Step
 
-pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
+pytestmark = [pytest.mark.recovery, pytest.mark.timeout(480), pytest.mark.law]
 
+HEARTBEATS_END_SECONDS = 240.0
+"""A task that the server has just given to the worker as it dies is given out again after two minutes."""
 FIRST, SECOND = "the-first-key", "the-second-key"
 LIMITED = """\
 #!/bin/sh
@@ -79,7 +81,7 @@ def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_a
             until((limited.told if moment == "when it is told" else limited.held).exists)
             machine.kill()
         machine.start()
-        task = septet.closed("wo-1")
+        task = septet.closed("wo-1", HEARTBEATS_END_SECONDS)
         account = septet("budget", "show", "wo-1", "--json").json["budget"]
         kept = septet("rescue", "list", "wo-1", "--json").json["rescues"]
     assert (task["status"], task["error"]) == ("completed", None)
