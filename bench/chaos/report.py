@@ -49,7 +49,11 @@ def evidence(account: Account) -> list[str]:
         f"lost: {size} bytes of {life.order} {life.step} {path} ({life.name})" for life, path, size in account.lost
     ]
     doubled = [f"delivered twice: {each}" for each in seen.delivered if max(each.commits, each.pushes) > 1]
-    missing = [f"not completed: {each.order}" for each in seen.delivered if not each.completed]
+    missing = [
+        f"not completed: {each.order}, {seen.ends.get(each.order) or 'whose end nobody told'}"
+        for each in seen.delivered
+        if not each.completed
+    ]
     second = [f"two writers: {life.order} {life.step} ({life.name})" for life in seen.lives if life.second]
     orphans = [f"orphan: {pid.number} {command}" for pid, command in seen.orphans.items()]
     uneven = [f"miscounted: {each}" for each in seen.ledgers if not each.is_even]

@@ -52,6 +52,9 @@ class Side(Protocol):
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
 
+    async def end_of(self, ground: Ground, order: str) -> str:
+        """Return how a work order has ended, or why, in its own words; empty where nobody can say it."""
+
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
         """Return what the account of its budget has counted beside what its agents used; `None`: there is none."""
 
@@ -109,6 +112,11 @@ class Septet:
         """Return how its steps were recovered, by its own word."""
         task = await WorkOrders(ground.client).get(order)
         return [step.recovered_by for step in task.steps if step.recovered_by]
+
+    async def end_of(self, ground: Ground, order: str) -> str:
+        """Return its status with its error."""
+        task = await WorkOrders(ground.client).get(order)
+        return f"{task.status.value}: {task.error.message}" if task.error is not None else task.status.value
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
         """Return what its account has counted, once a worker has told it all."""
@@ -179,6 +187,11 @@ class Naive:
         """Return nothing: a retry is all there is."""
         del ground, order
         return []
+
+    async def end_of(self, ground: Ground, order: str) -> str:
+        """Return nothing: Temporal tells it."""
+        del ground, order
+        return ""
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
         """Return nothing: nobody counts."""

@@ -51,6 +51,8 @@ class Seen:
     """What accounts of budgets have counted; none where hosts were lost with what their agents printed."""
     raises: int = 0
     """How often a budget was raised that was used up."""
+    ends: dict[str, str] = field(default_factory=dict)
+    """By work order how it ended, as it was said when it was over or was not waited for any more."""
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Trial:
     plan: Plan
     orders: list[str] = field(default_factory=list)
     worker_ends: list[str] = field(default_factory=list)
+    ends: dict[str, str] = field(default_factory=dict)
+    """By work order how it ended, in its side's words."""
     _over: dict[str, list[int]] = field(default_factory=dict)
     """By how many tokens a work order's budget was above its limit, each time that it was raised."""
 
@@ -100,6 +104,7 @@ class Trial:
             blows.unreplaced,
             ledgers,
             sum(map(len, self._over.values())),
+            self.ends,
         )
 
     def _blows(self, beside: asyncio.TaskGroup) -> Blows:
@@ -151,7 +156,10 @@ class Trial:
         async def one(number: int) -> None:
             async with places:
                 if self.plan.minutes is None or time.monotonic() < begin + self.plan.minutes * 60:
-                    await self._closed(f"wo-{number:03}")
+                    order = f"wo-{number:03}"
+                    await self._closed(order)
+                    with suppress(RPCError, SeptetError):  # the worker or the server is away
+                        self.ends[order] = await self.side.end_of(self.ground, order)
 
         await asyncio.gather(*map(one, range(self.plan.runs)))
 
