@@ -1,4 +1,4 @@
-"""How many agents a worker runs at a time."""
+"""How many agents a worker runs at a time, and how many workflows it keeps in memory."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -59,3 +59,8 @@ def agent_slots(settings: Settings) -> dict[str, Any]:
         workflow_supplier=_ONE, activity_supplier=agents, local_activity_supplier=_ONE, nexus_supplier=_ONE
     )
     return {"tuner": tuner}
+
+
+def workflow_cache(settings: Settings) -> dict[str, Any]:
+    """Return the options of the Temporal worker that runs workflows."""
+    return {"max_cached_workflows": settings.cached_workflows}

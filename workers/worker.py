@@ -26,7 +26,7 @@ from workers.janitor import scheduling_janitor
 from workers.liveness import watching_hosts
 from workers.pull_requests import looking_at_pull_requests
 from workers.registry import Parts, openings_at_once, parts_of
-from workers.slots import agent_slots
+from workers.slots import agent_slots, workflow_cache
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
@@ -38,10 +38,6 @@ HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
 _STICKY: Final = timedelta(seconds=2)
 """How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
 The default is 10 s."""
-
-_CACHED: Final = 600
-"""Workflows that are kept in memory: each takes some 120 KB, and one that is not there is replayed in
-milliseconds. The default of 1,000 takes a worker with thousands of waiting work orders over 250 MB."""
 
 _ANSWERS: Final = 40
 """Probes, and ends of cancelled work orders, at a time: slots of their own, which no agent takes."""
@@ -84,7 +80,7 @@ async def running_worker(
                 interceptors=[tokens],
                 max_concurrent_activities=openings_at_once(settings),
                 deployment_config=deployment_config(settings),
-                max_cached_workflows=_CACHED,
+                **workflow_cache(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,

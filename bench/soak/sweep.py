@@ -22,15 +22,18 @@ from septet.errors import SeptetError
 
 KEEP = timedelta(minutes=4)
 """What is closed is kept so long: by the janitor, and by the server. In use it is two days to three months."""
+CACHED: Final = 100
+"""Workflows that a worker keeps in memory: it has so many after some minutes. Nobody tells it that an account was
+terminated, and it keeps that until others need its place."""
 
 _QUEUE: Final = "septet"
 
 
 def short_terms() -> dict[str, str]:
-    """Return the settings by which the janitor removes soon what nobody needs."""
+    """Return the settings by which what nobody needs is soon removed, from the disk and from a worker's memory."""
     days = f"{KEEP / timedelta(days=1):.5f}"
     kept = ("WORKSPACES", "RUNS", "SNAPSHOTS", "FORGOTTEN")
-    return {f"SEPTET_KEEP_{name}_DAYS": days for name in kept}
+    return {f"SEPTET_KEEP_{name}_DAYS": days for name in kept} | {"SEPTET_CACHED_WORKFLOWS": str(CACHED)}
 
 
 async def shorten_retention(client: Client) -> None:

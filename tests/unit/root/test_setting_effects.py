@@ -44,7 +44,7 @@ from workers.board import capacity_of
 from workers.build_id import build_id
 from workers.data_converter import codec_of
 from workers.observers import observers
-from workers.slots import agents_at_once
+from workers.slots import agents_at_once, workflow_cache
 from workers.versions import deployment_config
 
 ROOT: Final = Path(__file__).parents[3]
@@ -148,6 +148,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),
     "probe_seconds": (9.0, lambda settings: host(settings).whereabouts["probe_seconds"]),
     "max_agents": (7, agents_at_once),
+    "cached_workflows": (50, workflow_cache),
     "project_limit": (7, lambda settings: capacity_of(settings, "h")),
     "order_budget": ("5usd", accounts_of),
     "project_budget": ("5usd", accounts_of),
