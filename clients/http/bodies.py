@@ -145,7 +145,16 @@ class PlanBody(CancelBody):
 
 
 class ApproveBody(PlanBody):
-    """A word for a plan, or for what looks like a key."""
+    """A word for a plan, or for what looks like a key: one of both."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"findings": {"maxItems": 0}}},
+                {"properties": {"plan_sha256": {"type": "null"}}},
+            ],
+        }
+    )
 
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
     """Ids of what the work order waits with as `findings`: they are let pass."""

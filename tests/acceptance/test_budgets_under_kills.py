@@ -10,6 +10,8 @@ from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
 
+from septet.budgets.held_turns import HeldTurns
+
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(900), pytest.mark.law]
 
 ORDERS = ("wo-1", "wo-2", "wo-3")
@@ -66,5 +68,5 @@ def completed(septet: Septet, order: str) -> dict[str, Any] | None:
 
 
 def held(state: Path) -> list[str]:
-    """Return the notes of turns whose accounts are still to be told."""
-    return [path.name for path in (state / "held").iterdir()]
+    """Return the places with turns whose accounts are still to be told; a kill may leave a torn note beside."""
+    return [*HeldTurns(state / "held").places()]
