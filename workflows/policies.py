@@ -39,7 +39,6 @@ _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
 """Beyond the orphan limit of 30 minutes, after which a supervisor that nobody follows ends its agent."""
 _STEP_IN_ALL: Final = timedelta(days=40)
 """A usage limit may hold a step back until the next month; nothing is lost while it waits."""
-_LANE_IN_ALL: Final = timedelta(days=7)
 
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
@@ -135,5 +134,5 @@ WORKSPACE_OPTIONS: Final = ActivityOptions(
 )
 """Opening a workspace clones a repository, which may be large, and runs what it names for its set-up."""
 
-LANE_OPTIONS: Final = ActivityOptions(**WORKSPACE_OPTIONS | {"schedule_to_close_timeout": _LANE_IN_ALL})
-"""A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for."""
+LANE_OPTIONS: Final = ActivityOptions(**WORKSPACE_OPTIONS | {"schedule_to_close_timeout": _STEP_IN_ALL})
+"""A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for, as a step does."""

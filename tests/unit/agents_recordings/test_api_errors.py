@@ -1,7 +1,6 @@
 """What the words of model APIs and CLIs mean, as people have reported them."""
 
-import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
 
@@ -57,23 +56,19 @@ def test_a_status_says_more_than_most_words(status: int, words: str, kind: str) 
     assert classify(status, words).kind == kind
 
 
-def in_an_hour(form: str, *, local: bool = False) -> str:
-    """Return the moment an hour from now as CLIs write it, to the minute."""
-    moment = datetime.now(UTC) + timedelta(hours=1)
-    return (moment.astimezone() if local else moment).strftime(form)
-
-
 @pytest.mark.parametrize(
-    "words",
+    ("form", "zone"),
     [
-        SPENDING.format(in_an_hour("%Y-%m-%d at %H:%M")),
-        f"Claude AI usage limit reached|{int(time.time() + HOUR)}",
-        f"Your usage limit is hit. Upgrade to Pro or try again at {in_an_hour('%b %dth, %Y %I:%M %p', local=True)}.",
+        (SPENDING.format("%Y-%m-%d at %H:%M"), UTC),
+        ("Claude AI usage limit reached|{seconds}", UTC),
+        ("Your usage limit is hit. Upgrade to Pro or try again at %b %dth, %Y %I:%M %p.", None),
     ],
+    ids=["key", "subscription", "codex"],
 )
-def test_a_limit_is_waited_for_until_the_moment_that_is_named(words: str) -> None:
-    """Anthropic's keys, claude's subscriptions and codex each say it in their own way."""
-    error = classify(None, words)
+def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: tzinfo | None) -> None:
+    """Anthropic's keys, claude's subscriptions and codex each say it in their own way, codex in the machine's zone."""
+    moment = (datetime.now(UTC) + timedelta(hours=1)).astimezone(zone)
+    error = classify(None, moment.strftime(form).format(seconds=int(moment.timestamp())))
     assert error.kind == "rate_limit"
     assert error.retry_after_seconds == pytest.approx(HOUR, abs=120)
 
