@@ -341,7 +341,7 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
                 view = (await budgets.show(scope)).budget
             except NotFoundError:
                 return None
-            return view if view.waiting else None
+            return view if view.waiting and not view.running else None
 
         view = await wait_until(waits)
         assert (view.spent.usd, view.limit) == (5.0, "5usd")
