@@ -25,8 +25,8 @@ from septet.agents.supervisor.confined import (
 )
 from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
-from septet.agents.supervisor.order import Confinement, Order
-from septet.agents.supervisor.own_user import FIRST_USER, StagedFiles
+from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.own_user import RunUser, StagedFiles
 from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
 from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
 from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
@@ -44,9 +44,12 @@ WHY_LIMIT = 60
 class Supervisor:
     """One agent, from its start to its record."""
 
-    def __init__(self, order: Order, locks: list[int], client: socket.socket) -> None:
-        """Take the order with its locks; `client` is the first who is attached."""
+    def __init__(
+        self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None
+    ) -> None:
+        """Take the order with its locks; `client` is the first who is attached, `user` was made for the guest."""
         self.order = order
+        self.user = user
         self.writer_lock, self.run_lock = locks[:2]
         self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)
@@ -68,9 +71,9 @@ class Supervisor:
     def run(self) -> None:
         """Carry the order out to its end."""
         self.handle_signals()
-        self.listen()
         started_at = time.time()
         self.start()
+        self.listen()
         while self.agent and self.status is None and time.monotonic() < self.give_up_at:
             self.wait()
             self.reap()
@@ -122,15 +125,16 @@ class Supervisor:
         files = self.open_files()
         start = AgentStart(self.order, argv, files)
         if self.staged is not None:
-            start.staged, start.user = self.staged, FIRST_USER + os.getpid()
+            start.staged, start.user = self.staged, self.user or RunUser()
             for descriptor in files:  # `/dev/stdout` is opened anew by many a script
-                os.fchown(descriptor, start.user, -1)
+                os.fchown(descriptor, start.user.number, -1)
         refusals, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
             exec_agent(start, report, supervisor)
         os.close(report)
+        self.open_way_out(agent)
         for descriptor in closing:
             os.close(descriptor)
         self.close_files(files)
@@ -141,6 +145,20 @@ class Supervisor:
             raise OSError(int(refusal), os.strerror(int(refusal)))
         self.await_network()
         return agent
+
+    def open_way_out(self, agent: int) -> None:
+        """Start the proxy of a guest that has a network of its own, while the guest's world is made.
+
+        Raises:
+            OSError: The machine refused, and the guest is dead.
+        """
+        try:
+            if self.way_out is not None:
+                self.way_out.start()
+        except OSError:
+            os.kill(agent, signal.SIGKILL)  # before its pipes close, at whose end it would begin
+            os.waitpid(agent, 0)
+            raise
 
     def await_network(self) -> None:
         """Wait until the guest's way out is there; without it the guest does not start."""
@@ -157,22 +175,12 @@ class Supervisor:
         report = open_report()
         if order.confinement is None:  # it is among the arguments of an order from a release of before
             return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
-        options = self.open_network(order.confinement)
+        if order.confinement.network is not None:
+            self.way_out = WayOut(order.confinement.network)
+        options = self.way_out.options if self.way_out is not None else ()
         start = SandboxStart(order.confinement, order.argv, report, options)
         self.staged = start.staged
         return start.argv, [*start.descriptors, report]
-
-    def open_network(self, confinement: Confinement) -> tuple[str, ...]:
-        """Start the proxy of a guest that has a network of its own; return what bubblewrap is told for it.
-
-        Raises:
-            OSError: The machine or the disk refused.
-        """
-        if confinement.network is None:
-            return ()
-        self.way_out = WayOut(confinement.network)
-        self.way_out.start()
-        return self.way_out.options
 
     def open_outputs(self) -> None:
         """Make the files of what is printed; what this process itself says there goes to the second."""

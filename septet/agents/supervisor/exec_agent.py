@@ -4,7 +4,7 @@ import os
 import signal
 
 from septet.agents.supervisor.order import Order
-from septet.agents.supervisor.own_user import StagedFiles
+from septet.agents.supervisor.own_user import RunUser, StagedFiles
 from septet.agents.supervisor.process_tree import die_with_parent
 from septet.agents.supervisor.resource_limits import limit_own_process
 
@@ -19,7 +19,7 @@ class AgentStart:
         self.files = files
         self.staged: StagedFiles | None = None
         """What the guest sees of files, where it is started as a user of its own."""
-        self.user = 0
+        self.user: RunUser | None = None
         """That user."""
 
 
@@ -38,7 +38,7 @@ def exec_agent(start: AgentStart, report: int, supervisor: int) -> None:
             os.dup2(source, target)
         os.chdir(start.order.directory)
         limit_own_process(start.order, has_own_user=start.staged is not None)
-        if start.staged is not None:
+        if start.staged is not None and start.user is not None:
             start.staged.become_user(start.user)
         if os.getppid() == supervisor:
             os.execve(start.argv[0], start.argv, start.order.env)  # noqa: S606 -- no shell is the point

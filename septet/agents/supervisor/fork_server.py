@@ -10,6 +10,7 @@ import socket
 
 from septet.agents.supervisor.agent_run import Supervisor
 from septet.agents.supervisor.order import WARM, receive_order
+from septet.agents.supervisor.own_user import prepare_user
 from septet.agents.supervisor.process_tree import lead_orphans
 from septet.agents.supervisor.runner import Runner, fork_or_refuse, move_to_stdin
 from septet.agents.supervisor.warm_process import WarmSupervisor
@@ -40,6 +41,7 @@ def main(lock: str = "") -> None:
         signal.signal(number, signal.SIG_IGN)
     stdin = socket.socket(fileno=0)
     client = Runner(stdin, int(lock)).serve() if lock else fork_supervisors(stdin)
+    user = prepare_user() if client is not None else None
     received = receive_order(client) if client is not None else None
     if client is not None and received is not None:
         order, locks = received
@@ -47,4 +49,4 @@ def main(lock: str = "") -> None:
         client.setblocking(False)
         os.chdir(order.folder)
         supervisor = WarmSupervisor if order.kind == WARM else Supervisor
-        supervisor(order, locks, client).run()
+        supervisor(order, locks, client, user).run()

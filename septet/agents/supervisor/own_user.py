@@ -34,6 +34,30 @@ HERE = -100
 NO_NEW_PRIVILEGES = 38
 
 
+class RunUser:
+    """The user of one run, and the namespace that maps it to root on disk."""
+
+    def __init__(self) -> None:
+        """Take this process's user.
+
+        Raises:
+            OSError: The kernel refused.
+        """
+        self.number = FIRST_USER + os.getpid()
+        self.namespace = map_users(self.number)
+
+
+def prepare_user() -> RunUser | None:
+    """Return the user of this process's guest: `None` where it is not root, or the kernel refuses for now.
+
+    It is made while there is no order yet, for it costs the start of a guest a millisecond.
+    """
+    try:
+        return RunUser() if os.geteuid() == 0 else None
+    except OSError:
+        return None
+
+
 class StagedFiles:
     """The arguments of a bubblewrap that binds mapped mounts, and what they are mapped from."""
 
@@ -48,26 +72,25 @@ class StagedFiles:
                 self.arguments[index + 1] = f"{self.stage}/{len(self.sources)}"
                 self.sources.append((source, BINDINGS[option]))
 
-    def become_user(self, user: int) -> None:
+    def become_user(self, user: RunUser) -> None:
         """Give up root in this process, which has forked and has one thread; it keeps no way back.
 
         Raises:
-            OSError: The kernel or a file system refuses to map what the guest is to write.
+            OSError: A file system refuses to map what the guest is to write.
         """
-        namespace = map_users(user)
         check(LIBC.unshare(NEW_MOUNTS), "unshare")
         check(LIBC.mount(b"none", b"/", None, PRIVATE, None), "/")
-        trees = [(index, mapped_tree(*source, namespace)) for index, source in enumerate(self.sources)]
+        trees = [(index, mapped_tree(*source, user.namespace)) for index, source in enumerate(self.sources)]
         options = b"mode=0755,size=256k"
         check(LIBC.mount(b"guest", self.stage.encode(), b"tmpfs", NO_SUID | NO_DEVICES, options), self.stage)
         for index, tree in trees:
             if tree >= 0:
                 attach(tree, f"{self.stage}/{index}")
-        os.close(namespace)
+        os.close(user.namespace)
         os.chdir("/")
         os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
+        os.setresgid(user.number, user.number, user.number)
+        os.setresuid(user.number, user.number, user.number)
         LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         die_with_parent()  # the kernel forgets it when the user changes
 

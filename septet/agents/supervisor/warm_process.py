@@ -17,6 +17,7 @@ from septet.agents.supervisor.agent_run import NEVER, SWEEP_SECONDS, WHY_LIMIT, 
 from septet.agents.supervisor.confined import REPORT
 from septet.agents.supervisor.network_log import open_log
 from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
+from septet.agents.supervisor.own_user import RunUser
 from septet.agents.supervisor.process_tree import are_stopped, descendants, group_of, read_file
 from septet.agents.supervisor.resource_limits import ResourceWatch
 from septet.agents.supervisor.warm_pipes import WarmPipes
@@ -30,9 +31,11 @@ REQUEST_SECONDS = 2.0
 class WarmSupervisor(Supervisor):
     """One process, from its first turn to its end."""
 
-    def __init__(self, order: Order, locks: list[int], client: socket.socket) -> None:
+    def __init__(
+        self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None
+    ) -> None:
         """Take the first turn's order; the third lock says that the process lives."""
-        super().__init__(order, locks, client)
+        super().__init__(order, locks, client, user)
         self.lock = locks[2]
         self.turn_listener = socket.socket(socket.AF_UNIX)
         self.pipes = WarmPipes(self.poller, self.outputs)

@@ -128,7 +128,7 @@ class WayOut:
             except ChildProcessError:
                 self.pid = 0
             if self.pid:
-                time.sleep(0.0005)
+                time.sleep(0.0001)
 
 
 def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
