@@ -53,17 +53,26 @@ class LoginChoice:
             AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
             SeptetError: Nobody can be asked now.
         """
-        await self.note_limit()
+        usual, own = self.turn.request.adapter, NamedLogin("", self.host.agents)
+        (limit, requests), answer = await asyncio.gather(
+            asyncio.to_thread(self._look), self._find_pause(usual, own)
+        )
+        if limit is not None:
+            await self._note_limit(limit)
         pauses: list[QuotaPause] = []
-        for request in await asyncio.to_thread(self._requests):
+        for request in requests:
             for login in self.host.logins_of(request.adapter):
-                pause = await self.accounts.find_pause(login_digest(self.host, request.adapter, login))
+                is_answered = limit is None and request.adapter == usual and login == own
+                pause = answer if is_answered else await self._find_pause(request.adapter, login)
                 if pause is None or pause.until <= time.time():
                     return _with_login(request, login)
                 pauses.append(pause)
             if min(pause.until for pause in pauses) - time.time() <= WORTH_A_MOVE_SECONDS:
                 break
         raise _refusal(pauses)
+
+    async def _find_pause(self, adapter: Adapter, login: NamedLogin) -> QuotaPause | None:
+        return await self.accounts.find_pause(login_digest(self.host, adapter, login))
 
     async def seconds_to_wait(self) -> float:
         """Return how long the turn has to wait until one of its agents can start: a moment where one can now.
@@ -77,14 +86,17 @@ class LoginChoice:
             return refusal.retry_after_seconds or _AT_ONCE_SECONDS
         return _AT_ONCE_SECONDS
 
-    async def note_limit(self) -> None:
-        """Where the turn's last agent ended at a usage limit, pause its login on all hosts, once for each run.
+    def _look(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
+        """Return the usage limit at which the turn's last agent ended, and the requests that it may go on with."""
+        return find_usage_limit(self.turn.request), self._requests()
+
+    async def _note_limit(self, limit: UsageLimit) -> None:
+        """Pause the login of a usage limit on all hosts, once for each run.
 
         An attempt whose worker was killed between the two is made good by the next one, before it starts an agent.
         """
-        limit = await asyncio.to_thread(find_usage_limit, self.turn.request)
-        login = self._login_of(limit) if limit is not None else None
-        if limit is None or login is None:
+        login = self._login_of(limit)
+        if login is None:
             return
         pause = QuotaPause(
             agent=limit.adapter.name,

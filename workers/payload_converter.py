@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import CompositePayloadConverter
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.seal import UNSEALED_INPUT, is_sealed, refusal_of
 from septet.errors import SealedError
 from septet.system.masking import mask_json
+
+_OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
+"""All payload converters share these, with what they keep of types: the SDK makes one for each workflow, and two
+for each of its tasks."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
@@ -19,6 +24,10 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
 
     It comes before a codec, which may seal what is left.
     """
+
+    def __init__(self) -> None:
+        """Take what all have in common."""
+        CompositePayloadConverter.__init__(self, *_OF_ALL_KINDS)
 
     def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
         """Return the values as the server gets them."""

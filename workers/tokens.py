@@ -1,16 +1,16 @@
 """The token of each activity, on disk while it is carried out: with it a successor takes the activity over.
 
 It lies in a file that the worker's process holds locked. The kernel gives the lock back when the process ends,
-however it ends.
+however it ends. A file serves one activity after the other, for to make one takes as long as many writes.
 """
 
 import contextlib
 import os
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
@@ -35,25 +35,109 @@ class HeldToken(msgspec.Struct, frozen=True):
     """In seconds by the server's clock."""
 
 
+class _File(NamedTuple):
+    """A file that this process holds locked."""
+
+    path: Path
+    descriptor: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFiles:
+    """The files of one process's tokens."""
+
+    folder: Path
+    _free: list[_File] = field(default_factory=list)
+    """Those that are empty."""
+
+    @contextlib.contextmanager
+    def hold(self, held_token: HeldToken) -> Iterator[None]:
+        """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
+        try:
+            file = self._write(msgspec.json.encode(held_token))
+        except OSError as error:
+            _log.warning("token_not_kept", folder=str(self.folder), error=str(error))
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._empty(file)
+
+    def close(self) -> None:
+        """Remove the files that are empty."""
+        while self._free:
+            _remove(self._free.pop())
+
+    def _write(self, content: bytes) -> _File:
+        """Write a token into a file that is free, or else into a new one.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        file = self._take_free() or self._make()
+        try:
+            os.pwrite(file.descriptor, content, 0)
+        except OSError:
+            _remove(file)
+            raise
+        return file
+
+    def _take_free(self) -> _File | None:
+        """Return an empty file that still has its name: a successor takes it from a worker that was stopped."""
+        while self._free:
+            file = self._free.pop()
+            if os.fstat(file.descriptor).st_nlink:
+                return file
+            os.close(file.descriptor)
+        return None
+
+    def _make(self) -> _File:
+        """Make a file; it is locked before it has the name by which it is found.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        path = self.folder / f"{secrets.token_hex(8)}{_SUFFIX}"
+        draft = path.with_suffix(".draft")
+        file = _File(path, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            lock(file.descriptor)
+            draft.rename(path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            os.close(file.descriptor)
+            raise
+        return file
+
+    def _empty(self, file: _File) -> None:
+        try:
+            os.ftruncate(file.descriptor, 0)
+        except OSError:  # on a disk that became read-only it is stale, as after a kill
+            _remove(file)
+        else:
+            self._free.append(file)
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens(Interceptor):
     """Keeps the token of each activity for as long as it runs."""
 
-    folder: Path
+    files: TokenFiles
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
         """Wrap the execution of activities."""
-        return _TokenHolder(next, self.folder)
+        return _TokenHolder(next, self.files)
 
 
 class _TokenHolder(ActivityInboundInterceptor):
-    def __init__(self, following: ActivityInboundInterceptor, folder: Path) -> None:
+    def __init__(self, following: ActivityInboundInterceptor, files: TokenFiles) -> None:
         super().__init__(following)
-        self._folder = folder
+        self._files = files
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
         """Execute it with its token on disk."""
-        with holding_token(self._folder, running_attempt()):
+        with self._files.hold(running_attempt()):
             return await self.next.execute_activity(input)
 
 
@@ -67,24 +151,6 @@ def running_attempt() -> HeldToken:
 def tokens_in(folder: Path) -> list[Path]:
     """Return the files of all tokens, held or not."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
-
-
-@contextlib.contextmanager
-def holding_token(folder: Path, held_token: HeldToken) -> Iterator[None]:
-    """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
-    path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
-    try:
-        file = _write(path, msgspec.json.encode(held_token))
-    except OSError as error:
-        _log.warning("token_not_kept", folder=str(folder), error=str(error))
-        yield
-        return
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):  # on a disk that became read-only it is stale, as after a kill
-            path.unlink(missing_ok=True)
-        os.close(file)
 
 
 @contextlib.contextmanager
@@ -117,16 +183,7 @@ def read_token(path: Path) -> HeldToken | None:
         return None
 
 
-def _write(path: Path, content: bytes) -> int:
-    """Write a token and return its descriptor, which holds it; it is locked before it has its name."""
-    draft = path.with_suffix(".draft")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        lock(file)
-        os.write(file, content)
-        draft.rename(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        os.close(file)
-        raise
-    return file
+def _remove(file: _File) -> None:
+    with contextlib.suppress(OSError):
+        file.path.unlink(missing_ok=True)
+    os.close(file.descriptor)

@@ -29,7 +29,7 @@ from workers.registry import Parts, openings_at_once, parts_of
 from workers.slots import agent_slots, workflow_cache
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
-from workers.tokens import Tokens
+from workers.tokens import TokenFiles, Tokens
 from workers.versions import announcing_build, deployment_config
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
@@ -63,8 +63,9 @@ async def running_worker(
         parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide, accounts))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         await stack.enter_async_context(sharing_forge_pauses(accounts))
-        tokens = Tokens(parts.host.state.tokens)
-        await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
+        tokens = Tokens(TokenFiles(parts.host.state.tokens))
+        stack.callback(tokens.files.close)
+        await stack.enter_async_context(taking_over(client, tokens.files.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(telling_left_turns(parts.host))
         await stack.enter_async_context(telling_costs(client, parts.host))

@@ -49,6 +49,18 @@ def write_durably(path: Path, content: bytes) -> None:
     fsync_folder(path.parent)
 
 
+def write_in_place(path: Path, content: bytes) -> None:
+    """Put `content` into a file that tells itself whether it is whole: who is killed meanwhile leaves it torn.
+
+    A file that is there takes a hundredth of the time of one that is made.
+    """
+    with close_after(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
+        written = 0
+        while written < len(content):
+            written += os.pwrite(descriptor, content[written:], written)
+        os.ftruncate(descriptor, len(content))
+
+
 def write_first(path: Path, content: bytes) -> None:
     """Put a file with `content` at `path` if there is none: of two processes the first one wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

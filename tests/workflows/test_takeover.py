@@ -24,7 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from workers.takeover import Successor
-from workers.tokens import HeldToken, holding_token, running_attempt
+from workers.tokens import HeldToken, TokenFiles, read_token, running_attempt, tokens_in
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]
 
@@ -164,9 +164,32 @@ async def on_the_way(client: Client) -> AsyncIterator[str]:
 
 async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path: Path) -> None:
     """A token that a running process has locked stays where it is."""
-    with holding_token(tmp_path, _UNKNOWN):
+    with TokenFiles(tmp_path).hold(_UNKNOWN):
         assert await Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0).look() == 0
         assert len(list(tmp_path.glob("*.token"))) == 1
+
+
+async def test_a_tokens_file_serves_the_next_activity(client: Client, tmp_path: Path) -> None:
+    """It is empty between two of them, and no successor takes it from a worker that lives."""
+    files, successor = TokenFiles(tmp_path), Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0)
+    with files.hold(_UNKNOWN), files.hold(_UNKNOWN):
+        both = tokens_in(tmp_path)
+    assert [read_token(path) for path in both] == [None, None]
+    assert await successor.look() == 0
+    with files.hold(_UNKNOWN):
+        assert tokens_in(tmp_path) == both
+        assert sorted(read_token(path) is not None for path in both) == [False, True]
+    files.close()
+    assert tokens_in(tmp_path) == []
+
+
+def test_a_tokens_file_that_was_taken_serves_no_more(tmp_path: Path) -> None:
+    """What a successor took from a worker that was stopped is gone: the next activity has a file of its own."""
+    files = TokenFiles(tmp_path)
+    with files.hold(_UNKNOWN):
+        tokens_in(tmp_path)[0].unlink()
+    with files.hold(_UNKNOWN):
+        assert [read_token(path) for path in tokens_in(tmp_path)] == [_UNKNOWN]
 
 
 @pytest.mark.parametrize("content", [msgspec.json.encode(_UNKNOWN), b"half a tok"])

@@ -32,6 +32,7 @@ class Needs:
     """Where programs are looked for that a script's first line names."""
     paths: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
+    _targets: dict[str, str | None] = field(default_factory=dict)
 
     def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Note what a guest has to see so that a program starts.
@@ -57,16 +58,26 @@ class Needs:
 
     def trace(self, path: Path) -> Path:
         """Note the links that lead to a path, and return where they lead."""
-        current, rest, links = Path("/"), list(path.parts[1:]), 0
+        current, rest, links = "/", list(path.parts[1:]), 0
         while rest:
             part = rest.pop(0)
-            current = current.parent if part == ".." else current / part
-            if links < _MOST_LINKS and current.is_symlink():
-                target, links = current.readlink(), links + 1
-                self.links[current] = str(target)
-                current = Path("/") if target.is_absolute() else current.parent
-                rest = [*(part for part in target.parts if part != "/"), *rest]
-        return current
+            current = os.path.dirname(current) if part == ".." else os.path.join(current, part)  # noqa: PTH118, PTH120 -- as below
+            target = self._target_of(current) if links < _MOST_LINKS else None
+            if target is not None:
+                links += 1
+                self.links[Path(current)] = str(Path(target))
+                current = "/" if target.startswith("/") else os.path.dirname(current)  # noqa: PTH120 -- as below
+                rest = [*Path(target.lstrip("/")).parts, *rest]
+        return Path(current)
+
+    def _target_of(self, path: str) -> str | None:
+        """Return where a link leads, and `None` for what is none; most paths begin alike: each is asked once."""
+        if path not in self._targets:
+            try:
+                self._targets[path] = os.readlink(path)  # noqa: PTH115 -- of hundreds, in text
+            except OSError:
+                self._targets[path] = None
+        return self._targets[path]
 
     def add_program(self, path: Path, depth: int = 0) -> None:
         """Note a program with what it is a part of, and the interpreter that its first line names."""

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Final, Literal
@@ -27,7 +28,8 @@ SETUP_FOLDER: Final = "setup"
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _SET_ASIDE: Final = "set-aside"
 _OWNER_ONLY_FOLDER: Final = 0o700
-_OWNER_ONLY_FILE: Final = 0o600
+_KEPT_FILES: Final = 1024
+"""Records and ends of runs that are not read again: a step looks at those of its work order many times."""
 
 StartReason = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
 """Why an agent is started: for the first time; after a crash, in its session; after another crash, anew from the
@@ -131,7 +133,7 @@ class Run:
     def exit(self) -> ExitRecord | None:
         """Return how it ended; `None` while it lives, and when its supervisor was killed."""
         try:
-            return msgspec.json.decode((self.folder / "exit.json").read_bytes(), type=ExitRecord)
+            return msgspec.json.decode(_read_whole(self.folder / "exit.json"), type=ExitRecord)
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 
@@ -285,9 +287,24 @@ def _drop(folder: Path) -> None:
 
 def _read_record(path: Path) -> RunRecord | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunRecord)
+        return msgspec.json.decode(_read_whole(path), type=RunRecord)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def _read_whole(path: Path) -> bytes:
+    """Read a file that nobody changes once it is whole; one that was read lately is not read again.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    facts = path.stat()
+    return _read_once(path, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _read_once(path: Path, stamp: tuple[int, ...]) -> bytes:  # noqa: ARG001 -- another file, another stamp
+    return path.read_bytes()
 
 
 def _changed_at(path: Path) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from septet.agents.clis.endings import SUPERSEDED
+from septet.agents.clis.outcome import ExitRecord
 from septet.agents.homes.logins import LoginBusyError
 from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
@@ -18,7 +19,7 @@ from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import TurnRequest, launch
-from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
+from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.contracts.amounts import Spending
 from septet.errors import AgentCrashedError, AgentError
@@ -31,6 +32,9 @@ _LOOK_SECONDS: Final = 0.02
 
 _LOGIN_SECONDS: Final = 0.25
 """Between two looks whether another agent has refreshed the login."""
+
+_SPARE_SECONDS: Final = 0.1
+"""After an agent's start, until a supervisor is made for the next one: not while this one needs the machine."""
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
@@ -179,8 +183,10 @@ class _Attempt:
 
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""
+        loop, supervisors = asyncio.get_running_loop(), self._request.runtime.supervisors
+        spare = loop.call_later(_SPARE_SECONDS, loop.run_in_executor, None, supervisors.prepare)
         try:
-            reading, own_runs = await asyncio.to_thread(self._open, run)
+            reading, own_runs = await asyncio.to_thread(self._turn_runs.open, run)
             end = await follow(
                 reading,
                 attachment,
@@ -189,18 +195,22 @@ class _Attempt:
                 on_progress=self._on_progress,
             )
         finally:
+            spare.cancel()
             attachment.close()
-        await self._return_login()
         if end is None:
+            await self._return_login()
             self._count_unstarted(run)
             return None
-        result, move = await asyncio.to_thread(self._turn_runs.note_end, reading, end, rung, own_runs)
+        loop.run_in_executor(None, supervisors.prepare)
+        result, move = await asyncio.to_thread(self._note_end, reading, end, rung, own_runs)
         return result if isinstance(move, Accept) else None
 
-    def _open(self, run: Run) -> tuple[StreamReading, list[Run]]:
-        """Begin to read a run, and have a supervisor wait for the agent after it."""
-        self._request.runtime.supervisors.prepare()
-        return self._turn_runs.open(run)
+    def _note_end(
+        self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
+    ) -> tuple[TurnResult, Move]:
+        """Take the login back, and note a run that was followed to its end."""
+        return_login(self._request)
+        return self._turn_runs.note_end(reading, end, rung, own_runs)
 
     async def _return_login(self) -> None:
         await asyncio.to_thread(return_login, self._request)
