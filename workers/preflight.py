@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
+from string import digits
 from typing import Any, Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -22,6 +23,16 @@ _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
 """A server's parts learn of a new namespace one after the other, within some ten seconds."""
 _LOOK_SECONDS: Final = 0.5
+_TYPES: Final = {
+    "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
+    "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "Int": IndexedValueType.INDEXED_VALUE_TYPE_INT,
+    "Double": IndexedValueType.INDEXED_VALUE_TYPE_DOUBLE,
+    "Bool": IndexedValueType.INDEXED_VALUE_TYPE_BOOL,
+    "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
+    "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+}
+"""By the column of the server's database, whose name ends with a number."""
 
 Key = SearchAttributeKey[Any]
 
@@ -155,6 +166,22 @@ async def lacks_attribute(client: Client, key: Key) -> bool:
 
 
 async def _list_attributes(client: Client) -> dict[str, int]:
+    """Return the types of the namespace's own search attributes by their names.
+
+    Where the server's database has columns for them, the namespace's description names those. The server is asked
+    for the list only where that lacks one of ours: for each list it connects to itself, and keeps that connection
+    for half an hour.
+
+    Raises:
+        RPCError: The server does not tell.
+    """
+    described = await client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace=client.namespace)
+    )
+    columns = described.config.custom_search_attribute_aliases
+    types = {name: _TYPES.get(column.rstrip(digits), 0) for column, name in columns.items()}
+    if all(key.name in types for key in ALL):
+        return types
     request = ListSearchAttributesRequest(namespace=client.namespace)
     return dict((await client.operator_service.list_search_attributes(request)).custom_attributes)
 

@@ -26,7 +26,7 @@ with workflow.unsafe.imports_passed_through():
 _CALLED_AGAIN: Final = timedelta(minutes=2)
 """Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
 _KEPT: Final = timedelta(days=45)
-"""How long the account of a work order or a pipeline outlives the last word on it: a step may wait for 40 days."""
+"""How long the account of a work order or a pipeline outlives the last word on it: a step may wait for a month."""
 _CALLS_BY_NEWS: Final = "account-calls-by-news"
 """Before it, who was refused while the budget had any room was called again at once, over and over. Asked for by
 itself, and only where somebody waits."""

@@ -37,9 +37,6 @@ _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """Evidence, the repository's own checks, a snapshot, a push."""
 _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
 """Beyond the orphan limit of 30 minutes, after which a supervisor that nobody follows ends its agent."""
-_STEP_IN_ALL: Final = timedelta(days=40)
-"""A usage limit may hold a step back until the next month; nothing is lost while it waits."""
-
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
@@ -75,10 +72,12 @@ def step_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of an activity that runs an agent.
 
     A cancelled work order waits for its activity: it ends the agent, takes the rescue and says where it is.
+
+    In all it has no limit: a usage limit may hold it back until the next month, and nothing is lost meanwhile. For
+    one, the server would keep a timer of each step for all that time, also of those that are done.
     """
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,
-        schedule_to_close_timeout=_STEP_IN_ALL,
         heartbeat_timeout=timedelta(seconds=limits.heartbeat_seconds),
         retry_policy=_STEP_RETRIES,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -134,5 +133,10 @@ WORKSPACE_OPTIONS: Final = ActivityOptions(
 )
 """Opening a workspace clones a repository, which may be large, and runs what it names for its set-up."""
 
-LANE_OPTIONS: Final = ActivityOptions(**WORKSPACE_OPTIONS | {"schedule_to_close_timeout": _STEP_IN_ALL})
+LANE_OPTIONS: Final = ActivityOptions(
+    start_to_close_timeout=WORKSPACE_OPTIONS["start_to_close_timeout"],
+    heartbeat_timeout=HEARTBEAT_TIMEOUT,
+    retry_policy=_SHORT_RETRIES,
+    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+)
 """A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for, as a step does."""

@@ -45,3 +45,30 @@ async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> Non
     assert task.status is Status.COMPLETED
     assert description.close_time is not None
     assert description.close_time - description.start_time >= MONTH
+
+
+async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() -> None:
+    """A time-out of a step in all would lie in the server's database until then, for each step that was ever taken."""
+    async with await skipping_time() as environment:
+        client, doubles = environment.client, Doubles(f"queue-{uuid.uuid4().hex}")
+        async with Worker(
+            client,
+            task_queue=doubles.task_queue,
+            workflows=[WorkOrder, PullRequestWorkflow],
+            activities=doubles.activities(),
+        ):
+            handle = await client.start_workflow(
+                "WorkOrder",
+                {"repository": "/app", "title": "Totals are wrong"},
+                id=f"wo-{uuid.uuid4().hex[:8]}",
+                task_queue=doubles.task_queue,
+            )
+            await asyncio.wait_for(handle.result(), 120)
+            scheduled = [
+                event.activity_task_scheduled_event_attributes
+                async for event in handle.fetch_history_events()
+                if event.HasField("activity_task_scheduled_event_attributes")
+            ]
+    within = {each.activity_type.name: each.schedule_to_close_timeout.ToTimedelta() for each in scheduled}
+    assert {within[step] for step in Step} == {timedelta()}
+    assert max(within.values()) <= timedelta(days=1)

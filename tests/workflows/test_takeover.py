@@ -183,7 +183,7 @@ async def test_a_tokens_file_serves_the_next_activity(client: Client, tmp_path: 
     assert tokens_in(tmp_path) == []
 
 
-def test_a_tokens_file_that_was_taken_serves_no_more(tmp_path: Path) -> None:
+async def test_a_tokens_file_that_was_taken_serves_no_more(tmp_path: Path) -> None:
     """What a successor took from a worker that was stopped is gone: the next activity has a file of its own."""
     files = TokenFiles(tmp_path)
     with files.hold(_UNKNOWN):

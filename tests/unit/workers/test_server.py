@@ -24,6 +24,7 @@ from temporalio.testing import WorkflowEnvironment
 from septet.errors import AlreadyRunningError, ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
+from workers.capabilities import host_services
 from workers.connection import connect
 from workers.preflight import PreflightError, register_search_attributes
 from workers.server import Ports, embedded_server, temporal_program
@@ -233,6 +234,24 @@ async def test_the_preflight_registers_what_is_missing() -> None:
         await client.operator_service.remove_search_attributes(wrong)
         assert set(await register_search_attributes(client)) == {key.name for key in ALL}
         assert await register_search_attributes(client) == ()
+
+
+async def test_what_workers_ask_at_their_start_leaves_no_connection_in_the_server(state: StateDir) -> None:
+    """A server to which workers come again and again has no more connections to itself than before."""
+    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
+        client, process = await Client.connect(server.address), psutil.Process(server.server_pid)
+        await host_services(client)
+        before = _connections_to_itself(process)
+        for _ in range(20):
+            await register_search_attributes(client)
+            await host_services(client)
+        assert _connections_to_itself(process) < before + 20
+
+
+def _connections_to_itself(process: psutil.Process) -> int:
+    connections = process.net_connections("tcp")
+    ports = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+    return sum(each.raddr.port in ports for each in connections if each.status == psutil.CONN_ESTABLISHED)
 
 
 def _lives(pid: int) -> bool:
