@@ -171,7 +171,10 @@ async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path:
 
 async def test_a_tokens_file_serves_the_next_activity(client: Client, tmp_path: Path) -> None:
     """It is empty between two of them, and no successor takes it from a worker that lives."""
-    files, successor = TokenFiles(tmp_path), Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0)
+    files, successor = (
+        TokenFiles(tmp_path),
+        Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0),
+    )
     with files.hold(_UNKNOWN), files.hold(_UNKNOWN):
         both = tokens_in(tmp_path)
     assert [read_token(path) for path in both] == [None, None]

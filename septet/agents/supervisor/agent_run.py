@@ -44,9 +44,7 @@ WHY_LIMIT = 60
 class Supervisor:
     """One agent, from its start to its record."""
 
-    def __init__(
-        self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None
-    ) -> None:
+    def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
         """Take the order with its locks; `client` is the first who is attached, `user` was made for the guest."""
         self.order = order
         self.user = user

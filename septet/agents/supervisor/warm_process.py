@@ -31,9 +31,7 @@ REQUEST_SECONDS = 2.0
 class WarmSupervisor(Supervisor):
     """One process, from its first turn to its end."""
 
-    def __init__(
-        self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None
-    ) -> None:
+    def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
         """Take the first turn's order; the third lock says that the process lives."""
         super().__init__(order, locks, client, user)
         self.lock = locks[2]
