@@ -36,6 +36,7 @@ from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
+from septet.system.durable import DRAFTS
 from septet.system.locks import hold_lock, remove_lock
 
 _SHOWN: Final = 100
@@ -78,6 +79,7 @@ class Sweep:
         if not note:
             self._runs_alone()
             self._locks_alone()
+            self._drafts()
         return Swept(
             removed=tuple(self._removals[:_SHOWN]),
             refused=tuple(self._refusals[:_SHOWN]),
@@ -177,6 +179,13 @@ class Sweep:
             ):
                 with self._refusing("workspace", lock.name):
                     remove_lock(lock)
+
+    def _drafts(self) -> None:
+        """Remove the drafts of notes that processes left which were killed as they wrote."""
+        for folder in (self.state.held_turns, self.state.cost_notes):
+            for draft in sorted(folder.glob(DRAFTS)):
+                if is_over(datetime.fromtimestamp(_changed_at(draft), UTC), self.terms.forgotten_days, self.now):
+                    draft.unlink(missing_ok=True)
 
     def _snapshots(self, place: Place, since: datetime) -> None:
         """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""

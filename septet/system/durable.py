@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+DRAFTS: Final = ".*.lock"
+"""Names of the drafts of files that are replaced; one that is old was left by a process that was killed."""
+
 _FULL_FSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 """macOS: its `fsync` leaves the bytes in the drive's cache."""
 

@@ -4,6 +4,7 @@
 of them; it ends by itself when its worker dies. A runner (`runner.py`) does the same for any number of workers.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -39,6 +40,7 @@ def main(lock: str = "") -> None:
     """Wait to become a supervisor, then for an order, and carry it out; with a lock, as a runner."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
+    gc.freeze()  # what forks collect is their own: to look through the rest would copy its memory
     stdin = socket.socket(fileno=0)
     client = Runner(stdin, int(lock)).serve() if lock else fork_supervisors(stdin)
     user = prepare_user() if client is not None else None

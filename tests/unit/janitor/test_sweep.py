@@ -294,6 +294,19 @@ def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> 
     assert not place.vault.exists()
 
 
+def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
+    """It lies beside the notes of budgets and costs, which stay until they are told."""
+    for folder in (home.state.held_turns, home.state.cost_notes):
+        folder.mkdir(exist_ok=True)
+        (folder / ".0123456789abcdef.lock").write_text("{")
+        (folder / "wo-1.json").write_text("{}")
+    home.sweep(1)
+    assert len([*home.state.held_turns.iterdir(), *home.state.cost_notes.iterdir()]) == 4
+    home.sweep(3)
+    left = [*home.state.held_turns.iterdir(), *home.state.cost_notes.iterdir()]
+    assert [path.name for path in left] == ["wo-1.json", "wo-1.json"]
+
+
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
     """A folder that no work order opened stays where it is."""
     home.open("wo-1")
