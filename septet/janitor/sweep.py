@@ -79,7 +79,7 @@ class Sweep:
         if not note:
             self._runs_alone()
             self._locks_alone()
-            self._drafts()
+            self._remove_drafts()
         return Swept(
             removed=tuple(self._removals[:_SHOWN]),
             refused=tuple(self._refusals[:_SHOWN]),
@@ -180,7 +180,7 @@ class Sweep:
                 with self._refusing("workspace", lock.name):
                     remove_lock(lock)
 
-    def _drafts(self) -> None:
+    def _remove_drafts(self) -> None:
         """Remove the drafts of notes that processes left which were killed as they wrote."""
         for folder in (self.state.held_turns, self.state.cost_notes):
             for draft in sorted(folder.glob(DRAFTS)):
