@@ -20,7 +20,7 @@ _FOLDERS: Final = ("info",)
 _ALTERNATES: Final = "objects/info/alternates"
 _LIMIT_BYTES: Final = 4096
 _MOST_ENTRIES: Final = 1_000_000
-_MOST_KNOWN: Final = 20_000
+_MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
 """Folders that were found to hold plain entries alone: device, inode, time of change, and the folders in them.
 
