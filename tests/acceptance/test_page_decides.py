@@ -44,6 +44,7 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
     page.get_by_role("button", name="Reject plan").click()
     expect(page.locator("#record")).to_contain_text("the plan is rejected: Say goodbye in French, too.")
     expect(page.locator("#record")).to_contain_text(load_settings().user)
+    served.wait_for_order("wo-page-gate", "waiting")  # with its next plan
     page.get_by_role("button", name="Approve plan").click()
     expect(page.locator("#overview .badge")).to_have_text("completed")
     words = [(move["who"], move["why"]) for move in history_of(served, "wo-page-gate")]
