@@ -4,11 +4,10 @@
 
 BIN := .venv/bin
 ARGS ?=
-# One process more than there are cores, as tests wait now and then; two more for whole programs, which wait for others.
+# One process more than there are cores, as tests wait now and then; with another one they take as long.
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
-PROGRAM_TESTERS := --numprocesses=$(shell expr 2 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
-SUITE := $(BIN)/python -m pytest --second-run
+SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
 REST := "not recovery and not faces and not newcomer"
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
@@ -32,23 +31,23 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 
 # Nine minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests but the suites below
-	@$(SUITE) $(TESTERS) -m $(REST) $(ARGS)
+	@$(SUITE) -m $(REST) $(ARGS)
 
 coverage: ready ## The tests of `make test` with the branch coverage of septet/, which is at least 90 %
-	@$(SUITE) $(TESTERS) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
-	@$(SUITE) $(PROGRAM_TESTERS) -m faces tests/acceptance $(ARGS)
+	@$(SUITE) -m faces tests/acceptance $(ARGS)
 
 test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
-	@$(SUITE) $(TESTERS) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
+	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
 
 page-tools: # axe-core, which the page is held against, the SDK of Linear and Prism, which the fakes of Linear and GitHub are
 	@cmp --silent tests/npm/package-lock.json tests/npm/node_modules/.for.json || \
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
-	@$(SUITE) $(PROGRAM_TESTERS) --maxschedchunk=1 -m recovery tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
+	@$(SUITE) --maxschedchunk=1 -m recovery tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
 
 escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py
@@ -140,8 +139,8 @@ TRIAL_follow := follow RUNS=6 ARGS="--output /dev/null"
 TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--releases 0.1.1 --patience 300"
 
-trials: ready ## The short trials of .ci/run, three at a time; each prints all it has to say when it ends
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=recurse $(TRIALS:%=trial-%)
+trials: ready ## The short trials of .ci/run, two at a time; each prints all it has to say when it ends
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse $(TRIALS:%=trial-%)
 
 .PHONY: $(TRIALS:%=trial-%)
 $(TRIALS:%=trial-%): trial-%:
