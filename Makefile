@@ -4,7 +4,7 @@
 
 BIN := .venv/bin
 ARGS ?=
-# One process more than there are cores, as tests wait now and then; with another one they take as long.
+# One process more than there are cores, as tests wait now and then; one more saves no time.
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run

@@ -37,6 +37,7 @@ _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """Evidence, the repository's own checks, a snapshot, a push."""
 _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
 """Beyond the orphan limit of 30 minutes, after which a supervisor that nobody follows ends its agent."""
+
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
@@ -73,8 +74,8 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
     A cancelled work order waits for its activity: it ends the agent, takes the rescue and says where it is.
 
-    In all it has no limit: a usage limit may hold it back until the next month, and nothing is lost meanwhile. For
-    one, the server would keep a timer of each step for all that time, also of those that are done.
+    All its tries together have no limit: a usage limit may hold it back until the next month, and nothing is lost
+    meanwhile. The server would keep a timer of such a limit until its time, also when the step is done.
     """
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,

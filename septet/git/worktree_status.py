@@ -1,6 +1,5 @@
 """How a worktree stood against its HEAD at a snapshot: what git said then need not be asked again."""
 
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -8,10 +7,9 @@ import msgspec
 
 from septet.git.changes import StatusEntry
 from septet.git.place import Place
-from septet.system.durable import write_in_place
+from septet.system.durable import whole_body, with_checksum, write_in_place
 
 _FILE: Final = "standing"
-_CHECKSUM_BYTES: Final = 4
 
 
 class WorktreeStatus(msgspec.Struct, array_like=True, frozen=True):
@@ -46,21 +44,16 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 def save_worktree_status(place: Place, snapshot: str, status: WorktreeStatus) -> None:
     """Note how the worktree stood when the snapshot with commit `snapshot` was taken; a torn note is noticed."""
-    body = _ENCODER.encode(_Note(snapshot, status))
-    write_in_place(place.records / _FILE, zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) + body)
+    write_in_place(place.records / _FILE, with_checksum(_ENCODER.encode(_Note(snapshot, status))))
 
 
 def load_worktree_status(place: Place, snapshot: str, head_sha: str) -> WorktreeStatus | None:
     """Return how the worktree stood at a snapshot; `None` where that is not known, or HEAD was another."""
     try:
-        content = (place.records / _FILE).read_bytes()
-    except FileNotFoundError:
+        body = whole_body((place.records / _FILE).read_bytes())
+        note = _DECODER.decode(body) if body is not None else None
+    except (FileNotFoundError, msgspec.DecodeError):
         return None
-    checksum, body = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
-    if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) != checksum:
-        return None
-    try:
-        note = _DECODER.decode(body)
-    except msgspec.DecodeError:
+    if note is None:
         return None
     return note.standing if note.snapshot == snapshot and note.standing.head_sha == head_sha else None

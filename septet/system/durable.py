@@ -3,6 +3,7 @@
 import fcntl
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Final
 
 DRAFTS: Final = ".*.lock"
 """Names of the drafts of files that are replaced; one that is old was left by a process that was killed."""
+
+_CHECKSUM_BYTES: Final = 4
 
 _FULL_FSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 """macOS: its `fsync` leaves the bytes in the drive's cache."""
@@ -52,8 +55,19 @@ def write_durably(path: Path, content: bytes) -> None:
     fsync_folder(path.parent)
 
 
+def with_checksum(body: bytes) -> bytes:
+    """Return what is written of a file that tells itself whether it is whole: `whole_body` reads it."""
+    return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES)
+
+
+def whole_body(content: bytes) -> bytes | None:
+    """Return what was written with its checksum; `None` where it is torn."""
+    body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
+    return body if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) == checksum else None
+
+
 def write_in_place(path: Path, content: bytes) -> None:
-    """Put `content` into a file that tells itself whether it is whole: who is killed meanwhile leaves it torn.
+    """Put `content`, which has its checksum, into a file: who is killed meanwhile leaves it torn.
 
     A file that is there takes a hundredth of the time of one that is made.
     """

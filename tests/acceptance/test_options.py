@@ -136,10 +136,8 @@ def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> No
     for name in ("pl-page-1", "pl-page-2"):
         line = ("--repo", origin.bare, "--label", "nobody-has-it", "--id", name)
         assert served("pipeline", *line, "--json").code == 0
-    for name in ("pl-page-1", "pl-page-2"):
-        served.wait_for_pipeline(
-            name, lambda pipeline: pipeline["closed_at"]
-        )  # else it changes its place meanwhile
+    for name in ("pl-page-1", "pl-page-2"):  # one that closes changes its place in the list
+        served.wait_for_pipeline(name, lambda pipeline: pipeline["closed_at"])
     first = served("pipeline", "list", "--limit", "1", "--json").json
     second = served("pipeline", "list", "--limit", "1", "--after", first["next"], "--json").json
     assert len(first["pipelines"]) == len(second["pipelines"]) == 1

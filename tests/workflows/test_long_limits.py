@@ -2,10 +2,14 @@
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 from fakes.activities import Doubles, done, not_yet
 from fakes.skipped_time import skipping_time
+from temporalio.client import WorkflowHandle
 from temporalio.worker import Worker
 
 from septet.contracts.names import Status, Step
@@ -22,18 +26,17 @@ def limited(call: StepCall) -> StepResult:
     raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
 
 
-async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> None:
-    """Its work order is open for the whole month, asks nobody, and completes when the limit begins anew."""
+@asynccontextmanager
+async def completed(doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+    """Carry a work order out on a server that skips time, and give its handle while the server is there."""
     async with await skipping_time() as environment:
-        client, doubles = environment.client, Doubles(f"queue-{uuid.uuid4().hex}")
-        doubles.steps = {step: [limited, done] if step is Step.IMPLEMENT_PLAN else [done] for step in Step}
         async with Worker(
-            client,
+            environment.client,
             task_queue=doubles.task_queue,
             workflows=[WorkOrder, PullRequestWorkflow],
             activities=doubles.activities(),
         ):
-            handle = await client.start_workflow(
+            handle = await environment.client.start_workflow(
                 "WorkOrder",
                 {"repository": "/app", "title": "Totals are wrong"},
                 id=f"wo-{uuid.uuid4().hex[:8]}",
@@ -41,34 +44,28 @@ async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> Non
                 result_type=Task,
             )
             task: Task = await asyncio.wait_for(handle.result(), 120)
-            description = await handle.describe()
-    assert task.status is Status.COMPLETED
+            assert task.status is Status.COMPLETED
+            yield handle
+
+
+async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> None:
+    """Its work order is open for the whole month, asks nobody, and completes when the limit begins anew."""
+    doubles = Doubles(f"queue-{uuid.uuid4().hex}")
+    doubles.steps = {step: [limited, done] if step is Step.IMPLEMENT_PLAN else [done] for step in Step}
+    async with completed(doubles) as handle:
+        description = await handle.describe()
     assert description.close_time is not None
     assert description.close_time - description.start_time >= MONTH
 
 
 async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() -> None:
     """A time-out of a step in all would lie in the server's database until then, for each step that was ever taken."""
-    async with await skipping_time() as environment:
-        client, doubles = environment.client, Doubles(f"queue-{uuid.uuid4().hex}")
-        async with Worker(
-            client,
-            task_queue=doubles.task_queue,
-            workflows=[WorkOrder, PullRequestWorkflow],
-            activities=doubles.activities(),
-        ):
-            handle = await client.start_workflow(
-                "WorkOrder",
-                {"repository": "/app", "title": "Totals are wrong"},
-                id=f"wo-{uuid.uuid4().hex[:8]}",
-                task_queue=doubles.task_queue,
-            )
-            await asyncio.wait_for(handle.result(), 120)
-            scheduled = [
-                event.activity_task_scheduled_event_attributes
-                async for event in handle.fetch_history_events()
-                if event.HasField("activity_task_scheduled_event_attributes")
-            ]
+    async with completed(Doubles(f"queue-{uuid.uuid4().hex}")) as handle:
+        scheduled = [
+            event.activity_task_scheduled_event_attributes
+            async for event in handle.fetch_history_events()
+            if event.HasField("activity_task_scheduled_event_attributes")
+        ]
     within = {each.activity_type.name: each.schedule_to_close_timeout.ToTimedelta() for each in scheduled}
     assert {within[step] for step in Step} == {timedelta()}
     assert max(within.values()) <= timedelta(days=1)

@@ -61,12 +61,12 @@ class Needs:
         current, rest, links = "/", list(path.parts[1:]), 0
         while rest:
             part = rest.pop(0)
-            current = os.path.dirname(current) if part == ".." else os.path.join(current, part)  # noqa: PTH118, PTH120 -- as below
+            current = os.path.dirname(current) if part == ".." else os.path.join(current, part)  # noqa: PTH118, PTH120 -- of hundreds, in text
             target = self._target_of(current) if links < _MOST_LINKS else None
             if target is not None:
                 links += 1
                 self.links[Path(current)] = str(Path(target))
-                current = "/" if target.startswith("/") else os.path.dirname(current)  # noqa: PTH120 -- as below
+                current = "/" if target.startswith("/") else os.path.dirname(current)  # noqa: PTH120 -- of hundreds, in text
                 rest = [*Path(target.lstrip("/")).parts, *rest]
         return Path(current)
 

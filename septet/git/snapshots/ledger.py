@@ -4,7 +4,6 @@ git's index would not do: it knows no permission bits, no empty folder and no ig
 its own. It is a record to save work and never the only source: without it a snapshot reads every file again.
 """
 
-import zlib
 from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
@@ -13,10 +12,9 @@ from typing import Final
 import msgspec
 
 from septet.git.snapshots.survey import Look
-from septet.system.durable import write_atomically
+from septet.system.durable import whole_body, with_checksum, write_atomically
 
 _VERSION: Final = 1
-_CHECKSUM_BYTES: Final = 4
 
 
 class Kind(IntEnum):
@@ -124,11 +122,10 @@ def new_ledger(
 def load(path: Path) -> Ledger | None:
     """Return the ledger at `path`; `None` when there is none, or one that is torn or of another version."""
     try:
-        content = path.read_bytes()
+        body = whole_body(path.read_bytes())
     except FileNotFoundError:
         return None
-    body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
-    if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) != checksum:
+    if body is None:
         return None
     try:
         ledger = _DECODER.decode(body)
@@ -139,5 +136,4 @@ def load(path: Path) -> Ledger | None:
 
 def save(path: Path, ledger: Ledger) -> None:
     """Replace the ledger at `path`. It is not forced to disk: a torn one is noticed and made anew."""
-    body = _ENCODER.encode(ledger)
-    write_atomically(path, body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))
+    write_atomically(path, with_checksum(_ENCODER.encode(ledger)))
