@@ -165,9 +165,9 @@ class Settings(BaseSettings):
     long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] | Literal["auto"] = 20
     """Agents that one worker runs at a time; `auto`: as many of the default agent as the memory holds."""
-    cached_workflows: Annotated[int, Field(ge=10)] = 600
-    """Workflows that a worker keeps in memory: each takes some 120 KB, and one that is not there is replayed in
-    milliseconds. The SDK's default of 1,000 takes a worker with thousands of waiting work orders over 250 MB."""
+    cached_workflows: Annotated[int, Field(ge=10)] = 200
+    """Workflows that a worker keeps in memory: each takes some 150 KB, and one that is not there is replayed in
+    20 ms. The SDK's default of 1,000 takes a worker with thousands of waiting work orders over 300 MB."""
     order_budget: BudgetText | None = None
     """What agents may use for a work order that names no budget, such as `5usd`; no limit when absent."""
     project_budget: BudgetText | None = None

@@ -11,22 +11,27 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from clients.temporal.index import quote_name
 from clients.temporal.refusals import server_refusal
 from septet.errors import NotFoundError
+from workflows.search_attributes import HOST
 
-_QUERY: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running"'
+_RUNNING: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running"'
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 
 
 async def give_up(client: Client, host: str) -> list[str]:
-    """Tell every running work order that a host is dead, and return the ids of those whose workspace it has.
+    """Tell the work orders of a host that it is dead, and return their ids.
+
+    Work orders of earlier releases do not show their host: each of them is told.
 
     Raises:
         NotFoundError: No running work order is on that host.
         ServerNotReachedError: The server refused.
     """
+    query = f"{_RUNNING} AND ({HOST.name} = {quote_name(host)} OR {HOST.name} IS NULL)"
     try:
-        orders = [row.id async for row in client.list_workflows(_QUERY) if await _leave(client, row, host)]
+        orders = [row.id async for row in client.list_workflows(query) if await _leave(client, row, host)]
     except RPCError as error:
         raise server_refusal(error) from error
     if not orders:

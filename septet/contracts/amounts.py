@@ -21,6 +21,7 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "h": ("minutes", 60.0),
 }
 _TO_ADD: Final[Mapping[str, str]] = {"usd": "5usd", "tokens": "2Mtok", "seconds": "90min"}
+_TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
 """Decimals of a dollar that are kept: sums of many small costs stay exact to a millionth."""
 _SECONDS: Final = 60.0
@@ -115,8 +116,8 @@ class Limit(Wire):
 
     def __str__(self) -> str:
         """Return it as it is written."""
-        amounts = ((self.usd, "usd"), (self.tokens, "tok"), (self.minutes, "min"))
-        text = ",".join(f"{_number(amount)}{unit}" for amount, unit in amounts if amount is not None)
+        amounts = (_text(self.usd, "usd"), _tokens_text(self.tokens), _text(self.minutes, "min"))
+        text = ",".join(amount for amount in amounts if amount)
         return f"{text}{_DAILY}" if self.daily else text
 
 
@@ -182,6 +183,18 @@ def describe_spending(use: Spending, limit: Limit) -> str:
     if limit.minutes is not None:
         parts.append(f"{use.seconds / _SECONDS:.1f} of {_number(limit.minutes)} minutes")
     return ", ".join(parts)
+
+
+def _tokens_text(tokens: int | None) -> str:
+    """Return tokens in the largest unit in which they are a whole number."""
+    if tokens is None:
+        return ""
+    factor, unit = next((each for each in _TOKEN_UNITS if tokens % each[0] == 0), (1, "tok"))
+    return f"{tokens // factor}{unit}"
+
+
+def _text(amount: float | None, unit: str) -> str:
+    return "" if amount is None else f"{_number(amount)}{unit}"
 
 
 def _number(amount: float) -> str:

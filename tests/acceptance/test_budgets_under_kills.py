@@ -12,7 +12,7 @@ from fakes.waiting import until
 
 from septet.budgets.held_turns import HeldTurns
 
-pytestmark = [pytest.mark.recovery, pytest.mark.timeout(900), pytest.mark.law]
+pytestmark = [pytest.mark.recovery, pytest.mark.release, pytest.mark.timeout(900), pytest.mark.law]
 
 ORDERS = ("wo-1", "wo-2", "wo-3")
 BUDGET = "project/shared"

@@ -26,7 +26,8 @@ NEW_FIELDS: dict[str, object] = {
 NEW_FIELDS_OF_STEPS = {"login": ""}
 """And of each of its steps."""
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
-WHEELS = sorted((Path(__file__).parents[1] / "data" / "releases").glob("*.whl"))
+*OLDER, LAST = sorted((Path(__file__).parents[1] / "data" / "releases").glob("*.whl"))
+WHEELS = [*(pytest.param(wheel, marks=pytest.mark.release) for wheel in OLDER), LAST]
 
 
 class Earlier:

@@ -57,9 +57,9 @@ WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "
     ("to", "moment"),
     [
         ("second login", "before it is read"),
-        ("second login", "when it is told"),
+        pytest.param("second login", "when it is told", marks=pytest.mark.release),
         ("second agent", "before the work is kept"),
-        ("second agent", "before the rescue is noted"),
+        pytest.param("second agent", "before the rescue is noted", marks=pytest.mark.release),
     ],
 )
 def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_agent_to_go_on(

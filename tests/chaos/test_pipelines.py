@@ -9,6 +9,7 @@ pytestmark = pytest.mark.law
 
 @pytest.mark.long
 @pytest.mark.recovery
+@pytest.mark.release
 @pytest.mark.timeout(400)
 async def test_under_a_hand_that_kills_a_pipeline_delivers_each_issue_once_and_its_report_is_whole() -> None:
     """Its agents die at work and while they wait, workers and the server at any point; each law holds."""

@@ -315,7 +315,10 @@ async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Clie
 
 @pytest.mark.parametrize(
     ("pipeline", "runs"),
-    [(ShortPipeline, 3), pytest.param(Pipeline, 2, marks=[pytest.mark.recovery, pytest.mark.timeout(400)])],
+    [
+        (ShortPipeline, 3),
+        pytest.param(Pipeline, 2, marks=[pytest.mark.recovery, pytest.mark.release, pytest.mark.timeout(400)]),
+    ],
 )
 async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
     client: Client, pipeline: type[Pipeline], runs: int

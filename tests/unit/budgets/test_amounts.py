@@ -11,8 +11,9 @@ from septet.contracts.facts import Usage
     [
         ("5usd", Limit(usd=5.0), "5usd"),
         ("0.25USD", Limit(usd=0.25), "0.25usd"),
-        ("2Mtok", Limit(tokens=2_000_000), "2000000tok"),
-        ("500 ktok", Limit(tokens=500_000), "500000tok"),
+        ("2Mtok", Limit(tokens=2_000_000), "2Mtok"),
+        ("500 ktok", Limit(tokens=500_000), "500ktok"),
+        ("2000.5ktok", Limit(tokens=2_000_500), "2000500tok"),
         ("90min", Limit(minutes=90.0), "90min"),
         ("1.5h", Limit(minutes=90.0), "90min"),
         ("5usd, 2h", Limit(usd=5.0, minutes=120.0), "5usd,120min"),
@@ -38,7 +39,7 @@ def test_what_is_not_a_limit_is_refused(text: str) -> None:
 def test_the_lower_of_two_limits_counts_in_each_amount() -> None:
     """A repository that asks for less in dollars takes nothing from the limit in minutes."""
     lower = parse_limit("5usd,90min").lowered(parse_limit("2usd,1Mtok"))
-    assert str(lower) == "2usd,1000000tok,90min"
+    assert str(lower) == "2usd,1Mtok,90min"
 
 
 def test_what_was_used_since_is_one_turn_at_most() -> None:
