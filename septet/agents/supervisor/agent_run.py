@@ -27,15 +27,17 @@ from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.own_user import RunUser, StagedFiles
-from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
+from septet.agents.supervisor.process_tree import group_of, has_others, identity, kill_below, read_file
 from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
 from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0
-SWEEP_SECONDS = 2.0
+SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
 """How long what the agent left is killed and waited for; what still lives then hangs in the kernel."""
+END_SECONDS = 0.5
+"""How long a sandbox, and then its proxy, may take to end by themselves."""
 UNKILLABLE_SECONDS = 2.0
 """How long a killed agent is waited for."""
 WHY_LIMIT = 60
@@ -78,6 +80,13 @@ class Supervisor:
             self.hold_limits()
         self.sweep()
         self.finish(started_at)
+        self.await_proxy()
+
+    def await_proxy(self) -> None:
+        """Take leave of the proxy, for which nobody had to wait; one that hangs is killed with this process."""
+        bound = time.monotonic() + END_SECONDS
+        while self.reap() and time.monotonic() < bound:
+            self.await_child()
 
     def listen(self) -> None:
         """Open the socket, by its short relative name that no limit of 108 bytes meets."""
@@ -321,16 +330,28 @@ class Supervisor:
         return self.way_out.pid if self.way_out is not None else 0
 
     def sweep(self) -> None:
-        """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor."""
+        """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor.
+
+        A sandbox ends by itself, and with it all that is inside; meanwhile the proxy writes the rest of its log.
+        """
         self.signal_group(signal.SIGKILL)
         if self.way_out is not None:
             self.way_out.end()
         killed: set[int] = set()
-        bound = time.monotonic() + SWEEP_SECONDS
-        while self.reap() and time.monotonic() < bound:
-            killed |= kill_below(os.getpid())
-            time.sleep(0.001)
+        now = time.monotonic()
+        kill_at, bound = now + (END_SECONDS if self.order.confined else 0.0), now + SWEEP_SECONDS
+        while self.reap() and has_others(self.proxy) and (now := time.monotonic()) < bound:
+            if now >= kill_at:
+                killed |= kill_below(os.getpid(), {self.proxy})
+            self.await_child()
         self.swept_count = 0 if self.order.confined else len(killed)
+        if self.way_out is not None:
+            self.way_out.await_log()
+
+    def await_child(self) -> None:
+        """Sleep until a child has ended, and for no longer than a moment."""
+        if select.select([self.wakeup], [], [], SWEEP_TICK_SECONDS)[0]:
+            os.read(self.wakeup, 4096)
 
     def exit_code(self) -> int | None:
         """Return how the agent ended, negative for a signal; `None` when it hangs or never started."""

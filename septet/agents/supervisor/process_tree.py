@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Container
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
@@ -23,9 +24,15 @@ def die_with_parent() -> None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def kill_below(ancestor: int, *, itself: bool = False) -> set[int]:
+def has_others(child: int) -> bool:
+    """Say whether this process, which has a child, has another one than that; where no kernel tells it, it may."""
+    told = read_file(f"/proc/self/task/{os.getpid()}/children").split()
+    return told != [b"%d" % child]
+
+
+def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
     """Kill the living descendants of a process, and `itself`; return them; none where there is no /proc."""
-    pids = [*descendants(ancestor), *((ancestor,) if itself else ())]
+    pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -63,6 +63,7 @@ class WarmSupervisor(Supervisor):
         self.pipes.read_rest()
         self.release_process()
         self.finish(started_at)
+        self.await_proxy()
 
     def listen_for_turns(self) -> None:
         """Open the socket for further turns; that of a supervisor that was killed is in the way."""

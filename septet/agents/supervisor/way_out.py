@@ -8,7 +8,6 @@ import errno
 import os
 import signal
 import socket
-import time
 from collections.abc import Mapping
 
 from septet.agents.supervisor.guest_sockets import send_sockets
@@ -20,7 +19,7 @@ from septet.agents.supervisor.proxy import Proxy, close_others
 
 READY = b"ready"
 READY_SECONDS = 20.0
-END_SECONDS = 0.5
+LOG_SECONDS = 0.5
 MOST_PROXIES = 100
 """For one guest: what kills so many does not stop."""
 ENDED_BEFORE = "it ended before"
@@ -114,21 +113,27 @@ class WayOut:
             os.close(descriptor)
 
     def end(self) -> None:
-        """Have the proxy write the rest of its log and end; who takes too long is killed with the rest."""
+        """Have the proxy write the rest of its log, and end."""
         self.close_pipes()
-        self.control.close()
+        self.shut_control()
         for descriptor in self.listeners:
             os.close(descriptor)
         self.listeners = []
-        bound = time.monotonic() + END_SECONDS
-        while self.pid and time.monotonic() < bound:
-            try:
-                if os.waitpid(self.pid, os.WNOHANG)[0]:
-                    self.pid = 0
-            except ChildProcessError:
-                self.pid = 0
-            if self.pid:
-                time.sleep(0.0001)
+
+    def shut_control(self) -> None:
+        """Say to the proxy that there is no more to do; one that has ended is seen elsewhere."""
+        try:
+            self.control.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def await_log(self) -> None:
+        """Wait until the proxy has written all that it has to say: it closes its end of the socket then."""
+        self.control.settimeout(LOG_SECONDS)
+        try:
+            self.control.recv(1)
+        except OSError:
+            return
 
 
 def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
@@ -153,6 +158,7 @@ def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
         name = errno.errorcode.get(error.errno or 0, "")
         tell(control, f"{name}: the network of the sandbox cannot be entered: {error.strerror or error}".encode())
     finally:
+        control.close()
         os._exit(code)
 
 

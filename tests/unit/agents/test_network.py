@@ -128,6 +128,18 @@ def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(mach
     assert [(each["allowed"], each["received_bytes"] != 0) for each in log_of(machine)] == [(True, True)] * 3
 
 
+def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_guests_end(
+    machine: Machine, port: int
+) -> None:
+    """The end is told only when the log is whole."""
+    change = network_with(NamedHost("127.0.0.1", port))
+    for _ in range(5):
+        machine.run(
+            f"way = socket.create_connection(('127.0.0.1', {port}))\nway.sendall(b'straight')\nway.recv(9)", change
+        )
+        assert [each["sent_bytes"] for each in log_of(machine)] == [8]
+
+
 async def test_a_proxy_that_is_killed_is_replaced_and_the_guest_goes_on(machine: Machine, port: int) -> None:
     """It loses the connections of that moment, and no more."""
     go = machine.files.workspace / "go"
@@ -150,6 +162,27 @@ with socket.create_connection(("127.0.0.1", {port})) as way:
     go.touch()
     thread.join()
     assert "heard straight" in printed[0]
+
+
+async def test_a_proxy_that_stands_still_keeps_no_guest_from_its_end(machine: Machine) -> None:
+    """The supervisor waits a moment for its log; then it tells the end, and the proxy dies with it."""
+    go = machine.files.workspace / "go"
+    program = f"""
+import time
+open('begun', 'w').close()
+while not os.path.exists({str(go)!r}): time.sleep(0.01)
+print("done")
+"""
+    printed: list[str] = []
+    thread = threading.Thread(target=lambda: printed.append(machine.run(program)))
+    thread.start()
+    await wait_until((machine.files.workspace / "begun").exists)
+    (proxy,) = proxies(machine)
+    os.kill(proxy, signal.SIGSTOP)
+    go.touch()
+    thread.join()
+    assert printed == ["done\n"]
+    await wait_until(lambda: not psutil.pid_exists(proxy))
 
 
 def proxies(machine: Machine) -> list[int]:
