@@ -198,6 +198,21 @@ class PullRequestWorkflow:
         """Learn that a host is there again."""
         self._follower.hosts.note_return(host)
 
+    @workflow.update(
+        description="A host is dead: a round there continues on another. Some work may be paid for twice."
+    )
+    @reads_input("host_gone", str)
+    def host_gone(self, host: str) -> None:
+        """Give up a host before its agent must have ended."""
+        self._follower.hosts.give_up(host)
+
+    @host_gone.validator
+    @reads_input("host_gone", str)
+    def _works_on(self, host: str) -> None:
+        """Refuse the word on a host where no round is under way."""
+        if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
+            raise refusal(f"no agent works on this pull request on host {host}")
+
     async def _take_round(self) -> None:
         """Have the agent answer what waits; a person's word, a merge or a cancel ends it with a rescue."""
         if not self._follower.take_round():

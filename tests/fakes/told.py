@@ -7,9 +7,11 @@ from typing import Any, Final
 from fakes.activities import Behaviour, Doubles
 from temporalio.client import Client, WorkflowHandle
 
+from clients.temporal.hosts import give_up
 from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.errors import NotFoundError
 
 QUEUE: Final = "histories"
 ORDER: Final = {"repository": "/app", "issue": 1}
@@ -44,3 +46,11 @@ def to_a_living_host(asked: MoveWorkspace) -> Workspace:
     """Return the workspace on the host that all doubles are on."""
     here = {"host": "host", "task_queue": QUEUE, "control_queue": ""}
     return asked.workspace.model_copy(update=here)
+
+
+async def given_up(client: Client, host: str) -> list[str] | None:
+    """Say that a host is dead, and return who was there; what comes there is found a moment later."""
+    try:
+        return await give_up(client, host)
+    except NotFoundError:
+        return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.told import given_up
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
@@ -20,6 +21,7 @@ from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
+from clients.temporal.hosts import give_up
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
@@ -32,8 +34,8 @@ from septet.contracts.pull_request_names import FOLLOWS, watch_id, watched_order
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
-from septet.errors import RefusedTransitionError
+from septet.contracts.workspace import LIVENESS, PULL_REQUESTS, OpenWorkspace, Workspace
+from septet.errors import NotFoundError, RefusedTransitionError
 from workers.plugin import SeptetPlugin
 from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
@@ -52,13 +54,13 @@ SPENT = BudgetWait(
 )
 
 
-def doubles_with(terms: FollowTerms, *more: str) -> Doubles:
-    """Return doubles whose workspace lets pull requests be followed; its host serves `more`."""
+def doubles_with(terms: FollowTerms, *more: str, **where: Any) -> Doubles:
+    """Return doubles whose workspace lets pull requests be followed; its host serves `more`, and is as told."""
     made = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
     def opened(asked: OpenWorkspace) -> Workspace:
-        where = {"serves": (PULL_REQUESTS, *more), "follow": terms}
-        return made.workspace(asked).model_copy(update=where)
+        update = {"serves": (PULL_REQUESTS, *more), "follow": terms, **where}
+        return made.workspace(asked).model_copy(update=update)
 
     made.open_workspace = opened
     return made
@@ -306,6 +308,24 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
     assert "I do it" in task.rework.why
     assert [row.outcome for row in task.rework.history] == ["ended"]
     assert len(calls_of(doubles, "rework")) == 1
+
+
+async def test_a_round_continues_elsewhere_when_a_person_says_that_its_host_is_dead(client: Client) -> None:
+    """It is found by its host, and no other host's is; where no agent works, nobody is told."""
+    dead = f"dead-{uuid.uuid4().hex}"
+    doubles = doubles_with(FollowTerms(), LIVENESS, host=dead, control_queue=f"{dead}-control", kept=True)
+    doubles.move_workspace = lambda asked: asked.workspace.model_copy(update={"host": "living"})
+    doubles.rework = [works_until_cancelled, lambda call: done(call, "Mended.", commit_sha="badc0de")]
+    async with followed(client, doubles) as watch:
+        with pytest.raises(NotFoundError):
+            await give_up(client, dead)
+        await tell(watch, "checks:1")
+        await wait_until(lambda: calls_of(doubles, "rework"))
+        with pytest.raises(NotFoundError):
+            await give_up(client, "living")
+        assert await wait_until(partial(given_up, client, dead)) == [watched_order(watch.id)]
+        await until(watch, "waiting", 1)
+    assert [call.workspace.host for call in calls_of(doubles, "rework")] == [dead, "living"]
 
 
 async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:

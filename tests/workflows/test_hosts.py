@@ -6,11 +6,12 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.told import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.told import QUEUE, given_up, on_a_dead_host, to_a_living_host
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.api.common.v1 import Payloads
@@ -29,8 +30,10 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.errors import NotFoundError
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
+from workflows.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -99,6 +102,21 @@ async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(c
     assert {row.recovered_by for row in rest} == {None}
 
 
+async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client: Client) -> None:
+    """On a server that tells of no workers a work order has no search attribute that names its host."""
+    lost = f"lost-{uuid.uuid4().hex}"
+    doubles = Doubles(
+        QUEUE,
+        open_workspace=lambda asked: on_a_dead_host(asked).model_copy(update={"host": lost}),
+        move_workspace=to_a_living_host,
+    )
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        assert await wait_until(partial(given_up, client, lost)) == [handle.id]
+        assert (await asyncio.wait_for(handle.result(), 60)).status == "completed"
+    assert (await handle.describe()).typed_search_attributes.get(HOST) is None
+
+
 async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:
     """Only the host that has the workspace can be given up."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host)
@@ -114,7 +132,6 @@ async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Cli
 async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:
     """A checkpoint that is not to be had blocks the work order; the next try may find it."""
     from activities.failures import failure
-    from septet.errors import NotFoundError
 
     tries = []
 
