@@ -27,6 +27,8 @@ CACHED: Final = 100
 terminated, and it keeps that until others need its place."""
 
 _QUEUE: Final = "septet"
+_OF_THE_SERVER: Final = "TemporalNamespaceDivision IS NOT NULL"
+"""A list has those runs only where it is asked for them."""
 
 
 def short_terms() -> dict[str, str]:
@@ -71,9 +73,13 @@ async def end_accounts(client: Client, orders: Iterable[str]) -> None:
 
 
 async def _delete_histories(client: Client, before: datetime) -> int:
-    """Delete what closed before a moment, as retention does."""
-    query = f"ExecutionStatus != 'Running' AND CloseTime < '{before.isoformat()}'"
-    found = [(each.id, each.run_id) async for each in client.list_workflows(query)]
+    """Delete what closed before a moment, as retention does: also what the server runs for its workers."""
+    closed = f"ExecutionStatus != 'Running' AND CloseTime < '{before.isoformat()}'"
+    found = [
+        (each.id, each.run_id)
+        for query in (closed, f"{closed} AND {_OF_THE_SERVER}")
+        async for each in client.list_workflows(query)
+    ]
     await _delete(client, found)
     return len(found)
 
