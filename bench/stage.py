@@ -18,7 +18,7 @@ from bench.machine import ROOT
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
-from workers.server import Ports, embedded_server, free_port
+from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
 
 AGENT = Path(__file__).with_name("agent.sh")
 SEPTET = Path(sys.executable).with_name("septet")
@@ -56,7 +56,9 @@ async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
         state = StateDir(settings.state_dir)
         state.prepare()
         ports = Ports(free_port(), free_port(), metrics=free_port())
-        async with embedded_server(state, ports, settings.git_env, is_tuned=tuned) as told:
+        async with embedded_server(
+            state, ports, settings.git_env, config=DYNAMIC_CONFIG if tuned else None
+        ) as told:
             client = await connect(settings, address=told.address, serves=True)
             metrics = f"http://127.0.0.1:{ports.metrics}/metrics"
             yield Stage(settings, client, psutil.Process(told.server_pid), metrics)

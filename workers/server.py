@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ async def embedded_server(
     env: Mapping[str, str],
     *,
     ui: UiAddress | None = None,
-    is_tuned: bool = True,
+    config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG,
 ) -> AsyncIterator[ServerFile]:
     """Run the server on this state directory's database for as long as the block lasts.
 
@@ -117,7 +117,7 @@ async def embedded_server(
         ports: Where the server is to be found; `ports.ui` is served by the caller, from `ui`.
         env: The environment of the server.
         ui: Where its web UI listens, told to nobody: it asks nobody who he is. `None`: it has no UI.
-        is_tuned: Whether it gets our dynamic configuration.
+        config: Its dynamic configuration; `None` for a server as it comes, with its own retention.
 
     Raises:
         AlreadyRunningError: Another process runs a server on this state directory; the message names it.
@@ -133,11 +133,11 @@ async def embedded_server(
         _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
         if ports.api is not None:
             _free_or_refuse(ports.api, "--api-port", remedy, ports.server, ports.ui)
-        server = _Server(state, ports, env, ui, is_tuned=is_tuned)
+        server = _Server(state, env, _argv(state, ports, ui, config), ports)
         try:
             server_file = await server.start()
             await _register_missing_attributes(server_file)
-            if is_tuned:
+            if config is not None:
                 await _keep_closed_work_orders(server_file, env)
             async with _beside(server.keep_alive()):
                 yield server_file
@@ -148,13 +148,11 @@ async def embedded_server(
 class _Server:
     """The server's process, and the one that takes its place when it dies."""
 
-    def __init__(
-        self, state: StateDir, ports: Ports, env: Mapping[str, str], ui: UiAddress | None, *, is_tuned: bool
-    ) -> None:
+    def __init__(self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports) -> None:
         self._state = state
-        self._ports = ports
         self._env = env
-        self._argv = _argv(state, ports, ui, is_tuned=is_tuned)
+        self._argv = argv
+        self._ports = ports
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ThreadPoolExecutor(1, "septet-server")
         """Waits for the process's end as long as it lives, and keeps no thread from others by that."""
@@ -239,13 +237,11 @@ def _sole_holder(state: StateDir) -> Iterator[None]:
         yield
 
 
-def _argv(state: StateDir, ports: Ports, ui: UiAddress | None, *, is_tuned: bool) -> list[str]:
+def _argv(
+    state: StateDir, ports: Ports, ui: UiAddress | None, config: Mapping[str, JsonValue] | None
+) -> list[str]:
     kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
-    tuning = [
-        *("--sqlite-pragma", "journal_mode=wal"),
-        *("--sqlite-pragma", "synchronous=1"),
-        *(part for key, value in DYNAMIC_CONFIG.items() for part in _dynamic(key, value)),
-    ]
+    pragmas = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1")
     return [
         str(temporal_program()),
         *("server", "start-dev", "--ip", "127.0.0.1"),
@@ -255,7 +251,8 @@ def _argv(state: StateDir, ports: Ports, ui: UiAddress | None, *, is_tuned: bool
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
         *(("--ui-codec-endpoint", ui.codec) if ui is not None and ui.codec else ()),
         *(("--metrics-port", str(ports.metrics)) if ports.metrics is not None else ()),
-        *(tuning if is_tuned else ()),
+        *(pragmas if config is not None else ()),
+        *(part for key, value in (config or {}).items() for part in _dynamic(key, value)),
     ]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 
@@ -27,7 +28,7 @@ from septet.errors import ServerNotReachedError
 from septet.state import StateDir
 from septet.system import processes
 from workers.plugin import SeptetPlugin
-from workers.server import Ports, embedded_server, free_port
+from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
 
 _ORIGINS = 2
 _TRIES = 20
@@ -40,9 +41,9 @@ _AGENT = '#!/bin/sh\nexec "{python}" -I -S "{program}" "$@"\n'
 class Server:
     """The Temporal server, which loses nothing when it is killed."""
 
-    def __init__(self, state: StateDir, env: Mapping[str, str]) -> None:
-        """Start nothing yet."""
-        self._state, self._env = state, env
+    def __init__(self, state: StateDir, env: Mapping[str, str], config: Mapping[str, JsonValue]) -> None:
+        """Start nothing yet; `config` is its dynamic configuration."""
+        self._state, self._env, self._config = state, env, config
         self._ports = Ports(free_port(), free_port())
         self._life = AsyncExitStack()
         self.up = asyncio.Event()
@@ -61,7 +62,8 @@ class Server:
         """
         for left in reversed(range(3)):
             try:
-                told = await self._life.enter_async_context(embedded_server(self._state, self._ports, self._env))
+                server = embedded_server(self._state, self._ports, self._env, config=self._config)
+                told = await self._life.enter_async_context(server)
                 break
             except ServerNotReachedError:
                 if not left:
@@ -181,14 +183,15 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(plan: Plan) -> AsyncIterator[Ground]:
-    """Lay the ground, with the server running, for as long as the block lasts."""
+async def ground(plan: Plan, config: Mapping[str, JsonValue] | None = None) -> AsyncIterator[Ground]:
+    """Lay the ground, with the server running, for as long as the block lasts; `config` adds to its settings."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(_kept() if plan.keep else scratch())
         silent = await stack.enter_async_context(silent_remote())
         env = {**_environ(folder, plan), "SEPTET_GITHUB_HOSTS": silent.address}
         origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
-        server = Server(StateDir(folder / "server"), {name: env[name] for name in ("PATH", "HOME", "LANG")})
+        server_env = {name: env[name] for name in ("PATH", "HOME", "LANG")}
+        server = Server(StateDir(folder / "server"), server_env, {**DYNAMIC_CONFIG, **(config or {})})
         await server.start()
         quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would tell of each time the server is away
         client = await Client.connect(server.address, plugins=[SeptetPlugin()], runtime=quiet)

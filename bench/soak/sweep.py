@@ -22,6 +22,8 @@ from septet.errors import SeptetError
 
 KEEP = timedelta(minutes=4)
 """What is closed is kept so long: by the janitor, and by the server. In use it is two days to three months."""
+SHORT_CACHES: Final = dict.fromkeys(("history.cacheTTL", "history.eventsCacheTTL"), f"{KEEP.total_seconds():.0f}s")
+"""What the server keeps in memory of a workflow that nobody asks for; in use it is an hour."""
 CACHED: Final = 100
 """Workflows that a worker keeps in memory: it has so many after some minutes. Nobody tells it that an account was
 terminated, and it keeps that until others need its place."""

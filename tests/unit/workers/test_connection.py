@@ -38,9 +38,7 @@ async def test_an_address_that_is_none_is_told_in_words(address: str, tmp_path: 
 async def test_a_server_of_another_state_directory_is_not_used_unasked(tmp_path: Path) -> None:
     """The message says whose it is, and the remedy names both ways to use it; its own state directory may."""
     state = StateDir(tmp_path / "theirs")
-    async with embedded_server(
-        state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}, is_tuned=False
-    ) as server:
+    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}, config=None) as server:
         assert state_dir_of(server.address) == state.root
         refuse_foreign_server(server.address, state.root)
         with pytest.raises(ServerNotReachedError) as caught:

@@ -130,7 +130,7 @@ from workers.server import Ports, embedded_server
 
 async def main():
     ports = Ports(int(sys.argv[2]), int(sys.argv[3]))
-    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), is_tuned=False) as server:
+    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), config=None) as server:
         client = await Client.connect(server.address)
         await client.start_workflow("NobodyRuns", id="wo-1", task_queue="nobody")
         os.kill(os.getpid(), 9)
@@ -147,7 +147,7 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
     left = read_server_file(state)
     assert left is not None
     assert _lives(left.server_pid)
-    async with embedded_server(state, Ports(*free_ports(2)), ENV, is_tuned=False) as server:
+    async with embedded_server(state, Ports(*free_ports(2)), ENV, config=None) as server:
         assert not _lives(left.server_pid)
         client = await Client.connect(server.address)
         assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
