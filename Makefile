@@ -47,7 +47,7 @@ page-tools: # axe-core, which the page is held against, the SDK of Linear and Pr
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, disks; SHORT=1 leaves out what takes minutes
-	@$(SUITE) --maxschedchunk=1 -m "recovery$(if $(SHORT), and not release)" tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
+	@$(SUITE) --maxschedchunk=1 -m recovery tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(if $(SHORT),-m "recovery and not release") $(ARGS)
 
 escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py
