@@ -19,7 +19,7 @@ from bench.machine import machine, version
 from bench.report import RESULTS, write_figures
 from bench.soak.samples import Sample
 from bench.soak.slopes import SETTLED, Slope, slope_of
-from bench.soak.sweep import CACHED, KEEP
+from bench.soak.sweep import CACHED, KEEP, MOST_EVENTS
 from bench.soak.trial import KINDS, soaked
 from septet.system.exit import end_process
 
@@ -89,7 +89,8 @@ def _terms(minutes: float) -> str:
     return (
         f"What is kept for days or weeks was kept for {KEEP.total_seconds() / 60:g} minutes: workspaces, runs, "
         "snapshots, what they have left in the vault, closed workflows, and the accounts of the budgets of closed "
-        f"work orders. A worker kept {CACHED} workflows in memory. "
+        f"work orders. A worker kept {CACHED} workflows in memory, and one that goes on for ever began anew after "
+        f"{MOST_EVENTS} events. "
         f"The lines are laid through the last {minutes * (1 - SETTLED):g} of {minutes:g} minutes."
     )
 

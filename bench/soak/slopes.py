@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SETTLED = 0.5
-"""The share of the time after which a program has what it keeps: caches, arenas, a database's free pages. In a
-soak of two hours that is the hour for which the server keeps a closed workflow in its caches."""
+"""The share of the time after which a program has what it keeps: caches, arenas, a database's free pages."""
 _FEWEST = 8
 _NOISE = 2.0
 """Standard deviations about the line."""

@@ -1,11 +1,12 @@
 """What time removes, in minutes instead of weeks: the janitor's pass, and the server's retention."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
+from pydantic import JsonValue
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.namespace.v1 import NamespaceConfig
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, UpdateNamespaceRequest
@@ -22,8 +23,13 @@ from septet.errors import SeptetError
 
 KEEP = timedelta(minutes=4)
 """What is closed is kept so long: by the janitor, and by the server. In use it is two days to three months."""
-SHORT_CACHES: Final = dict.fromkeys(("history.cacheTTL", "history.eventsCacheTTL"), f"{KEEP.total_seconds():.0f}s")
-"""What the server keeps in memory of a workflow that nobody asks for; in use it is an hour."""
+MOST_EVENTS: Final = 250
+"""After so many events a workflow that goes on for ever begins anew; in use after 4,096, which takes days."""
+SERVER_CONFIG: Final[Mapping[str, JsonValue]] = {
+    **dict.fromkeys(("history.cacheTTL", "history.eventsCacheTTL"), f"{KEEP.total_seconds():.0f}s"),
+    "limit.historyCount.suggestContinueAsNew": MOST_EVENTS,
+}
+"""What the server is told beside; in use it keeps for an hour in memory what nobody asks for."""
 CACHED: Final = 100
 """Workflows that a worker keeps in memory: it has so many after some minutes. Nobody tells it that an account was
 terminated, and it keeps that until others need its place."""

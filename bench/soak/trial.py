@@ -18,7 +18,7 @@ from bench.chaos.processes import Pid
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
 from bench.soak.samples import Sample, Sampler
-from bench.soak.sweep import KEEP, SHORT_CACHES, end_accounts, end_reviews, short_terms, shorten_retention, sweep
+from bench.soak.sweep import KEEP, SERVER_CONFIG, end_accounts, end_reviews, short_terms, shorten_retention, sweep
 from septet.errors import SeptetError
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
@@ -114,7 +114,7 @@ class Soak(Trial):
 
 async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample], int]:
     """Carry a soak out on a ground of its own; return what was seen, all samples, and how much was forgotten."""
-    async with ground(plan, SHORT_CACHES) as laid:
+    async with ground(plan, SERVER_CONFIG) as laid:
         laid.env = {**laid.env, **short_terms()}
         await shorten_retention(laid.client)
         soak = Soak(laid, Septet(), plan, every_seconds=every_seconds)
