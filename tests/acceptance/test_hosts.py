@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,12 @@ def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
         with second.serving("worker") as other:
             lose(first, worker)
             assert "pl-lost-b" in given_up(second, worker.ready["host"])
-            until(lambda: "pl-lost-d" in given_up(second, worker.ready["host"]), seconds=GONE_WITHIN_SECONDS)
+            until(
+                partial(given_up, second, worker.ready["host"]),
+                GONE_WITHIN_SECONDS,
+                holds=lambda orders: "pl-lost-d" in orders,
+                every_seconds=1.0,
+            )
             view = served.wait_for_pipeline("pl-lost", lambda view: view["closed_at"], GONE_WITHIN_SECONDS)
             host_id = other.ready["host"]
     assert statuses_of(view) == ["completed"] * 4, view
