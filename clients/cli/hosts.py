@@ -1,6 +1,7 @@
 """Commands for those who run hosts: workers, servers, what they lack, and hosts that are gone."""
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +25,7 @@ def host_gone(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Declare a host dead, so that its work orders continue elsewhere.
+    """Declare a host dead, so that its work orders and pipelines continue elsewhere.
 
     What its agents did since the last checkpoint may be paid for twice.
 
@@ -36,13 +37,15 @@ def host_gone(
         from septet.settings import load_settings
         from workers.connection import connect
 
-        orders = await give_up(await connect(load_settings(), address=address), host)
+        told = await give_up(await connect(load_settings(), address=address), host)
+        orders, pipelines = told.work_orders, told.pipelines
+        names = [*orders, *(f"pipeline {each}" for each in pipelines)]
+        show = f"septet show {orders[0]}" if orders else f"septet pipeline show {pipelines[0]}"
         text = (
-            f"Host {host} is marked as gone for {', '.join(orders)}.\n"
-            "With a checkpoint remote they continue on another host; without one they wait for this one: "
-            f"septet show {orders[0]}"
+            f"Host {host} is marked as gone for {', '.join(names)}.\n"
+            f"With a checkpoint remote they continue on another host; without one they wait for this one: {show}"
         )
-        return CommandReply({"host": host, "work_orders": orders}, lambda: typer.echo(text))
+        return CommandReply({"host": host, **asdict(told)}, lambda: typer.echo(text))
 
     reply(work, as_json=as_json)
 

@@ -1,5 +1,6 @@
 """A person's word on hosts: which work orders go on elsewhere because one of them is dead."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -18,30 +19,44 @@ from septet.errors import NotFoundError
 from workers.preflight import lacks_attribute
 from workflows.search_attributes import HOST, STAGE
 
+_PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
 """In review nobody has to be told: no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 
 
-async def give_up(client: Client, host: str) -> list[str]:
-    """Tell the work orders of a host that it is dead, and return the ids of those that continue elsewhere.
+@dataclass(frozen=True, slots=True)
+class AbandonedHost:
+    """Who was told that a host is dead: ids, sorted."""
 
-    A completed one is among them whose pull request an agent reworks there.
+    work_orders: list[str]
+    """Those whose workspace it has, and completed ones whose pull request an agent reworks there."""
+    pipelines: list[str]
+    """Those with lanes there: the work orders that enter them later open them elsewhere."""
+
+
+async def give_up(client: Client, host: str) -> AbandonedHost:
+    """Tell all that is on a host that it is dead, and return who that was.
 
     Raises:
-        NotFoundError: No running work order is on that host.
+        NotFoundError: No running work order is on that host, and no lane of a pipeline.
         ServerNotReachedError: The server refused.
     """
     try:
-        rows = client.list_workflows(await _query(client, host))
-        orders = [watched_order(row.id) async for row in rows if await _leave(client, row, host)]
+        pipelines = await _tell(client, _PIPELINES, host)
+        orders = await _tell(client, await _query(client, host), host)
     except RPCError as error:
         raise server_refusal(error) from error
-    if not orders:
+    if not orders and not pipelines:
         remedy = "`septet list` names the work orders; `septet show` tells which host one of them waits for."
         raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
-    return sorted(orders)
+    return AbandonedHost([watched_order(each) for each in orders], pipelines)
+
+
+async def _tell(client: Client, query: str, host: str) -> list[str]:
+    """Tell what a query finds, and return the ids of those that are on the host."""
+    return sorted([row.id async for row in client.list_workflows(query) if await _leave(client, row, host)])
 
 
 async def _query(client: Client, host: str) -> str:
@@ -52,7 +67,7 @@ async def _query(client: Client, host: str) -> str:
 
 
 async def _leave(client: Client, row: WorkflowExecution, host: str) -> bool:
-    """Tell a work order that a host is dead, and return whether that one has its workspace."""
+    """Tell a workflow that a host is dead, and return whether it has something there."""
     handle = client.get_workflow_handle(row.id, run_id=row.run_id)
     try:
         await handle.execute_update("host_gone", host, rpc_timeout=_ANSWERED_WITHIN)

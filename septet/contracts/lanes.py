@@ -66,6 +66,8 @@ class LaneGrant(Wire):
     """Tells this visit to the lane from all others."""
     summarise: bool = False
     """The lane's session has become too long: ask it for a summary, and begin a new one."""
+    is_lost: bool = False
+    """A person says that the host where the lane is is dead: it opens elsewhere at once."""
 
 
 class PlanningOutcome(Wire):

@@ -147,6 +147,7 @@ class ContinuedState(Wire):
     reason: str = ""
     visits: int = 0
     noted: NotedIssues | None = None
+    lost_hosts: tuple[str, ...] = ()
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:

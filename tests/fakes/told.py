@@ -51,6 +51,6 @@ def to_a_living_host(asked: MoveWorkspace) -> Workspace:
 async def given_up(client: Client, host: str) -> list[str] | None:
     """Say that a host is dead, and return who was there; what comes there is found a moment later."""
     try:
-        return await give_up(client, host)
+        return (await give_up(client, host)).work_orders
     except NotFoundError:
         return None

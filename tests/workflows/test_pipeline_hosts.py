@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
+from clients.temporal.hosts import give_up
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
 from septet.contracts.pipeline_view import IssueStatus, PipelineView
@@ -29,18 +30,38 @@ async def planned_and_paused(line: Line, *issues: str, **asked: Any) -> Workflow
     return handle
 
 
+async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, PipelineView]:
+    """Return a pipeline both of whose lanes were left on a host that is gone; `b` is planned, `c` is not."""
+    async with line.another_host(kept=True):
+        handle = await planned_and_paused(line, "a", "b", "c")
+        await handle.execute_update(Pipeline.resume, ANN)
+        working = line.hold("b", Step.CLASSIFY_ISSUE)
+        await until_issue(handle, "a", IssueStatus.COMPLETED)
+        await handle.execute_update(Pipeline.pause, ANN)
+        working.set()
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+    return handle
+
+
+async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(client: Client) -> None:
+    """The pipeline keeps it, also for those that come to a lane later; of a host without a lane it takes none."""
+    async with line_of(client) as line:
+        moves = line.moving_here()
+        handle = await paused_with_lanes_elsewhere(line)
+        assert (await give_up(client, "another")).pipelines == [handle.id]
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(Pipeline.host_gone, "nobody")
+        await handle.execute_update(Pipeline.resume, ANN)
+        assert statuses(await handle.result()) == ["completed"] * 3
+        lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
+        assert {move.workspace.place_id for move in moves} == lanes
+
+
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
     """Each lane moves once, as a work order enters it, with what was kept last; its session goes along."""
     async with line_of(client) as line:
         moves = line.moving_here()
-        async with line.another_host(kept=True):
-            handle = await planned_and_paused(line, "a", "b", "c")
-            await handle.execute_update(Pipeline.resume, ANN)
-            working = line.hold("b", Step.CLASSIFY_ISSUE)
-            await until_issue(handle, "a", IssueStatus.COMPLETED)
-            await handle.execute_update(Pipeline.pause, ANN)
-            working.set()
-            await until_issue(handle, "b", IssueStatus.PLANNED)
+        handle = await paused_with_lanes_elsewhere(line)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "b")  # the executor's lane
         await line.give_up(handle, "c")  # the planner's

@@ -125,6 +125,19 @@ class PipelineHandlers:
             why = f"Issue {issue.issue_id} is {issue.status.value}: only a planned issue can be planned again."
             raise refusal(why)
 
+    @workflow.update(description="A host is dead: lanes there open on another. Some work may be paid for twice.")
+    @reads_input("host_gone", str)
+    def host_gone(self, host: str) -> None:
+        """Give up a host: a work order in a lane is told itself, one that enters later by its grant."""
+        self._state.lost_hosts.add(host)
+
+    @host_gone.validator
+    @reads_input("host_gone", str)
+    def _has_lane_on(self, host: str) -> None:
+        self._check_open()
+        if not self._state.has_lane_on(host):
+            raise refusal(f"no lane of {self._state.id} is on host {host}")
+
     @workflow.signal(description="A work order waits for the planner.")
     def waits(self, request: SeatRequest) -> None:
         """Take in who waits."""

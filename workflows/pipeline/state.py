@@ -48,6 +48,8 @@ class PipelineState:
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
         """By issue: why it is to be skipped."""
+        self.lost_hosts: set[str] = set()
+        """Those that a person says are dead: lanes that were left there open elsewhere."""
         self._rows: dict[str, Task] = {}
         """By work order: its row as it left a lane."""
 
@@ -59,6 +61,7 @@ class PipelineState:
             self.issues = {issue.issue_id: issue for issue in before.issues}
             self.lanes = {lane.id: lane for lane in before.lanes}
             self.is_paused, self.reason, self.visits = before.paused, before.reason, before.visits
+            self.lost_hosts = set(before.lost_hosts)
         else:
             self.created_at, self.first_run_id = timestamp(now), first_run_id
             self.lanes = self._make_lanes()
@@ -116,6 +119,14 @@ class PipelineState:
             self.change_issue(self.issues[issue.issue_id], builds_on=below.issue_id, lacks=lacks)
         return lane.model_copy(update=values)
 
+    def has_lane_on(self, host: str) -> bool:
+        """Say whether a lane was left on a host, or is to open there."""
+        return any(_host_of(lane) == host for lane in self.lanes.values())
+
+    def is_lost(self, lane: Lane) -> bool:
+        """Say whether a lane is on a host that a person says is dead."""
+        return _host_of(lane) in self.lost_hosts
+
     def is_too_long(self, lane: Lane) -> bool:
         """Say whether a lane's session is to go on in a new one, with a summary."""
         return lane.session_id is not None and lane.context_tokens > self.request.context_tokens
@@ -126,6 +137,7 @@ class PipelineState:
         if not lane.one_branch:  # where it began this time is not where the next one begins
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
+        self.lost_hosts.discard(_host_of(lane))  # who worked there found it alive
         if report.role is Role.PLANNER and self.planner.task_queue:
             self._place_executors()
         if report.task is not None:
@@ -215,6 +227,7 @@ class PipelineState:
             reason=self.reason,
             visits=self.visits,
             noted=noted_issues,
+            lost_hosts=tuple(sorted(self.lost_hosts)),
         )
 
     def details(self) -> str:
@@ -290,6 +303,11 @@ def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
 def _is_open(lane: Lane) -> bool:
     """Say whether a lane was left somewhere; another one goes where the planner is, also after that has moved."""
     return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
+
+
+def _host_of(lane: Lane) -> str:
+    """Return the host of a lane; empty while it is open nowhere."""
+    return lane.workspace.host if lane.workspace is not None else ""
 
 
 def _lane_view(lane: Lane) -> Lane:

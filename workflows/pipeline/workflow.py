@@ -136,7 +136,13 @@ class Pipeline(PipelineBase):
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         state.change_issue(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
         lane = state.prepare_visit(lane, issue)
-        grant = LaneGrant(role=role, lane=lane, visit=f"/{state.visits}", summarise=state.is_too_long(lane))
+        grant = LaneGrant(
+            role=role,
+            lane=lane,
+            visit=f"/{state.visits}",
+            summarise=state.is_too_long(lane),
+            is_lost=state.is_lost(lane),
+        )
         self._holders[lane.id] = (issue.order_id, grant.visit)
         if not await send_signal(issue.order_id, "take_lane", grant):  # it has just ended, and says so
             self._holders.pop(lane.id, None)

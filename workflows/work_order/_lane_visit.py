@@ -80,6 +80,8 @@ class LaneVisit:
         beside = lane.beside if lane.workspace is None else ()
         opening = opening.model_copy(update={"agent": lane.agent, "beside": beside})
         call = EnterLane(opening=opening, lane=lane, visit=grant.visit, plan_snapshot=snapshot, plan_path=path)
+        if grant.is_lost and lane.workspace is not None:
+            self._hosts.give_up(lane.workspace.host)
         return await self._hosts.enter(call, partial(_start_entering, ids))
 
     @property
