@@ -79,7 +79,8 @@ class Parts:
     def living_agents(self) -> list[str]:
         """Return the runs whose agents live, by name."""
         runs = Runs(self.host.state.runs)
-        return [run.name for order in runs.orders() if (run := runs.living(order)) is not None]
+        held = (order for order in runs.orders() if runs.is_held(order))
+        return [run.name for order in held if (run := runs.living(order)) is not None]
 
 
 @asynccontextmanager

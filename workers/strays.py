@@ -1,7 +1,7 @@
 """Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,8 +15,9 @@ from activities.host import Host
 from septet.agents.clis.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.finalize_run import end_all, sweep_order
-from septet.agents.turns.warm import end_warm, warm_orders
+from septet.agents.turns.warm import end_warm, is_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
 from septet.system.threads import LOOKS, shielded_thread
@@ -39,22 +40,24 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
             await shielded_thread(host.threads.disk, keep_what_was_left_alone, host)
         except (OSError, SeptetError) as error:
             _log.warning(_NOT_LOOKED_AFTER, error=str(error))
-        await repeat(partial(end_strays, client, host), lambda: LOOK_SECONDS, _NOT_LOOKED_AFTER)
+        orders = BusyOrders(host.runtime.runs)
+        await repeat(partial(end_strays, client, host, orders), lambda: LOOK_SECONDS, _NOT_LOOKED_AFTER)
 
     async with beside(look()):
         yield
 
 
-async def end_strays(client: Client, host: Host) -> list[str]:
+async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
     """End the agents whose work orders are closed or paused, keep what they did, and return their runs' names.
 
     Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
     Agents of work orders that it does not know, which may be another server's, are left to their orphan limit.
     A paused one's session and worktree stay as they are.
     """
-    ended = []
-    await _end_waiting_in_vain(client, host.runtime.runs)
-    for run in await asyncio.to_thread(_living, host.runtime.runs):
+    ended, runs = [], host.runtime.runs
+    busy = await asyncio.to_thread(orders.find)
+    await _end_waiting_in_vain(client, runs, busy)
+    for run in await asyncio.to_thread(_living, runs, busy):
         if run.record is None:
             continue
         if not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
@@ -85,17 +88,17 @@ async def end_living(host: Host, why: str) -> list[str]:
     closed by now.
     """
     runs = host.runtime.runs
-    living = await asyncio.to_thread(_living, runs)
+    living = await asyncio.to_thread(_living, runs, runs.orders())
     ended = [run.name for run in living if await _end(host, run, RESTARTED, why, LOOKS)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
         await _end_warm(runs, order_id, RESTARTED)
     return ended
 
 
-async def _end_waiting_in_vain(client: Client, runs: Runs) -> None:
+async def _end_waiting_in_vain(client: Client, runs: Runs, busy: Sequence[str]) -> None:
     """End the processes that wait for a turn of a work order or a pipeline that is closed."""
-    for place_id in await asyncio.to_thread(warm_orders, runs):
-        if runs.is_held(place_id):
+    for place_id in busy:
+        if runs.is_held(place_id) or not is_warm(runs, place_id):
             continue
         if await is_closed(client, pipeline_of(place_id) or place_id, when_unknown=False):
             _log.warning("stray_ended", run=place_id, why=CLOSED)
@@ -137,8 +140,8 @@ def keep_what_was_left_alone(host: Host) -> None:
             _keep(host, last, "no worker had followed the agent for too long, and it was ended")
 
 
-def _living(runs: Runs) -> list[Run]:
-    held = (order_id for order_id in runs.orders() if runs.is_held(order_id))
+def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
+    held = (order_id for order_id in orders if runs.is_held(order_id))
     return [run for order_id in held if (run := runs.living(order_id)) is not None]
 
 

@@ -1,5 +1,6 @@
 """What turns have cost, noted on disk until it was told to the history of their project."""
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +26,17 @@ class NoteFiles:
         """Held by the one process that tells them."""
         return self.root / "lock"
 
+    @property
+    def _due(self) -> Path:
+        """Is there when a work order is completed: of thousands of notes none has to be read for that."""
+        return self.root / "due"
+
     def note(self, note: CostNote) -> None:
         """Note what a turn has used up to now."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         write_durably(self.root / f"{note.key}{_NEW}", note.model_dump_json().encode())
+        if note.completes:
+            self._due.touch()
 
     def is_due(self, oldest: float) -> bool:
         """Say whether something is to be told now: a work order is completed, or a note is older than this time.
@@ -36,15 +44,15 @@ class NoteFiles:
         Args:
             oldest: The time since the epoch, by the clock of the disk.
         """
-        for path in self.root.glob(f"*{_NEW}"):
-            with suppress(FileNotFoundError):
-                note = _read(path)
-                if path.stat().st_mtime < oldest or (note is not None and note.completes):
-                    return True
-        return any(self.root.glob(f"*{_TAKEN}"))
+        if self._due.exists():
+            return True
+        with suppress(FileNotFoundError), os.scandir(self.root) as notes:
+            return any(_is_due(note, oldest) for note in notes)
+        return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
         """Return all notes, also those of a teller that died; a turn that is noted meanwhile has a new file."""
+        self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
             path.replace(path.with_suffix(_TAKEN))
         notes = []
@@ -58,6 +66,13 @@ class NoteFiles:
     def forget(self, path: Path) -> None:
         """Forget a note that was taken: it was told."""
         path.unlink(missing_ok=True)
+
+
+def _is_due(note: os.DirEntry[str], oldest: float) -> bool:
+    """Say whether a note has to be told now; one that is replaced meanwhile is young."""
+    with suppress(FileNotFoundError):
+        return note.name.endswith(_TAKEN) or (note.name.endswith(_NEW) and note.stat().st_mtime < oldest)
+    return False
 
 
 def _read(path: Path) -> CostNote | None:

@@ -8,6 +8,7 @@ import pytest
 from fakes.waiting_agents import waiting_agents
 from temporalio.client import Client
 
+from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.warm import warm_orders
 from workers.strays import end_strays
 
@@ -21,9 +22,10 @@ async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Cl
     )
     lane = f"{pipeline.id}-planner"
     with waiting_agents(tmp_path) as (host, lab):
+        orders = BusyOrders(host.runtime.runs)
         await lab.carry_out(replace(lab.warm_turn(1), order_id=lane))
-        await end_strays(client, host)
+        await end_strays(client, host, orders)
         assert warm_orders(host.runtime.runs) == [lane]
         await pipeline.terminate()
-        await end_strays(client, host)
+        await end_strays(client, host, orders)
         assert warm_orders(host.runtime.runs) == []

@@ -186,7 +186,8 @@ class Runs:
 
     def orders(self) -> list[str]:
         """Return the work orders that have runs here."""
-        return sorted(path.name for path in self.root.iterdir() if path.is_dir())
+        with os.scandir(self.root) as entries:
+            return sorted(each.name for each in entries if each.is_dir())
 
     def is_held(self, order_id: str) -> bool:
         """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""

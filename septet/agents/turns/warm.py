@@ -128,7 +128,12 @@ def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
 
 def warm_orders(runs: Runs) -> list[str]:
     """Return the workspaces that have a warm process here, at work or not."""
-    return [order_id for order_id in runs.orders() if lock_is_held(_lock_of(runs, order_id))]
+    return [order_id for order_id in runs.orders() if is_warm(runs, order_id)]
+
+
+def is_warm(runs: Runs, order_id: str) -> bool:
+    """Say whether a workspace has a warm process here, at work or not."""
+    return lock_is_held(_lock_of(runs, order_id))
 
 
 def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:

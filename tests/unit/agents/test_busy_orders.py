@@ -1,0 +1,41 @@
+"""Which work orders may have an agent: thousands of quiet ones are not asked at each look."""
+
+import os
+from pathlib import Path
+
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.busy_orders import BusyOrders
+
+LONG_AGO_NS = 10**18
+
+
+def test_a_quiet_work_order_is_asked_again_when_a_run_is_made(tmp_path: Path) -> None:
+    """Who holds its lock is found at once; later a lock alone is no news, and the folder of a run is."""
+    runs = Runs(tmp_path)
+    orders, folder = BusyOrders(runs), runs.folder_of("wo-1")
+    assert orders.find() == []
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
+    assert orders.find() == ["wo-1"]
+    os.close(lock)
+    os.utime(folder, ns=(LONG_AGO_NS, LONG_AGO_NS))
+    assert orders.find() == []
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
+    assert orders.find() == []
+    (folder / "1-classify_issue-1").mkdir()
+    assert orders.find() == ["wo-1"]
+    os.close(lock)
+
+
+def test_a_folder_that_changed_a_moment_ago_is_asked_each_time(tmp_path: Path) -> None:
+    """The next change may bear the same time."""
+    runs = Runs(tmp_path)
+    orders = BusyOrders(runs)
+    runs.folder_of("wo-1").mkdir()
+    assert orders.find() == []
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
+    os.utime(runs.folder_of("wo-1"))
+    assert orders.find() == ["wo-1"]
+    os.close(lock)

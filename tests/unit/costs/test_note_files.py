@@ -1,0 +1,33 @@
+"""Notes of costs on disk: when they are to be told, which is asked every two seconds and reads none of them."""
+
+from pathlib import Path
+
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import CostNote
+from septet.costs.note_files import NoteFiles
+
+LONG_AGO, SOME_DAY = 0.0, 1e12
+
+
+def note(key: str, *, completes: bool = False) -> CostNote:
+    """Return the note of a turn."""
+    return CostNote(
+        project="o/r", order_id="wo-1", key=key, step="build_plan", agent="claude", use=Spending(usd=1.0),
+        week="2026-W40", completes=completes,
+    )  # fmt: skip
+
+
+def test_notes_are_due_when_one_is_old_and_at_once_when_a_work_order_is_completed(tmp_path: Path) -> None:
+    """What a teller took and did not tell is due, too; what was told is not."""
+    notes = NoteFiles(tmp_path / "costs")
+    assert not notes.is_due(SOME_DAY)
+    notes.note(note("1"))
+    assert (notes.is_due(LONG_AGO), notes.is_due(SOME_DAY)) == (False, True)
+    notes.note(note("2", completes=True))
+    assert notes.is_due(LONG_AGO)
+    taken = notes.take()
+    assert [each.key for _, each in taken] == ["1", "2"]
+    assert notes.is_due(LONG_AGO)
+    for path, _ in taken:
+        notes.forget(path)
+    assert not notes.is_due(SOME_DAY)
