@@ -3,15 +3,19 @@
 from typing import Any
 
 import pytest
+from fakes.activities import Doubles
 from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
 from clients.temporal.hosts import give_up
+from septet.contracts.lanes import Lane, LaneLeft, Role
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
 from septet.contracts.pipeline_view import IssueStatus, PipelineView
+from septet.contracts.workspace import OpenWorkspace
 from workflows.pipeline import Pipeline
+from workflows.pipeline.state import PipelineState
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,6 +59,19 @@ async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_
         assert statuses(await handle.result()) == ["completed"] * 3
         lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
         assert {move.workspace.place_id for move in moves} == lanes
+
+
+async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_nothing() -> None:
+    """A work order that was cancelled as it waited there has not seen it alive; one that was carried out there has."""
+    asked = OpenWorkspace(work_order_id="pl-1-a", repository="/app")
+    there = Doubles("queue").workspace(asked).model_copy(update={"host": "dead"})
+    lane = Lane(id="pl-1-executor-1", pipeline="pl-1", workspace=there)
+    state, left = PipelineState(), LaneLeft(order_id="pl-1-a", role=Role.EXECUTOR, lane=lane)
+    state.lost_hosts.add("dead")
+    state.leave_lane(left)
+    assert state.is_lost(lane)
+    state.leave_lane(left.model_copy(update={"done_at": "after-create_pull_request"}))
+    assert not state.is_lost(lane)
 
 
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:

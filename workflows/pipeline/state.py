@@ -137,7 +137,8 @@ class PipelineState:
         if not lane.one_branch:  # where it began this time is not where the next one begins
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
-        self.lost_hosts.discard(_host_of(lane))  # who worked there found it alive
+        if report.result is not None or report.done_at:  # who came to something there found it alive
+            self.lost_hosts.discard(_host_of(lane))
         if report.role is Role.PLANNER and self.planner.task_queue:
             self._place_executors()
         if report.task is not None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,14 +30,13 @@ class BusyOrders:
         quiet: dict[str, int] = {}
         settled = time.time_ns() - _SETTLED_NS
         with os.scandir(self.runs.root) as entries:
-            for order in entries:
-                changed = order.stat().st_mtime_ns if order.is_dir() else None
-                if changed is None:
-                    continue
-                if self._quiet.get(order.name) != changed and self._is_busy(order.name):
-                    busy.append(order.name)
-                elif changed < settled:
-                    quiet[order.name] = changed
+            for order in (each for each in entries if each.is_dir()):
+                with suppress(FileNotFoundError):  # the janitor has just removed it
+                    changed = order.stat().st_mtime_ns
+                    if self._quiet.get(order.name) != changed and self._is_busy(order.name):
+                        busy.append(order.name)
+                    elif changed < settled:
+                        quiet[order.name] = changed
         self._quiet = quiet
         return sorted(busy)
 
