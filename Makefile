@@ -8,14 +8,14 @@ ARGS ?=
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
-REST := "not recovery and not faces and not newcomer"
+REST := not recovery and not faces and not newcomer
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test coverage test-faces test-newcomer page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
+.PHONY: help setup ready demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -29,15 +29,15 @@ ready:
 demo: ready ## From an issue to a pull request on a sample repository, in seconds
 	@$(BIN)/septet demo $(ARGS)
 
-# Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
+# Nine minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests but the suites below
-	@$(SUITE) -m $(REST) $(ARGS)
+	@$(SUITE) -m "$(REST) and not release" $(ARGS)
 
 coverage: ready ## The tests of `make test` with the branch coverage of septet/, which is at least 90 %
-	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "$(REST)" $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
-	@$(SUITE) -m faces tests/acceptance $(ARGS)
+	@$(SUITE) -m "faces and not release" tests/acceptance $(ARGS)
 
 test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
 	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
@@ -46,8 +46,11 @@ page-tools: # axe-core, which the page is held against, the SDK of Linear and Pr
 	@cmp --silent tests/npm/package-lock.json tests/npm/node_modules/.for.json || \
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
-test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, disks; SHORT=1 leaves out what takes minutes
-	@$(SUITE) --maxschedchunk=1 -m recovery tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(if $(SHORT),-m "recovery and not release") $(ARGS)
+test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, disks
+	@$(SUITE) --maxschedchunk=1 -m "recovery and not release" tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
+
+test-release: ready page-tools ## Before a release: of all suites above, what takes long and is held in short by another test
+	@$(SUITE) --maxschedchunk=1 -m release --ignore=tests/agents $(ARGS)
 
 escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py

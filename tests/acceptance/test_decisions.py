@@ -11,8 +11,6 @@ from fakes.waiting import until
 
 pytestmark = pytest.mark.recovery
 
-SLOW = {"steps": {"implement_plan": [{"delay_seconds": 40, "edits": {"half.txt": "half done\n"}}, {}]}}
-
 
 def started(served: Septet, origin: Origin, order: str) -> None:
     """Start a work order and wait until its agent has written something and goes on."""
@@ -59,7 +57,9 @@ def cancelled(served: Septet) -> Cancelled:
     """Cancel a work order in whose worktree lies all that git would not keep."""
     origin = make_origin(served.root / "cancelled", "app.git")
     origin.push({"README.md": "# app\n"})
-    order = served.scenario("wo-cancelled", SLOW)
+    gate = served.root / "cancelled-gate"
+    slow = {"wait_for": str(gate), "edits": {"half.txt": "half done\n"}}
+    order = served.scenario("wo-cancelled", {"steps": {"implement_plan": slow}})
     started(served, origin, order)
     worktree = served.state / "workspaces" / order
     (worktree / "a person's note.txt").write_bytes(b"CRLF\r\n\xff")
@@ -68,7 +68,9 @@ def cancelled(served: Septet) -> Cancelled:
     (worktree / "run.sh").chmod(0o755)
     (worktree / "link").symlink_to("nowhere")
     task = served.cancelled(order)
-    return Cancelled(task, tree(worktree), at_work(served, worktree))
+    found = Cancelled(task, tree(worktree), at_work(served, worktree))
+    gate.touch()
+    return found
 
 
 @pytest.mark.law

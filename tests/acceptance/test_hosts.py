@@ -118,6 +118,7 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     assert not any((first.state / "workspaces" / order_id).exists() for order_id in new)
 
 
+@pytest.mark.release
 @pytest.mark.long
 def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
     served: Septet, host: Host, origin: Origin, tmp_path: Path
@@ -175,6 +176,7 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
     assert steps_of(second, order_id) == AFTER
 
 
+@pytest.mark.release
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
     served: Septet, host: Host, origin: Origin
 ) -> None:
@@ -206,6 +208,7 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
     ]
 
 
+@pytest.mark.release
 @pytest.mark.long
 def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
     """A work order whose host has no slot free waits for it, longer than a silent host is waited for."""

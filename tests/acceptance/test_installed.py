@@ -47,7 +47,7 @@ def install(archive: Path, folder: Path) -> Path:
     return folder / "bin" / "septet"
 
 
-@pytest.mark.parametrize("kind", BUILDS)
+@pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=pytest.mark.release)])
 def test_the_demo_runs_from_what_is_installed(kind: str, tmp_path: Path) -> None:
     """In a folder that is no clone, `septet demo` takes its issue to a pull request with the installed files alone."""
     (tmp_path / "source").mkdir()

@@ -41,6 +41,7 @@ def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: 
     assert "late.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
 
 
+@pytest.mark.release
 def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Host, origin: Origin) -> None:
     """The other one adopts its agent long before the time-out of its heartbeats."""
     go = host.scenario("wo-stopped", classify_issue={"waits": True})
@@ -190,6 +191,7 @@ def test_a_step_that_is_reset_while_no_worker_lives_begins_anew(host: Host, orig
     assert "half.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
 
 
+@pytest.mark.release
 def test_a_later_attempt_is_reset_as_the_first_one_is(host: Host, origin: Origin) -> None:
     """Temporal tells a worker nothing of the reset of a second attempt: it asks, and ends the agent at once."""
     half = {"waits": True, "edits": {"half.txt": "half done\n"}}

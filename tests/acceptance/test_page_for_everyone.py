@@ -78,7 +78,7 @@ def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.release)])
 def test_axe_finds_nothing_on_any_page_in_any_state(browser: Browser, scene: Septet, scheme: Scheme) -> None:
     """Every page, in every state of what it shows, keeps axe-core's rules, has one h1, and fits every screen."""
     with tab_of(browser, scene, allowed=(NOT_THERE,)) as page:

@@ -7,7 +7,7 @@ from fakes.septet_command import Septet, free_port, free_ports
 from fakes.shared_server import Host
 from fakes.waiting import until
 
-pytestmark = pytest.mark.faces
+pytestmark = [pytest.mark.faces, pytest.mark.release]
 
 ALERTS = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yml"
 NEVER_READ = {"malformed": "truncated", "finalizer": {"malformed": "truncated"}}

@@ -95,6 +95,7 @@ def test_a_reset_step_begins_anew_from_its_checkpoint(served: Septet, origin: Or
     one_pull_request(origin, task)
 
 
+@pytest.mark.release
 def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin) -> None:
     """`temporal activity reset` of a paused step takes the pause away, and the session does not go on."""
     order = begun(served, origin, "wo-paused-reset")
@@ -120,6 +121,7 @@ def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: O
     assert len(served.runs("wo-options")) == len(Step)
 
 
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:

@@ -8,10 +8,12 @@ from typing import Final
 
 import pytest
 import yaml
+from fakes.postgres_server import postgres
 from fakes.septet_command import PROGRAMS, Septet, free_ports
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "operations" / "runbook.md").read_text(encoding="utf-8")
+DATABASES: Final = ("temporal", "temporal_visibility")
 _LINE: Final = 'echo "+ line $LINENO: $BASH_COMMAND" >&2'
 _SEPTET: Final = """\
 #!/bin/sh
@@ -54,6 +56,41 @@ def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
     assert done.returncode == 0, f"{done.stderr[-3000:]}\n{done.stdout[-2000:]}"
     assert len(blocks) >= 12
     assert (folder / "restored").is_dir()
+
+
+@pytest.mark.release
+def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Path) -> None:
+    """The commands for PostgreSQL are typed as they stand there: what was changed since the backup is as it was."""
+    backup, restore = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "backups").mkdir()
+    host = Septet(tmp_path / "host-a")
+    snapshot = host.state / "vaults" / "snapshot"
+    snapshot.parent.mkdir(parents=True)
+    (host.state / "host-id").write_text("host-a\n", encoding="ascii")
+    snapshot.write_text("before", encoding="ascii")
+    with postgres() as clients:
+        env = {**host.env, **clients, "PATH": f"{PROGRAMS}:{clients['PATH']}"}
+
+        def run(script: str) -> str:
+            argv = ["bash", "-euo", "pipefail", "-c", script.replace("/backups", str(tmp_path / "backups"))]
+            done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        def everywhere(sql: str) -> list[str]:
+            asking = "psql --no-psqlrc --quiet --tuples-only --no-align --dbname"
+            return [run(f"{asking} {name} --command '{sql}'").strip() for name in DATABASES]
+
+        for name in DATABASES:
+            run(f"createdb {name}")
+        everywhere("CREATE TABLE executions (id int PRIMARY KEY); INSERT INTO executions VALUES (1), (2)")
+        run(backup)
+        everywhere("DELETE FROM executions WHERE id = 1; INSERT INTO executions VALUES (3); CREATE TABLE later ()")
+        snapshot.write_text("after", encoding="ascii")
+        run(restore)
+        assert everywhere("SELECT string_agg(id::text, $$ $$ ORDER BY id) FROM executions") == ["1 2", "1 2"]
+        assert everywhere("SELECT count(*) FROM pg_tables WHERE tablename = $$later$$") == ["0", "0"]
+    assert snapshot.read_text(encoding="ascii") == "before"
 
 
 def test_the_runbook_reads_each_alert() -> None:

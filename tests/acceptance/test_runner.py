@@ -77,6 +77,7 @@ def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin:
     assert (resumed["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
 
 
+@pytest.mark.release
 def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, origin: Origin) -> None:
     """Told to end, it ends its agent; the worker that followed it resumes the session, and asks for no answer before."""
     with team.serving("runner") as first, team.serving("worker"):

@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from septet.contracts.seal import is_sealed
 
-pytestmark = pytest.mark.faces
+pytestmark = [pytest.mark.faces, pytest.mark.release]
 
 TYPES = {
     "WorkOrder", "PullRequest", "Notification", "Board", "Pipeline", "Intake", "CommentCommand", "Account", "Costs",

@@ -72,6 +72,7 @@ def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Septet, forge: 
     assert len(forge.github.pulls) == 2
 
 
+@pytest.mark.release
 def test_ssh_of_the_environment_is_taken(septet: Septet, forge: Forge) -> None:
     """`GIT_SSH_COMMAND` says how the worker reaches a host; its alias may be in the settings of that ssh."""
     with septet.up(**forge.settings, GIT_SSH_COMMAND=forge.ssh.command):

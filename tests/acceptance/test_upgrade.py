@@ -20,6 +20,7 @@ def current(septet: Septet) -> str:
     return found
 
 
+@pytest.mark.release
 def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Septet, origin: Origin) -> None:
     """A work order begun under one build is completed by the next `up` under another; no agent runs twice."""
     order = septet.scenario("wo-upgrade", SLOW)

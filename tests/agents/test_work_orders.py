@@ -73,6 +73,7 @@ async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -
     assert step.output == "/bug"
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("cli", "times"), [("claude", 4), ("codex", 5)], indirect=["cli"])
 async def test_overload_that_lasts_is_waited_for_without_an_agent(day: Day, times: int, begun: Begun) -> None:
     """Once the CLI has given up, the engine waits as long as is wise, and starts it again."""
@@ -120,6 +121,7 @@ async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Be
         assert second.because == "rerun"
 
 
+@pytest.mark.release
 async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None:
     """A stream that opens and is then silent ends at the idle limit; its session is resumed and finishes."""
     day.hangs("build_plan", results=1)

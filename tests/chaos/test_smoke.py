@@ -20,6 +20,7 @@ SMOKE = Plan(
 )
 
 
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_nothing_is_lost() -> None:

@@ -19,9 +19,17 @@ from septet.settings import Settings
 
 HOUR = 3600
 MANY = 10_000
+FORGES = (GitHubFake, GitLabFake, GiteaFake)
+OF_EACH_FORGE = pytest.mark.parametrize(
+    "fake",
+    [pytest.param(forge, marks=[pytest.mark.release] if forge is not GitHubFake else []) for forge in FORGES],
+    ids=lambda forge: forge.name,
+    indirect=True,
+)
+"""For what takes ten seconds: all of them before a release, and one always."""
 
 
-@pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
+@pytest.fixture(params=FORGES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     """Return a forge with thirty open pull requests."""
     heads = {"main": "a" * 40} | {f"feat-{number}": f"{number:040x}" for number in range(1, 161)}
@@ -90,6 +98,7 @@ def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> No
     assert len(fake.asked) == 1
 
 
+@OF_EACH_FORGE
 def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
     """Each is looked at every ten minutes: the first round reads page after page, and then sixty an hour are enough."""
     for number in range(31, MANY + 1):
@@ -113,6 +122,7 @@ def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge:
     assert polls.state("it", forge, numbers[0]) == "merged"
 
 
+@OF_EACH_FORGE
 def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
     fake: ForgeFake, forge: PolledForge
 ) -> None:
