@@ -52,26 +52,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         step_seconds=asked.step_seconds, minutes=asked.minutes, keep=asked.keep,
     )  # fmt: skip
     on, of = machine(), version()
-    seen, samples, deleted = asyncio.run(soaked(plan, max(asked.minutes * 60 / _SAMPLES, 1.0)))
+    seen, samples = asyncio.run(soaked(plan, max(asked.minutes * 60 / _SAMPLES, 1.0)))
     account = Account(seen)
     slopes, laws = _slopes(samples), broken(account)
     console = Console()
     if not console.is_terminal:
         console.width = _FILE_COLUMNS
     done = f"{account.all.completed} of {account.all.runs} work orders, {account.all.kills} kills"
-    told = f"{done}, {deleted} histories forgotten"
-    console.print(
-        _table(
-            slopes,
-            f"Soak of {asked.minutes:g} minutes, seed {plan.seed}: {told}. Septet {of}, load {on.load_before}",
-        )
-    )
+    soak = f"Soak of {asked.minutes:g} minutes, seed {plan.seed}: {done}"
+    console.print(_table(slopes, f"{soak}. Septet {of}, load {on.load_before}"))
     for line in evidence(account):
         console.print(line, style="red", markup=False)
     console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
     console.print(_terms(asked.minutes), markup=False)
     print(write_figures(RESULTS / "soak.json", {
-        "plan": asdict(plan), "broken": laws, "deleted": deleted,
+        "plan": asdict(plan), "broken": laws,
         "account": asdict(account.all), "slopes": {name: asdict(slope) for name, slope in slopes.items()},
         "samples": [asdict(sample) for sample in samples],
     }, on))  # fmt: skip

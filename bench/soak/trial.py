@@ -33,8 +33,6 @@ class Soak(Trial):
     every_seconds: float = 15.0
     """Between two looks."""
     samples: list[Sample] = field(default_factory=list)
-    deleted: int = 0
-    """Histories that the server forgot."""
     _steady: Worker | None = None
     _beside: list[asyncio.Task[None]] = field(default_factory=list)
     """Those that look and sweep, until all work orders are closed."""
@@ -79,7 +77,7 @@ class Soak(Trial):
         with suppress(RPCError):
             await end_reviews(self.ground.client)
             await end_accounts(self.ground.client, self._take_old())
-            self.deleted += await sweep(self.ground.client)
+            await sweep(self.ground.client)
 
     async def _closed(self, order: str) -> None:
         await super()._closed(order)
@@ -112,10 +110,10 @@ class Soak(Trial):
         return await super()._orphans()
 
 
-async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample], int]:
-    """Carry a soak out on a ground of its own; return what was seen, all samples, and how much was forgotten."""
+async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample]]:
+    """Carry a soak out on a ground of its own; return what was seen, and all samples."""
     async with ground(plan, SERVER_CONFIG) as laid:
         laid.env = {**laid.env, **short_terms()}
         await shorten_retention(laid.client)
         soak = Soak(laid, Septet(), plan, every_seconds=every_seconds)
-        return await soak.soak(), soak.samples, soak.deleted
+        return await soak.soak(), soak.samples
