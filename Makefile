@@ -29,7 +29,7 @@ ready:
 demo: ready ## From an issue to a pull request on a sample repository, in seconds
 	@$(BIN)/septet demo $(ARGS)
 
-# Nine minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
+# Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests but the suites below
 	@$(SUITE) -m "$(REST) and not release" $(ARGS)
 
