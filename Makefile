@@ -8,7 +8,7 @@ ARGS ?=
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
-REST := not recovery and not faces and not newcomer
+REST := "not recovery and not faces and not newcomer and not release"
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
@@ -31,10 +31,10 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 
 # Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests but the suites below
-	@$(SUITE) -m "$(REST) and not release" $(ARGS)
+	@$(SUITE) -m $(REST) $(ARGS)
 
 coverage: ready ## The tests of `make test` with the branch coverage of septet/, which is at least 90 %
-	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "$(REST)" $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(SUITE) -m "faces and not release" tests/acceptance $(ARGS)

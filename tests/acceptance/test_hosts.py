@@ -176,7 +176,6 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
     assert steps_of(second, order_id) == AFTER
 
 
-@pytest.mark.release
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
     served: Septet, host: Host, origin: Origin
 ) -> None:

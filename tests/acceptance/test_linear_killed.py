@@ -12,7 +12,6 @@ from fakes.waiting import until
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 
-@pytest.mark.release
 def test_a_session_outlives_kills(tmp_path: Path) -> None:
     """Killed as the mark is made and as a reply comes in, with answers lost: one work order, each word and link once."""
     origin = make_origin(tmp_path, "app.git")

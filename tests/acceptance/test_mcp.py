@@ -274,7 +274,6 @@ async def test_tool_that_there_is_not_is_an_error_of_the_protocol(begin: Begin) 
             await tools.client.call_tool("sleep", {})
 
 
-@pytest.mark.release
 async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet, tmp_path: Path) -> None:
     """One `septet mcp` outlives the servers behind it: without one its tools say so, with the next one they answer."""
     with ExitStack() as ups:

@@ -98,7 +98,6 @@ def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host,
         assert all(ancestors(collected, span)[-1] == order.name for span in agents)
 
 
-@pytest.mark.release
 def test_a_collector_that_is_away_holds_nothing_up(host: Host, origin: Origin) -> None:
     """Work orders are carried out, and a command ends, although nobody takes the traces."""
     away = {"SEPTET_TRACES": "http://127.0.0.1:9"}
