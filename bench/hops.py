@@ -183,7 +183,7 @@ def _modules_below(module: str) -> frozenset[str]:
     waiting = [module]
     while waiting:
         file = sys.modules[waiting.pop()].__file__ or ""
-        for name in imports_of(Path(file)):
+        for name in imports_of(Path(file).read_text(encoding="utf-8")):
             if _package(name) == _COUNTED and name in sys.modules and name not in reached:
                 reached.add(name)
                 waiting.append(name)

@@ -9,6 +9,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, print_json, reply
+from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ def worker(
     take_keys_out_of_sight()
 
     async def work() -> CommandReply:
-        from septet.settings import load_settings
-        from septet.state import StateDir
-        from workers.connection import connect
-        from workers.logs import set_up_logs
-        from workers.preflight import register_namespace, register_search_attributes
+        with quick_imports():
+            from septet.settings import load_settings
+            from septet.state import StateDir
+            from workers.connection import connect
+            from workers.logs import set_up_logs
+            from workers.preflight import register_namespace, register_search_attributes
 
         settings = load_settings(sandbox)
         set_up_logs(settings)
@@ -93,9 +95,10 @@ def worker(
 async def _serve_queue(
     client: "Client", settings: "Settings", payload: dict[str, Any], *, as_json: bool
 ) -> CommandReply:
-    from clients.cli.stop_signals import StopSignals, reply_at_stop
-    from clients.temporal.comment_decisions import comment_decisions
-    from workers.worker import running_worker
+    with quick_imports():
+        from clients.cli.stop_signals import StopSignals, reply_at_stop
+        from clients.temporal.comment_decisions import comment_decisions
+        from workers.worker import running_worker
 
     async with running_worker(client, settings, decide=comment_decisions(settings.task_queue)) as parts:
         signals = StopSignals.listen()
@@ -125,12 +128,13 @@ def serve(
     take_keys_out_of_sight()
 
     async def work() -> CommandReply:
-        from clients.cli.stop_signals import StopSignals
-        from clients.http.serving import Door, serve_api
-        from clients.operations import connect_operations
-        from septet.settings import load_settings
-        from septet.state import StateDir
-        from workers.logs import set_up_logs
+        with quick_imports():
+            from clients.cli.stop_signals import StopSignals
+            from clients.http.serving import Door, serve_api
+            from clients.operations import connect_operations
+            from septet.settings import load_settings
+            from septet.state import StateDir
+            from workers.logs import set_up_logs
 
         settings = load_settings()
         set_up_logs(settings)
@@ -198,10 +202,11 @@ def mcp(address: given.Address = None) -> None:
     import signal
 
     async def work() -> CommandReply:
-        from clients.connection import Connection
-        from clients.mcp.over_stdio import serve_stdio
-        from septet.settings import load_settings
-        from workers.logs import set_up_logs
+        with quick_imports():
+            from clients.connection import Connection
+            from clients.mcp.over_stdio import serve_stdio
+            from septet.settings import load_settings
+            from workers.logs import set_up_logs
 
         settings = load_settings()
         set_up_logs(settings)
@@ -225,6 +230,7 @@ def doctor(
 
     Example: septet doctor --repo .
     """
-    from clients.cli.doctor import check_machine
+    with quick_imports():
+        from clients.cli.doctor import check_machine
 
     reply(lambda: check_machine(repo, address), as_json=as_json)

@@ -25,6 +25,7 @@ from clients.cli import options as given
 from clients.cli.grouped_help import Commands, GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
+from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
@@ -81,8 +82,9 @@ def up(
     Example: septet up
     """
     take_keys_out_of_sight()
-    from clients.cli.up import serve_everything
-    from workers.server import Ports
+    with quick_imports():
+        from clients.cli.up import serve_everything
+        from workers.server import Ports
 
     reply(lambda: serve_everything(Ports(port, ui_port, api_port), sandbox, as_json=as_json), as_json=as_json)
 
@@ -119,7 +121,8 @@ def demo(
     Example: septet demo --scenario crash
     """
     take_keys_out_of_sight()
-    from clients.cli.demo import run_demo
+    with quick_imports():
+        from clients.cli.demo import run_demo
 
     reply(lambda: run_demo(scenario, agent, sandbox, as_json=as_json), as_json=as_json)
 

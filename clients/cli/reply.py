@@ -1,12 +1,10 @@
 """One way out for every command: a text for people or one JSON object for programs, and an exit code."""
 
 import asyncio
-import gc
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -24,6 +22,7 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
+from septet.system.imports import quick_imports
 from septet.system.preview import printable
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def reply_with_operations(
     """Do a command's work with the server of the settings, after a check that needs none, and end this process."""
 
     async def work_there() -> CommandReply:
-        with _no_collections():
+        with quick_imports():
             if check is not None:
                 check()
             from clients.operations import connect_operations
@@ -130,17 +129,6 @@ def reply_with_operations(
         return await work(await connect_operations(load_settings(), address))
 
     reply(work_there, as_json=as_json)
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Look for no garbage while modules are imported: nearly all that they make stays."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _print_reply(answer: CommandReply, *, as_json: bool) -> None:

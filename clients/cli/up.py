@@ -19,6 +19,7 @@ from septet.contracts.names import SandboxChoice
 from septet.contracts.seal import CODEC_PATH
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
+from septet.system.imports import quick_imports
 from workers.connection import connect
 from workers.logs import set_up_logs
 from workers.server import Ports, UiAddress, embedded_server
@@ -29,8 +30,9 @@ _WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 
 async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_json: bool) -> CommandReply:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
-    from workers.strays import end_living
-    from workers.worker import running_worker
+    with quick_imports():
+        from workers.strays import end_living
+        from workers.worker import running_worker
 
     StopSignals.end_start()
     settings = load_settings(sandbox)

@@ -1,5 +1,6 @@
 """The API as one application."""
 
+import warnings
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib.metadata import version
@@ -7,6 +8,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from temporalio.service import RPCError
 
 from clients.http import (
@@ -77,6 +79,9 @@ def api_of(  # noqa: PLR0913 -- what differs between the hosts that serve it, al
         user: Who decides on the page, as histories show it.
         webhook_secrets: By forge: what its deliveries are signed with; those of others are not taken.
     """
+    # FastAPI gives each body an alias, of which Pydantic warns when it makes the body's type ready. FastAPI keeps
+    # that warning away as a route is declared; ours are made ready with the first request.
+    warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
     app = _Api(
         title="Septet",
         version=version("septet"),

@@ -1,5 +1,6 @@
 """The server: tools are listed and called, and every answer is the object that all faces give."""
 
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from mcp.types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Tool,
 )
 from pydantic import JsonValue
 
@@ -41,13 +43,16 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
         beside: Whether it was started by its agent, in the folder where that works.
     """
     calls = {call.tool: call for call in (*TOOLS, *PIPELINE_TOOLS)}
-    tools = [call.as_tool() for call in calls.values()]
+
+    @cache
+    def tools() -> list[Tool]:
+        return [call.as_tool() for call in calls.values()]
 
     async def list_tools(
         context: ServerRequestContext[Any], request: PaginatedRequestParams | None
     ) -> ListToolsResult:
         del context, request
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=tools())
 
     async def call_tool(
         context: ServerRequestContext[Any], request: CallToolRequestParams

@@ -1,8 +1,15 @@
 """What every wire value has in common."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from septet.contracts.field_docs import docs_of_fields
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 
 class Wire(BaseModel):
@@ -15,10 +22,22 @@ class Wire(BaseModel):
         frozen=True,
         extra="ignore",
         strict=True,
-        use_attribute_docstrings=True,
+        defer_build=True,  # a program needs few of them
         ser_json_inf_nan="constants",
         json_schema_serialization_defaults_required=True,  # what is answered has all its fields
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> "JsonSchemaValue":
+        """Return the schema as Pydantic makes it, with what the docstrings of the fields say."""
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, words in docs_of_fields(cls).items():
+            if name in properties:
+                properties[name].setdefault("description", words)
+        return schema
 
 
 class StrictWire(Wire):

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from septet.contracts.answers import (
     BuildPlanAnswer,
@@ -20,6 +20,23 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Move, Task
+from septet.contracts.wire import Wire
+
+
+class _Part(Wire):
+    name: str = ""
+    """What it is called."""
+    size: int = 0
+    """How large it is,
+    in bytes."""
+
+
+class _Whole(_Part):
+    parts: tuple[_Part, ...] = ()
+    """What it is made of."""
+    size: int = 0
+    note: str = Field(default="", description="Said otherwise.")
+    """Said here."""
 
 
 @pytest.mark.parametrize(
@@ -134,3 +151,13 @@ def test_a_move_says_from_and_to() -> None:
     """In JSON, an entry of the history calls its fields as people do."""
     move = Move(when="2025-01-01T00:00:00.000Z", **{"from": "triaged"}, to="executing")
     assert json.loads(move.model_dump_json())["from"] == "triaged"
+
+
+def test_a_schema_says_what_the_docstrings_of_fields_say() -> None:
+    """Docstrings of own and inherited fields describe them in the schema; one that is declared anew has its own alone."""
+    schema = _Whole.model_json_schema()
+    told = {name: each.get("description") for name, each in schema["properties"].items()}
+    assert told == {
+        "name": "What it is called.", "size": None, "parts": "What it is made of.", "note": "Said otherwise.",
+    }  # fmt: skip
+    assert schema["$defs"]["_Part"]["properties"]["size"]["description"] == "How large it is,\nin bytes."

@@ -1,3 +1,4 @@
+import ast
 import sys
 from pathlib import Path
 
@@ -24,12 +25,29 @@ def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loa
         assert Path(sys.modules[name].__file__ or "") == closure[name]
 
 
+def test_the_closure_is_what_a_parser_finds_in_the_sources() -> None:
+    """Whatever a module of the closure imports, as Python's parser reads it, is of the closure too."""
+    closure = import_closure(ROOT)
+    for path in closure.values():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "", *(f"{node.module}.{each.name}" for each in node.names)]
+            else:
+                continue
+            ours = [name for name in names if name.partition(".")[0] in {"septet", "workflows"}]
+            files = {name: ROOT.joinpath(*name.split(".")) for name in ours}
+            modules = {name for name, stem in files.items() if stem.is_dir() or stem.with_suffix(".py").is_file()}
+            assert modules <= closure.keys(), path
+
+
 def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functions(tmp_path: Path) -> None:
     """A module counts however deep it lies and wherever it is imported; one that no workflow imports does not."""
     modules = {
         "workflows/__init__.py": "",
         "workflows/order/__init__.py": "",
-        "workflows/order/run.py": "from septet import names\ndef f():\n    import septet.deep.room as r\n",
+        "workflows/order/run.py": "from septet import (\n    names,  # all\n)\ndef f():\n    import septet.deep.room as r\n",
         "septet/__init__.py": "",
         "septet/names.py": "import os, temporalio",
         "septet/deep/__init__.py": "",
