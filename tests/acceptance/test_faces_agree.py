@@ -1,5 +1,6 @@
 """Every operation through every face: command line, HTTP, an agent's tools and the typed client give one object."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,8 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from fakes.mcp_client import Tools, tools_of
-from fakes.repositories import Origin
+from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
 
@@ -24,7 +26,7 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.settings import Settings
 
-pytestmark = pytest.mark.faces
+pytestmark = [pytest.mark.faces, pytest.mark.asyncio(loop_scope="module")]
 
 ORDERS = "/agent-work-orders"
 TEXT: dict[str, Any] = {"title": "Say goodbye too", "description": "The app greets only."}
@@ -249,6 +251,31 @@ async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
             )
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def faces(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Faces]:
+    """Open the four ways once, in a task that closes them too, and put a work order on the board to wait for."""
+    opened: asyncio.Future[Faces] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        async with faces_of(served, tmp_path_factory.mktemp("faces") / "mcp.log") as faces:
+            opened.set_result(faces)
+            await over.wait()
+
+    origin = make_origin(served.root / "awaited", "app.git")
+    origin.push({"README.md": "# app\n"})
+    served("create", "--repo", origin.bare, "--title", "Stay collected", "--id", "wo-awaited", "--json")
+    holding = asyncio.create_task(hold())
+    await asyncio.wait([holding, opened], return_when=asyncio.FIRST_COMPLETED)
+    try:
+        if not opened.done():
+            await holding  # it says why they could not be opened
+        yield opened.result()
+    finally:
+        over.set()
+        await holding
+
+
 def filled(template: Any, names: dict[str, str]) -> Any:
     """Return a call with the work order and the repository that it is about."""
     text = json.dumps(template)
@@ -305,29 +332,27 @@ def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answ
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_every_face_answers_the_same_object(
-    name: str, served: Septet, done: Answer, origin: Origin, tmp_path: Path
+    name: str, faces: Faces, done: Answer, origin: Origin, tmp_path: Path
 ) -> None:
     """An operation answers one and the same object, whoever asks and by whichever face."""
     operation = OPERATIONS[name]
     known = {"repo": str(origin.bare), "issues": str(tmp_path / "issues.json")}
     (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     cancel = ("pipeline", "cancel") if "pipeline" in name else ("cancel",)
-    served("create", "--repo", origin.bare, "--title", "Stay collected", "--id", "wo-awaited", "--json")  # once
-    async with faces_of(served, tmp_path / "mcp.log") as faces:
-        answers = []
-        if operation.of:
-            begun(faces, operation, {"id": operation.of, **known})
-        for face in ("cl", "ht", "to", "ty"):
-            names = {"id": operation.of or f"wo-{name}-{face}", **known}
-            if face == "to" and operation.tool is None:
-                continue
-            if not operation.of:
-                begun(faces, operation, names)
-            answers.append(common(await asked(faces, face, operation, names), names["id"]))
-            if not operation.of:
-                faces.cli(*cancel, names["id"], "--json")
-        if operation.of and operation.begins is PIPELINE:
-            faces.cli(*cancel, operation.of, "--json")
+    answers = []
+    if operation.of:
+        begun(faces, operation, {"id": operation.of, **known})
+    for face in ("cl", "ht", "to", "ty"):
+        names = {"id": operation.of or f"wo-{name}-{face}", **known}
+        if face == "to" and operation.tool is None:
+            continue
+        if not operation.of:
+            begun(faces, operation, names)
+        answers.append(common(await asked(faces, face, operation, names), names["id"]))
+        if not operation.of:
+            faces.cli(*cancel, names["id"], "--json")
+    if operation.of and operation.begins is PIPELINE:
+        faces.cli(*cancel, operation.of, "--json")
     assert answers[0]["ok"] is True
     assert answers[1:] == answers[:1] * (len(answers) - 1)
     if not operation.of:
