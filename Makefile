@@ -49,10 +49,10 @@ page-tools: # axe-core, which the page is held against, the SDK of Linear and Pr
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, disks
 	@$(SUITE) --maxschedchunk=1 -m "recovery and not release" tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
 
-test-release: ready page-tools ## Before a release: of all suites above, what takes long and is held in short by another test
+test-release: ready page-tools ## Before a release: the slow tests of all suites above
 	@$(SUITE) --maxschedchunk=1 -m release --ignore=tests/agents $(ARGS)
 
-escape: ready ## Ways out of the sandbox and in at the doors, tried in the attacker's place; writes the table in docs/security.md
+escape: ready ## Attacks on the sandbox and on the servers, each tried; writes the table in docs/security.md
 	@$(BIN)/python scripts/write_escape_table.py
 	@$(BIN)/python -m pytest $(TESTERS) tests/escape tests/acceptance/test_doors.py $(ARGS)
 

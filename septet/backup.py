@@ -122,7 +122,7 @@ def _copy_database(database: Path, copy: Path) -> bool:
     except sqlite3.Error as error:
         raise BackupError(f"{database} could not be copied: {error}.") from error
     if verdict != "ok":
-        raise BackupError(f"{database} is damaged: {verdict}.")
+        raise BackupError(f"{database} is damaged: {verdict}.", remedy="Restore an earlier backup.")
     copy.chmod(0o600)
     return True
 

@@ -31,15 +31,15 @@ class InvalidInputError(SeptetError):
 class CircleError(InvalidInputError):
     """Work orders would wait for each other for ever."""
 
-    default_remedy = "Leave one of them out of --after."
+    default_remedy = "Leave one of them out of `after` (`--after`)."
 
 
 class UsageError(SeptetError):
-    """The command was not used as it is meant."""
+    """The command line is wrong."""
 
 
 class NotFoundError(SeptetError):
-    """There is no such thing."""
+    """Not found."""
 
 
 class ServerNotReachedError(SeptetError):
@@ -121,7 +121,7 @@ class SupersededError(SeptetError):
 
 
 class HaltedError(SeptetError):
-    """It was ended from outside."""
+    """It was stopped from outside."""
 
 
 class BudgetSpentError(SeptetError):
@@ -131,11 +131,11 @@ class BudgetSpentError(SeptetError):
 
 
 class EvidenceError(SeptetError):
-    """What was claimed is not so."""
+    """Git or the forge does not confirm what the agent says."""
 
 
 class SnapshotError(SeptetError):
-    """A snapshot could not be taken or given back."""
+    """A snapshot could not be taken or restored."""
 
 
 class ForgeError(SeptetError):

@@ -27,6 +27,7 @@ _MOST_BYTES: Final = 64 * 1024
 _COMMAND_SECONDS: Final = 30.0
 _LOAD_AGAIN_SECONDS: Final = 5.0
 """A key that nobody knows is looked for in the source once in this time."""
+_RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
 
@@ -166,7 +167,9 @@ def new_key_line(key_id: str) -> str:
         InvalidInputError: The id is not valid.
     """
     if not _ID.fullmatch(key_id):
-        raise InvalidInputError(f"The id of a key must match {_ID.pattern}.")
+        remedy = "Choose another one: septet codec new-key 2026-11"
+        message = "The id of a key has up to 64 letters, digits, dots, hyphens and underscores."
+        raise InvalidInputError(message, remedy=remedy)
     return f"{key_id} {base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
 
 
@@ -183,7 +186,8 @@ def keys_in_file(path: Path) -> KeyRing:
             with path.open("rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"The seal keys in {path} cannot be read: {error}.", remedy=_FORM) from error
+            remedy = "Name a file in SEPTET_SEAL_KEYS_FILE that this user can read."
+            raise InvalidInputError(f"The seal keys in {path} cannot be read: {error}.", remedy=remedy) from error
 
     def fingerprint() -> object:
         try:
@@ -210,10 +214,11 @@ def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
         try:
             done = processes.run(shlex.split(command), env=env, timeout_seconds=_COMMAND_SECONDS)
         except (OSError, ValueError) as error:
-            raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND cannot run: {error}.") from error
+            raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND cannot run: {error}.", remedy=_RUN_IT) from error
         if done.exit_code != 0 or done.timed_out:
             words = done.stderr.decode("utf-8", "replace").strip()[-300:]
-            raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND failed with exit code {done.exit_code}: {words}")
+            message = f"SEPTET_SEAL_KEYS_COMMAND failed with exit code {done.exit_code}: {words}"
+            raise InvalidInputError(message, remedy=_RUN_IT)
         return done.stdout.decode("utf-8", "replace")
 
     return KeyRing(load)

@@ -258,7 +258,7 @@ class Settings(BaseSettings):
     @classmethod
     def _is_web_address(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not url.get_secret_value().startswith(("https://", "http://")):
-            message = "it does not begin with https:// or http://"
+            message = "does not begin with https:// or http://"
             raise ValueError(message)
         return url
 
@@ -266,14 +266,14 @@ class Settings(BaseSettings):
     @classmethod
     def _is_collector(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(("https://", "http://")):
-            message = "it does not begin with https:// or http://"
+            message = "does not begin with https:// or http://"
             raise ValueError(message)
         return url
 
     @model_validator(mode="after")
     def _has_a_key_for_its_app(self) -> "Settings":
         if (self.github_app_id is None) != (self.github_app_key_file is None):
-            message = "SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE need each other"
+            message = "Set both SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE, or neither"
             raise ValueError(message)
         return self
 
@@ -295,7 +295,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
-            message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, with which what is sent there is signed"
+            message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, which signs what is sent there"
             raise ValueError(message)
         return self
 
@@ -317,7 +317,7 @@ class Settings(BaseSettings):
         pairs = [part.strip().partition("=") for part in forks.split(",") if part.strip()]
         for repository, _, fork in pairs:
             if not _REPOSITORY_OF_HOST.fullmatch(repository.strip()) or not _FORK.fullmatch(fork.strip()):
-                message = "it is not HOST/OWNER/NAME=OWNER/NAME, with commas between them"
+                message = "is not HOST/OWNER/NAME=OWNER/NAME, with commas between them"
                 raise ValueError(message)
         return {repository.strip().lower(): fork.strip() for repository, _, fork in pairs}
 
@@ -329,7 +329,7 @@ class Settings(BaseSettings):
         pairs = [part.strip().partition("=") for part in choices.split(",") if part.strip()]
         if not all(name.strip() and choice.strip() for name, _, choice in pairs):
             what = "AGENT" if info.field_name == "linear_agents" else "REPOSITORY"
-            message = f"it is not TEAM={what}, with commas between them"
+            message = f"is not TEAM={what}, with commas between them"
             raise ValueError(message)
         return {name.strip().lower(): choice.strip() for name, _, choice in pairs}
 
@@ -448,4 +448,5 @@ def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
         if not first["loc"]:
             raise InvalidInputError(f"{first['ctx']['error']!s}.") from error
         name = str(first["loc"][0]).upper().removeprefix("SEPTET_")
-        raise InvalidInputError(f"SEPTET_{name} is not valid: it {reason_of(first)}.") from error
+        remedy = f"Correct SEPTET_{name}, and start again."
+        raise InvalidInputError(f"SEPTET_{name} is not valid: it {reason_of(first)}.", remedy=remedy) from error

@@ -48,8 +48,8 @@ def backup(
 def _show(copy: "Backup") -> None:
     database = "the server's database and " if copy.has_database else ""
     size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
-    typer.echo(f"{copy.folder} has {database}all of this host: {len(copy.places)} work orders, {size}.")
-    for title, names in (("Changed all the time", copy.changing), ("Not readable, left out", copy.left_out)):
+    typer.echo(f"Backed up {database}this host to {copy.folder}: {len(copy.places)} work orders, {size}.")
+    for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
         if names:
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             typer.echo(f"{title}: {', '.join(names[:_SHOWN])}{more}.")

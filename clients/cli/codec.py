@@ -9,7 +9,7 @@ from clients.cli.reply import CommandReply, reply
 
 app = typer.Typer(
     name="codec",
-    help="Seal what Temporal keeps, and show it in clear to those who have the keys.",
+    help="Keys that encrypt what Temporal keeps.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -25,10 +25,10 @@ _DAYS: Final = {"d": 1, "w": 7}
 @given.give_operations
 async def costs(
     operations: "Operations",
-    by: Annotated[CostKey, typer.Option(help="What to tell apart.")] = "project",
+    by: Annotated[CostKey, typer.Option(help="Group by this.")] = "project",
     since: Annotated[
         str,
-        typer.Option(metavar="WEEK", help="The first week that counts: 2026-W40, 4w or 30d.", show_default=False),
+        typer.Option(metavar="WEEK", help="Count from this week on: 2026-W40, 4w or 30d.", show_default=False),
     ] = "",
     project: Annotated[str, typer.Option(metavar="PROJECT", help="Only this project.", show_default=False)] = "",
 ) -> CommandReply:

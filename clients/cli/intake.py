@@ -28,10 +28,10 @@ class IntakeOptions:
 
     repo: given.Repo
     label: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Issues that are taken. [default: septet]")
+        str | None, typer.Option(metavar="LABEL", help="Take issues with this label. [default: septet]")
     ] = None
     every: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="How often the forge is asked. [default: 300]")
+        int | None, typer.Option(metavar="SECONDS", help="Time between two looks at the forge. [default: 300]")
     ] = None
     agent: given.Agent = None
     model: given.Model = None
@@ -50,7 +50,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The intake, as `septet in
 @given.expand_options
 @given.give_operations
 async def add(operations: "Operations", *, options: IntakeOptions) -> CommandReply:
-    """Take the open issues with a label from now on, each once.
+    """Start a work order for each open issue with a label, now and from now on.
 
     Example: septet intake add --repo https://github.com/o/r --label septet
     """
@@ -72,12 +72,12 @@ async def list_intakes(operations: "Operations") -> CommandReply:
 @app.command()
 @given.give_operations
 async def remove(operations: "Operations", intake_id: Id) -> CommandReply:
-    """Take no more issues; work orders that were started continue.
+    """Stop taking issues; work orders that have started continue.
 
     Example: septet intake remove septet-intake-o-r-1f0c9a2b-9c3d1e
     """
     answer = await operations.intakes.remove(intake_id)
-    return CommandReply.from_reply(answer, lambda: typer.echo(f"{answer.removed} takes no more issues."))
+    return CommandReply.from_reply(answer, lambda: typer.echo(f"{answer.removed} was removed."))
 
 
 def _show(intakes: Sequence["IntakeView"]) -> None:

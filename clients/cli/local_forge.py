@@ -28,10 +28,10 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 """What a pull request's text has for programs."""
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
 IssueNumber = Annotated[int, typer.Argument(metavar="N", help="The issue's number.", min=1)]
-Everything = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
+Everything = Annotated[bool, typer.Option("--all", help="Include closed ones.")]
 Repo = Annotated[
     str | None,
-    typer.Option("--repo", metavar="PATH", help="The repository; that of this folder when left out."),
+    typer.Option("--repo", metavar="PATH", help="The repository. [default: that of this folder]"),
 ]
 
 

@@ -53,28 +53,32 @@ def complete_snapshot(incomplete: str) -> list[str]:
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_complete_id)
 ]
-Repo = Annotated[str, typer.Option("--repo", metavar="REPO", help="A path, an address that git takes, or o/r.")]
+Repo = Annotated[
+    str, typer.Option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.")
+]
 AnyRepo = Annotated[
     str | None,
-    typer.Option("--repo", metavar="REPO", help="A path, an address that git takes, or o/r.", show_default=False),
+    typer.Option(
+        "--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.", show_default=False
+    ),
 ]
 Target = Annotated[
     str | None,
     typer.Argument(
         metavar="[REPO|URL]",
-        help="The repository, or the address of an issue; the repository of this folder when left out.",
+        help="A repository or the address of an issue. [default: the repository of this folder]",
     ),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Start even if the issue has an open work order.")]
 Sandbox = Annotated[
     SandboxChoice | None,
-    typer.Option("--sandbox", help="What confines agents. [default: SEPTET_SANDBOX]"),
+    typer.Option("--sandbox", help="How agents are confined. [default: SEPTET_SANDBOX]"),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Show it live until it ends.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it ends, and show it live.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Your reason, for its history.", show_default=False)]
 Next = Annotated[
     str,
-    typer.Option(metavar="NEXT", help="Continue a list: give the `next` of its last page.", show_default=False),
+    typer.Option(metavar="NEXT", help="The `next` of the page before: show what follows.", show_default=False),
 ]
 Agent = Annotated[
     str | None, typer.Option(metavar="AGENT", help=f"One of {AGENT_CHOICE}.", autocompletion=complete_agent)
@@ -82,7 +86,7 @@ Agent = Annotated[
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
 FallbackAgent = Annotated[
     str | None,
-    typer.Option(metavar="AGENT", help="Another agent for while the usage limit of the first one is reached."),
+    typer.Option(metavar="AGENT", help="The agent to switch to when the first one reaches its usage limit."),
 ]
 Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
 PushTo = Annotated[
@@ -95,7 +99,7 @@ Project = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="What agents may use before it waits: 5usd, 2Mtok, 90min.", show_default=False
+        metavar="AMOUNT", help="Wait for you when agents have used this: 5usd, 2Mtok, 90min.", show_default=False
     ),
 ]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
@@ -150,7 +154,7 @@ class OrderOptions:
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
-        typer.Option(help="What to wait for there. [default: merged]"),
+        typer.Option(help="What those of --after must have reached. [default: merged]"),
     ] = None
     label: Annotated[
         list[str] | None,
@@ -160,13 +164,13 @@ class OrderOptions:
         bool, typer.Option("--approve-plan", help="Wait for your approval after planning.")
     ] = False
     plan_only: Annotated[
-        bool, typer.Option("--plan-only", help="End with the plan; septet retry continues with it.")
+        bool, typer.Option("--plan-only", help="Stop after planning; septet retry implements the plan.")
     ] = False
     follow_pr: Annotated[
         bool,
         typer.Option(
             "--follow-pr",
-            help="Have the agent answer failed checks, reviews and conflicts until the pull request has ended.",
+            help="Have the agent answer failed checks, reviews and conflicts until the end of the pull request.",
         ),
     ] = False
     draft: Draft = False

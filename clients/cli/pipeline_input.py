@@ -45,7 +45,8 @@ class PipelineOptions:
     project: given.Project = None
     executors: Annotated[int | None, typer.Option(metavar="K", help="Parallel executors. [default: 1]")] = None
     one_branch: Annotated[
-        bool, typer.Option("--one-branch", help="One branch and pull request, a commit for each.")
+        bool,
+        typer.Option("--one-branch", help="Put all issues into one pull request, a commit for each."),
     ] = False
     fresh: Annotated[
         bool,
@@ -55,10 +56,10 @@ class PipelineOptions:
         int | None, typer.Option(metavar="N", help="Plans that may wait for an executor. [default: 5]")
     ] = None
     plan_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="The most that a plan may take. [default: 300]")
+        float | None, typer.Option(metavar="S", help="The time limit of one plan. [default: 300]")
     ] = None
     execution_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="The most that carrying one out may take. [default: 600]")
+        float | None, typer.Option(metavar="S", help="The time limit of one implementation. [default: 600]")
     ] = None
     context_tokens: Annotated[
         int | None,
@@ -67,7 +68,7 @@ class PipelineOptions:
     draft: given.Draft = False
     budget: given.Budget = None
     id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The pipeline's id; one is made by default.")
+        str | None, typer.Option("--id", metavar="ID", help="The pipeline's id. [default: a new one]")
     ] = None
 
     def order(self) -> "PipelineInput":

@@ -44,7 +44,7 @@ def pipeline(
     context: typer.Context,
     options: PipelineOptions,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for its end; 0 only if every issue is completed.")
+        bool, typer.Option("--wait", help="Wait until it ends; exit with 0 only if every issue is completed.")
     ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
@@ -178,7 +178,8 @@ def _refuse_before(context: typer.Context) -> None:
     """Refuse options of the start before a command's name: they would count for nothing."""
     sources = [context.get_parameter_source(name) for name in context.params]
     if any(source is not None and source.name == "COMMANDLINE" for source in sources):
-        message = f"options that start a pipeline stand before `{context.invoked_subcommand}`"
+        name = context.invoked_subcommand
+        message = f"only a new pipeline takes these options; those of `{name}` come after `{name}`"
         raise typer.BadParameter(message, ctx=context)
 
 

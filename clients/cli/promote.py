@@ -21,7 +21,9 @@ Ramp = Annotated[
         metavar="PERCENT", help="Only this percentage of the work orders; 0 ends a ramp.", min=0, max=100
     ),
 ]
-Within = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a worker of it.", min=0)]
+Within = Annotated[
+    float, typer.Option(metavar="SECONDS", help="How long to wait for a worker of the build.", min=0)
+]
 
 
 @app.command()
@@ -35,7 +37,7 @@ def promote(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Move the work orders of a shared server to a build of the workers.
+    """Have a build of the workers take over the work orders of a shared server.
 
     Example: septet promote --ramp 10
     """

@@ -23,7 +23,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 @app.command("list")
 def list_rescues(
     order_id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this work order's.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="The checkpoints too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include checkpoints.")] = False,
     as_json: given.Json = False,
 ) -> None:
     """List the rescues on this host.

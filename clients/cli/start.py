@@ -236,7 +236,7 @@ def _read_issue(path: Path) -> tuple[str, str]:
         with path.open("rb") as file:
             content = file.read(TEXT_LIMIT_BYTES + 1)
     except OSError as error:
-        raise NotFoundError(f"--issue-file {path}: {error.strerror}.") from error
+        raise NotFoundError(f"--issue-file {path}: {error.strerror}.", remedy="Name a text file.") from error
     try:
         text = content[:TEXT_LIMIT_BYTES].decode(errors="strict" if len(content) <= TEXT_LIMIT_BYTES else "ignore")
     except UnicodeDecodeError as error:
@@ -250,7 +250,9 @@ def _read_issue(path: Path) -> tuple[str, str]:
         remedy = "Put the text into an issue of the forge, or a file of the repository, and name it here."
         raise InvalidInputError(f"--issue-file {path} has more than {TEXT_LIMIT_BYTES:,} bytes.", remedy=remedy)
     if not text:
-        raise InvalidInputError(f"--issue-file {path} is empty.", remedy="Its first line is the title.")
+        raise InvalidInputError(
+            f"--issue-file {path} is empty.", remedy="Write the title on its first line, and the text below it."
+        )
     title, _, body = text.partition("\n")
     return title.lstrip("# ").strip(), body.strip()
 

@@ -29,20 +29,25 @@ async def receive(forge: str, request: Request, operations: Connected) -> JSONRe
     secrets: Mapping[str, str] = request.app.state.webhook_secrets
     kind = WEBHOOK_KINDS.get(forge)
     if kind is None or forge not in secrets:
-        name = f"SEPTET_{forge.upper()}_WEBHOOK_SECRET" if kind is not None else ", ".join(WEBHOOK_KINDS)
+        name = _variable(forge) if kind is not None else ", ".join(WEBHOOK_KINDS)
         remedy = f"Set {name} where the API is served." if kind is not None else f"There are: {name}."
         raise NotFoundError(f"No webhooks are taken at {PREFIX}/{forge[:100]}.", remedy=remedy)
     delivery = Delivery({name.lower(): value for name, value in request.headers.items()}, await request.body())
     if not kind.is_signed(delivery, secrets[forge]):
         _log.warning("webhook_refused", forge=forge)
         RECORDER.record(DELIVERIES, forge=forge, outcome="unsigned")
-        detail, remedy = "The signature is missing or wrong.", "Give the webhook the secret of the API's settings."
+        detail = "The signature is missing or wrong."
+        remedy = f"Set the same secret at the forge and, where the API is served, in {_variable(forge)}."
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy)
     reply = await operations.deliveries.take(kind.read_event(delivery), delivery.digest)
     _log.info("webhook_taken", forge=forge, accepted=reply.accepted, why=reply.why, workflows=reply.workflows)
     RECORDER.record(DELIVERIES, forge=forge, outcome="accepted" if reply.accepted else "ignored")
     status = HTTPStatus.ACCEPTED if reply.accepted else HTTPStatus.OK
     return JSONResponse(reply.model_dump(mode="json"), status)
+
+
+def _variable(forge: str) -> str:
+    return f"SEPTET_{forge.upper()}_WEBHOOK_SECRET"
 
 
 def is_webhook(path: str) -> bool:

@@ -1,15 +1,20 @@
 """What the Temporal server refuses, in words of ours."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from temporalio.service import RPCError, RPCStatusCode
 
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
+_ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: docs/cloud.md."
+
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
     """Return the error where the server did not do what everybody may ask for."""
-    return ServerNotReachedError(f"The Temporal server refused: {error.message}.")
+    refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
+    remedy = _ACCESS if error.status in refusals else ""
+    return ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from septet.contracts.pull_request_names import TROUBLE
 from workflows.search_attributes import STAGE, STATUS
 
 _PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
-_NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
+_NOT_TAKEN: Final = "no worker has taken it yet: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
 _LOOKS: Final = "look_at_pull_request"

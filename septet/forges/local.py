@@ -347,12 +347,14 @@ class LocalForge:
     def _pull(self, contents: StoreContents, number: int) -> _PullRecord:
         for record in self._records(contents, f"pull-{number}.json", _PullRecord):
             return record
-        raise NotFoundError(f"{self.path} has no pull request {number}.")
+        raise NotFoundError(f"{self.path} has no pull request {number}.", remedy="List them: septet pr list --all")
 
     def _open_pull(self, number: int) -> _PullRecord:
         record = self._pull(self._store.read(), number)
         if (state := self._as_it_is(record, "").state) != "open":
-            raise ForgeError(f"Pull request {number} of {self.path} is {state}.")
+            raise ForgeError(
+                f"Pull request {number} of {self.path} is {state}.", remedy=f"See it: septet pr show {number}"
+            )
         return record
 
     def _mark(self, number: int, state: Literal["closed", "merged"]) -> PullRequest:

@@ -75,7 +75,7 @@ class Git:
         )
         if completed.timed_out:
             message = f"git {args[0]} in {self.git_dir} took longer than {timeout_seconds:.0f} s."
-            raise GitError(message, remedy="Check whether the disk or the remote hangs, then `septet retry`.")
+            raise GitError(message, remedy="Check whether the disk or the remote hangs, then run `septet retry`.")
         if completed.exit_code not in ok and not completed.cut:
             shown = shown_words(completed.stderr)
             raise GitError(f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}")

@@ -115,7 +115,7 @@ def _bound_tree(place: Place, sha: str) -> None:
     if len(listing) >= _MOST_ENTRIES * len(b".\n"):
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {_MOST_ENTRIES} entries reached.",
-            remedy="Look at that commit; `git reset` in the worktree takes it back, then `septet retry`.",
+            remedy="Look at that commit; `git reset` in the worktree takes it back, then run `septet retry`.",
         )
 
 
@@ -141,7 +141,7 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {place.tree_limit_bytes >> 20} MiB reached.",
             remedy="Look at that commit; `git reset` in the worktree takes it back, or raise "
-            "SEPTET_TREE_LIMIT_MIB; then `septet retry`.",
+            "SEPTET_TREE_LIMIT_MIB; then run `septet retry`.",
         )
 
 

@@ -20,11 +20,15 @@ class ApiError:
 
 
 _AUTHENTICATION: Final = ApiError(
-    "authentication", retryable=False, remedy="Log the agent's CLI in or set its API key, then `septet retry`."
+    "authentication", retryable=False, remedy="Log the agent's CLI in or set its API key, then run `septet retry`."
 )
-_BILLING: Final = ApiError("billing", retryable=False, remedy="Add credit to the account, then `septet retry`.")
+_BILLING: Final = ApiError(
+    "billing", retryable=False, remedy="Add credit to the account, then run `septet retry`."
+)
 _PERMISSION: Final = ApiError(
-    "permission", retryable=False, remedy="Give the account access, or choose another model, then `septet retry`."
+    "permission",
+    retryable=False,
+    remedy="Give the account access, then run `septet retry`; or start again with another `--model`.",
 )
 _MODEL: Final = ApiError(
     "unknown_model", retryable=False, remedy="Name a model that the account has (`--model`), then start again."

@@ -16,8 +16,8 @@ _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = "No conversation found"
 _INTERRUPTED: Final = "error_during_execution"
 _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
-    "error_max_turns": ("limit", "turns", "Allow more turns (`timeouts.turns`), then `septet retry`."),
-    "error_max_budget_usd": ("limit", "budget", "Allow a larger budget, then `septet retry`."),
+    "error_max_turns": ("limit", "turns", "Start it again with more turns (`--step STEP.turns=N`)."),
+    "error_max_budget_usd": ("limit", "budget", "Allow a larger budget, then run `septet retry`."),
     "error_max_structured_output_retries": ("no_result", "structured_output", ""),
 }
 
@@ -94,7 +94,9 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     if result.subtype not in ("success", None):
         return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION in words else "interrupted", words)
     if _CUT_ANSWER in words:
-        return Ending("limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then `septet retry`.")
+        return Ending(
+            "limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."
+        )
     return _api_error(result, totals, words)
 
 

@@ -115,19 +115,23 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
 def _at_limit(end: ExitRecord) -> Ending | None:
     if end.cause in RESOURCES:
         kind, setting = RESOURCES[end.cause]
-        remedy = f"The run's stream shows what used so much; {setting} sets the limit. Then `septet retry`."
+        remedy = (
+            f"Its stream shows what used so much. Raise {setting}, restart the worker, then run `septet retry`."
+        )
         return Ending("limit", kind, f"The agent used too much: {end.why}.", remedy)
     if end.cause == "wall_limit":
         remedy = (
-            "Give the step more time (`timeouts.wall_seconds`, or a pipeline's `--plan-seconds` and "
-            "`--execution-seconds`) or smaller work, then `septet retry`."
+            "Start it again with more time (`--step STEP.wall_seconds=N`, or a pipeline's `--plan-seconds` and "
+            "`--execution-seconds`), or with a smaller issue."
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "idle_limit":
-        remedy = "The run's stream shows what it waited for; `timeouts.idle_seconds` sets the limit."
+        remedy = (
+            "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
+        )
         return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
-        remedy = "Allow more turns (`timeouts.turns`) or give it smaller work, then `septet retry`."
+        remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
         return Ending("limit", "turns", "The agent reached its turn limit.", remedy)
     return None
 
@@ -164,7 +168,7 @@ def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
     if end.exit_code == 0:
         return Ending("no_result", "no_result_event", f"The agent ended without a result. {stderr}".strip())
     if stderr and not spoke:
-        remedy = "Fix what it reports, then `septet retry`."
+        remedy = "Fix what it reports, then run `septet retry`."
         return Ending("crashed", "refused", f"The agent's program refused to start: {stderr}", remedy)
     return Ending("crashed", "exit_code", f"The agent ended with exit code {end.exit_code}. {stderr}".strip())
 

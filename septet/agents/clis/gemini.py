@@ -59,19 +59,19 @@ _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
 """Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
 _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
 _CHOOSE_LOGIN: Final = (
-    'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then `septet retry`.'
+    'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
 )
 """With an address in GOOGLE_GEMINI_BASE_URL it takes `gateway` by itself, which it then refuses."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
-_TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then `septet retry`."
+_TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then run `septet retry`."
 _OWN_ERRORS: Final[Mapping[str, Ending]] = {
     "FatalTurnLimitedError": Ending("limit", "turns", remedy=_TURNS_REMEDY),
     "FatalAuthenticationError": api_error(401, ""),
     "FatalCancellationError": Ending("crashed", "interrupted"),
     **dict.fromkeys(
         ("FatalConfigError", "FatalInputError", "FatalSandboxError"),
-        Ending("crashed", "refused", remedy="Fix what it reports, then `septet retry`."),
+        Ending("crashed", "refused", remedy="Fix what it reports, then run `septet retry`."),
     ),
 }
 """By the type of an error: what the CLI itself refuses, whatever the API has answered."""
@@ -229,7 +229,7 @@ class GeminiStream(LineStream[_Event]):
     def _take_error(self, event: _Event) -> None:
         words = str(event.message)
         if _LOOP in words:
-            remedy = "Give it smaller work, or say in the issue how to do it, then `septet retry`."
+            remedy = "Give it smaller work, or say in the issue how to do it, then run `septet retry`."
             self.facts.failure = Ending("limit", "loop", words, remedy)
         if event.severity == "warning":
             self.facts.warn(words)

@@ -104,7 +104,7 @@ _CUT: Final = Ending(
     "limit",
     "output_tokens",
     "The answer was cut at the model's limit of output tokens.",
-    "Raise the model's `limit.output` in opencode's configuration, then `septet retry`.",
+    "Raise the model's `limit.output` in opencode's configuration, then run `septet retry`.",
 )
 
 

@@ -33,7 +33,7 @@ PAGE: Final = 50
 """The most that Gitea puts on one page, unless its administrator allows more."""
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 REMEDIES: Final = {
-    401: "Set SEPTET_GITEA_TOKEN to a token that is valid on this host.",
+    401: "Set SEPTET_GITEA_TOKEN to a token that is valid for this forge, and restart the worker.",
     403: _RIGHTS,
     404: "Check the name and number; a private repository that the token may not read looks the same. " + _RIGHTS,
 }

@@ -24,9 +24,9 @@ _ASKING_SECONDS: Final = 180.0
 _TOO_MANY: Final = 429
 _SERVER_ERRORS: Final = 500
 _SHOWN: Final = 1000
-_RIGHTS: Final = "Give the token the rights `Issues: read` and `Pull requests: write` on this repository."
+_RIGHTS: Final = "Give the token the permissions that docs/forges.md lists, on this repository."
 _REMEDIES: Final = {
-    401: "Set SEPTET_GITHUB_TOKEN to a token that is valid on this host.",
+    401: "Set SEPTET_GITHUB_TOKEN to a token that is valid for this forge, and restart the worker.",
     403: _RIGHTS,
     404: "Check the name and number; a private repository that the token may not read looks the same. " + _RIGHTS,
     410: "The issue was deleted, or the repository has no issues.",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _RIGHTS: Final = "Give the token the scope `api` and its account the role Developer in this project."
 REMEDIES: Final = {
-    401: "Set SEPTET_GITLAB_TOKEN to a token that is valid on this host.",
+    401: "Set SEPTET_GITLAB_TOKEN to a token that is valid for this forge, and restart the worker.",
     403: _RIGHTS,
     404: f"Check the name and number; a private project that the token may not read looks the same. {_RIGHTS}",
 }

@@ -101,7 +101,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
             f"{place.worktree}: tree limit of {place.tree_limit_bytes >> 20} MiB reached; the largest of the new "
             f"files is {shown_path(largest[1])}, {largest[0] >> 20} MiB.",
             remedy="Nothing was removed. Remove from that folder what is too large, or raise "
-            "SEPTET_TREE_LIMIT_MIB; then `septet retry`.",
+            "SEPTET_TREE_LIMIT_MIB; then run `septet retry`.",
         )
 
 

@@ -85,7 +85,7 @@ def test_a_key_of_another_app_is_told(fake: GitHubFake, tmp_path: Path) -> None:
 
 def test_an_app_needs_its_key(tmp_path: Path) -> None:
     """Half of an App is refused."""
-    with pytest.raises(ValueError, match="need each other"):
+    with pytest.raises(ValueError, match="or neither"):
         settings_of(tmp_path, github_app_id="1")
 
 

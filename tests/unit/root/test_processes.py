@@ -144,7 +144,7 @@ def test_a_halt_ends_what_runs_and_lets_nothing_more_start() -> None:
     assert began.wait(10)
     halt.now()
     thread.join(10)
-    assert told == ["It was ended from outside."] * 2
+    assert told == ["It was stopped from outside."] * 2
 
 
 def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
