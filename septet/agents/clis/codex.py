@@ -123,10 +123,11 @@ class Codex(Adapter):
             return (ModelPlace("openai_base_url", str(address), keys),) if keys[_KEY] else ()
         if not isinstance(provider, dict) or not _PLAIN_NAME.fullmatch(str(name)):
             return ()
-        headers = provider.get("env_http_headers")
-        variables = [provider.get("env_key"), *(headers.values() if isinstance(headers, dict) else ())]
-        keys = {str(each): env.get(str(each), "") for each in variables if each}
-        return (ModelPlace(f"model_providers.{name}.base_url", str(provider.get("base_url", "")), keys),)
+        named = provider.get("env_http_headers")
+        headers = named if isinstance(named, dict) else {}
+        keys = {str(each): env.get(str(each), "") for each in (provider.get("env_key"), *headers.values()) if each}
+        address = str(provider.get("base_url", ""))
+        return (ModelPlace(f"model_providers.{name}.base_url", address, keys, tuple(headers)),)
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
         """Return an invocation whose provider is at another address; other providers' keys are left out."""

@@ -13,3 +13,5 @@ class ModelPlace:
     address: str
     keys: Mapping[str, str] = field(repr=False)
     """By the variable, or the place in the settings, that has it."""
+    headers: tuple[str, ...] = ()
+    """In which the CLI sends keys, beside those in which all do."""

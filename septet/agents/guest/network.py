@@ -93,6 +93,8 @@ class ModelKey:
     """Where it is."""
     keys: tuple[str, ...] = field(repr=False)
     """The real ones, for the proxy alone: the guest has `worthless_key` of each one's number."""
+    headers: tuple[str, ...] = ()
+    """In which the proxy puts them in, beside those in which all CLIs send keys."""
 
     @property
     def address_inside(self) -> str:
@@ -102,7 +104,7 @@ class ModelKey:
     def order(self) -> dict[str, Any]:
         """Return what its supervisor is told."""
         keys = [[worthless_key(number), key] for number, key in enumerate(self.keys)]
-        return {"port": self.port, "address": self.address, "keys": keys}
+        return {"port": self.port, "address": self.address, "keys": keys, "key_fields": list(self.headers)}
 
 
 def worthless_key(number: int) -> str:

@@ -1,13 +1,22 @@
 """A port of the guest's that stands for its model API: here its key of no worth becomes the real one.
 
-Each connection carries one request: its head is changed, the rest is passed on as it is.
+Each connection carries one request: its head is changed, the rest is passed on as it is. Servers tell their
+clients what they do not understand, such as an address or an origin: so a key is put in only where CLIs send one.
 """
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from septet.agents.supervisor.request_head import RequestHead, authority, write_head
+
 HTTPS_PORT, HTTP_PORT = 443, 80
-BETWEEN_CLIENT_AND_PORT = (b"host:", b"proxy-", b"keep-alive:", b"connection:")
+BETWEEN_CLIENT_AND_PORT = frozenset({b"host", b"keep-alive", b"connection"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+"""Not those that are answered with what was asked, such as `TRACE`."""
+KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"})
+"""In which CLIs send their keys."""
+SCHEMES = frozenset({b"", b"bearer"})
+"""What may stand before a key in a field."""
 
 
 class ModelPort:
@@ -25,31 +34,40 @@ class ModelPort:
         """On the guest's loopback."""
         self.is_https = address.scheme == "https"
         self.name = (address.hostname or "").removesuffix(".")
-        self.host_port = address.port or (HTTPS_PORT if self.is_https else HTTP_PORT)
+        usual_port = HTTPS_PORT if self.is_https else HTTP_PORT
+        self.host_port = address.port or usual_port
+        self.authority = authority(self.name, self.host_port, usual_port)
         self.path = address.path.rstrip("/")
-        keys = fields["keys"]
-        self.keys = [(str(one), str(key)) for one, key in keys] if isinstance(keys, list) else []
-        """A key of no worth, and the real one."""
+        keys, names = fields["keys"], fields.get("key_fields")
+        self.keys = {str(one).encode(): str(key).encode() for one, key in keys} if isinstance(keys, list) else {}
+        """By the key of no worth: the real one."""
+        own_names = [str(each).lower().encode() for each in names] if isinstance(names, list) else []
+        self.key_fields = KEY_FIELDS.union(own_names)
+        """In which keys are put, by their names in small letters."""
 
     def change_head(self, head: bytes) -> bytes:
-        """Return the head of a request as the model's host gets it, without its end."""
-        line, *fields = head.split(b"\r\n")
-        method, _, target = line.partition(b" ")
-        upgrades = any(field.lower().startswith(b"upgrade:") for field in fields)
-        rest = [field for field in fields if not field.lower().startswith(BETWEEN_CLIENT_AND_PORT)]
-        usual = self.host_port == (HTTPS_PORT if self.is_https else HTTP_PORT)
-        host = self.name if usual else f"{self.name}:{self.host_port}"
-        changed = b"\r\n".join(
-            (
-                method + b" " + self.path.encode() + target,
-                b"Host: " + host.encode(),
-                *rest,
-                b"Connection: Upgrade" if upgrades else b"Connection: close",
-            )
+        """Return the head of a request as the model's host gets it, with its end.
+
+        Raises:
+            ValueError: It is none that a model is asked by: its target is a whole address, for example.
+        """
+        request = RequestHead(head)
+        if request.method not in METHODS or not request.target.startswith(b"/"):
+            raise ValueError("A model is asked by a path, with a usual method.")
+        fields = [(name, self.with_key(name, value)) for name, value in request.without(BETWEEN_CLIENT_AND_PORT)]
+        connection = b"Upgrade" if request.has(b"upgrade") else b"close"
+        return write_head(
+            request.method,
+            self.path.encode() + request.target,
+            ((b"Host", self.authority), *fields, (b"Connection", connection)),
         )
-        for worthless, key in self.keys:
-            changed = changed.replace(worthless.encode(), key.encode())
-        return changed
+
+    def with_key(self, name: bytes, value: bytes) -> bytes:
+        """Return the value of a field with the real key, where it is a key of no worth and nothing else."""
+        scheme, space, one = value.rpartition(b" ")
+        if name.lower() not in self.key_fields or one not in self.keys or scheme.lower() not in SCHEMES:
+            return value
+        return scheme + space + self.keys[one]
 
 
 def read_model_ports(value: object) -> Sequence[ModelPort]:

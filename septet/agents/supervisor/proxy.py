@@ -145,9 +145,14 @@ class Proxy:
         """Pass a request on to the model, with the real key."""
         client.settimeout(HEAD_SECONDS)
         head, rest = read_head(client)
+        try:
+            changed = model.change_head(head)
+        except ValueError as error:
+            answer(client, "400 Bad Request", str(error))
+            return
         passage = Passage(self, client, model.name, model.host_port)
         passage.is_plain, passage.is_https = True, model.is_https
-        passage.pass_on(model.change_head(head) + END_OF_HEAD + rest)
+        passage.pass_on(changed + rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
         """Return whom is asked for.

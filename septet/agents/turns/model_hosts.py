@@ -52,6 +52,6 @@ def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> li
     places = adapter.model_places(invocation, host)
     kept = [place for place in places if hosts_in([place.address]) and any(place.keys.values())]
     return [
-        (place, ModelKey(FIRST_MODEL_PORT + number, place.address, tuple(place.keys.values())))
+        (place, ModelKey(FIRST_MODEL_PORT + number, place.address, tuple(place.keys.values()), place.headers))
         for number, place in enumerate(kept)
     ]

@@ -184,7 +184,7 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
         f"x-api-key: {inside.env['ANTHROPIC_API_KEY']}"
     )
     head = port.change_head(said.encode()).decode()
-    assert head.split("\r\n") == [
+    assert head.removesuffix("\r\n\r\n").split("\r\n") == [
         "GET /v1/x HTTP/1.1",
         "Host: api.anthropic.com",
         "Upgrade: websocket",
@@ -192,3 +192,88 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
         "Connection: Upgrade",
     ]
     assert (port.name, port.host_port, port.is_https) == ("api.anthropic.com", 443, True)
+
+
+USUAL = ModelKey(61129, "https://models.example/v1", (KEY,))
+STANDS_IN = worthless_key(0)
+
+
+def sent(*lines: str, model: ModelKey = USUAL) -> str:
+    """Return the head that the model's host gets of a request with these lines."""
+    return ModelPort(model.order()).change_head("\r\n".join(lines).encode("latin-1")).decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["x-api-key: {}", "X-Goog-Api-Key:{}", "api-key: {} ", "Authorization: Bearer {}", "authorization: bearer {}"],
+)
+def test_the_key_is_put_in_where_clis_send_it(field: str) -> None:
+    """In each of the fields in which one of the five sends its key, with a scheme or without."""
+    assert KEY in sent("POST /x HTTP/1.1", field.format(STANDS_IN))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("GET /{} HTTP/1.1",),
+        ("GET /x?key={} HTTP/1.1",),
+        ("OPTIONS /x HTTP/1.1", "Access-Control-Request-Headers: {}"),
+        ("POST /x HTTP/1.1", "Origin: {}"),
+        ("POST /x HTTP/1.1", "{}: x"),
+        ("POST /x HTTP/1.1", "x-api-key: {}x"),
+        ("POST /x HTTP/1.1", "x-api-key: {} x"),
+        ("POST /x HTTP/1.1", "Authorization: Unknown {}"),
+        ("TRACE /x HTTP/1.1", "x-api-key: {}"),
+        ("trace /x HTTP/1.1", "x-api-key: {}"),
+        ("{} /x HTTP/1.1",),
+    ],
+)
+def test_what_a_server_may_tell_its_client_never_has_the_key(lines: tuple[str, ...]) -> None:
+    """A path, an origin, another header, more than the key: it goes as it is, or not at all."""
+    try:
+        head = sent(*(line.format(STANDS_IN) for line in lines))
+    except ValueError:
+        return
+    assert KEY not in head
+
+
+@pytest.mark.parametrize("target", ["http://other.example/", "https://other.example/", "other.example:443", "*"])
+def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
+    """A whole address would count more than the host that the proxy names."""
+    with pytest.raises(ValueError, match="by a path"):
+        sent(f"GET {target} HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("GET /x HTTP/1.1", "A: b\nHost: other.example"),
+        ("GET /x HTTP/1.1", "A: b\rHost: other.example"),
+        ("GET /x HTTP/1.1", "A: b\0"),
+        ("GET /x HTTP/1.1", "Host : other.example"),
+        ("GET /x HTTP/1.1", "A: b", " Host: other.example"),
+        ("GET /x HTTP/1.1\nHost: other.example",),
+        ("GET /x HTTP/1.1", "no field"),
+        ("GET /x y HTTP/1.1",),
+        ("GET /x HTTP/2",),
+        ("",),
+    ],
+)
+def test_a_head_that_servers_could_read_in_two_ways_is_refused(lines: tuple[str, ...]) -> None:
+    """A bare end of line, a folded field or a space before a colon brings in no second host."""
+    with pytest.raises(ValueError, match=r"not a request|not a valid field"):
+        sent(*lines)
+
+
+def test_codex_sends_keys_in_the_headers_that_its_settings_name(tmp_path: Path) -> None:
+    """Its proxy puts them in there, and there alone."""
+    (tmp_path / ".codex").mkdir()
+    provider = 'base_url = "https://models.example/v1"\nenv_http_headers = { "X-Own" = "OPENAI_OWN" }'
+    (tmp_path / ".codex" / "config.toml").write_text(
+        f'model_provider = "own"\n[model_providers.own]\n{provider}\n', encoding="utf-8"
+    )
+    env = {"HOME": str(tmp_path), "OPENAI_OWN": KEY}
+    inside, (key,) = inside_of("codex", env, "exec", "--json", "-")
+    assert inside.env["OPENAI_OWN"] == STANDS_IN
+    assert f"X-Own: {KEY}\r\n" in sent("POST /x HTTP/1.1", f"X-Own: {STANDS_IN}", model=key)
+    assert KEY not in sent("POST /x HTTP/1.1", f"X-Own: {STANDS_IN}")
