@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from septet.agents.supervisor.model_port import ModelPort
 from septet.agents.supervisor.network_log import AskedHost, NetworkLog
 from septet.agents.supervisor.network_rules import Network, NetworkRefusal, host_name, split_host
+from septet.agents.supervisor.request_head import RequestHead, authority, write_head
 
 MOST_CONNECTIONS = 128
 HEAD_BYTES = 1 << 16
@@ -25,7 +26,8 @@ IDLE_SECONDS = 3600.0
 CHUNK_BYTES = 1 << 16
 END_OF_HEAD = b"\r\n\r\n"
 HTTPS_PORT, HTTP_PORT = 443, 80
-BETWEEN_PROXIES = (b"proxy-", b"connection:", b"keep-alive:")
+PLAIN = "http://"
+BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive"})
 ENOUGH_SECONDS = 0.2
 """For connections that are cut, to note what went over them."""
 
@@ -118,26 +120,24 @@ class Proxy:
         """Read what is asked for, and let it through or not."""
         client.settimeout(HEAD_SECONDS)
         head, rest = read_head(client)
-        line, _, fields = head.partition(b"\r\n")
-        words = line.decode("latin-1").split(" ")
-        if len(words) != len(("method", "target", "version")):
-            answer(client, "400 Bad Request", "This is a proxy for HTTP.")
+        try:
+            request = RequestHead(head)
+        except ValueError as error:
+            answer(client, "400 Bad Request", str(error))
             return
-        method, target, _ = words
-        if method == "CONNECT":
+        target = request.target.decode("latin-1")
+        if request.method == "CONNECT":
             name, port = self.split(client, target, HTTPS_PORT)
             passage = Passage(self, client, name, port)
             passage.answer_first = b"HTTP/1.1 200 Connection established\r\n\r\n"
             passage.pass_on(rest)
-        elif target.lower().startswith("http://"):
-            place, slash, path = target[len("http://") :].partition("/")
+        elif target.lower().startswith(PLAIN):
+            place, _, path = target[len(PLAIN) :].partition("/")
             name, port = self.split(client, place.rpartition("@")[2], HTTP_PORT)
-            rest_of_head = [
-                each for each in fields.split(b"\r\n") if each and not each.lower().startswith(BETWEEN_PROXIES)
-            ]
-            first = f"{method} {slash or '/'}{path} HTTP/1.1".encode("latin-1")
-            lines = (first, *rest_of_head, b"Connection: close")
-            Passage(self, client, name, port).pass_on(b"\r\n".join(lines) + END_OF_HEAD + rest)
+            host = (b"Host", authority(name, port, HTTP_PORT))
+            fields = (host, *request.without(BETWEEN_PROXIES), (b"Connection", b"close"))
+            changed = write_head(request.method, f"/{path}".encode("latin-1"), fields)
+            Passage(self, client, name, port).pass_on(changed + rest)
         else:
             answer(client, "400 Bad Request", "This is a proxy: ask it for http:// addresses, or by CONNECT.")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -16,8 +17,9 @@ from fakes.waiting import wait_until
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import NamedHost, OwnNetwork
-from septet.agents.supervisor.network_log import NETWORK_LOG
+from septet.agents.supervisor.network_log import NETWORK_LOG, NetworkLog, open_log
 from septet.agents.supervisor.network_rules import Network, NetworkRefusal, is_public, split_host, upstream_for
+from septet.agents.supervisor.proxy import Proxy
 from septet.agents.turns.supervisors import Supervisors
 
 _ASK = """
@@ -126,6 +128,47 @@ def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(mach
     assert "heard tunnel" in printed
     assert "Authorization" not in printed
     assert [(each["allowed"], each["received_bytes"] != 0) for each in log_of(machine)] == [(True, True)] * 3
+
+
+@pytest.mark.parametrize(
+    ("target", "host"), [("http://LOCALHOST.:{}/a", "localhost:{}"), ("http://a@localhost:{}/a", "localhost:{}")]
+)
+def test_a_plain_request_is_one_to_the_host_that_was_let_through(
+    tmp_path: Path, port: int, target: str, host: str
+) -> None:
+    """Whatever the guest says in `Host`: another site of the same server is not reached."""
+    heard = asked_plainly(
+        tmp_path, port, f"GET {target.format(port)} HTTP/1.1", "Host: other.example", "hOST: x", "A: b"
+    )
+    assert "heard GET /a HTTP/1.1" in heard
+    assert re.findall(r"(?i)^host: (.*)\r$", heard, re.MULTILINE) == [host.format(port)]
+    assert "A: b\r\n" in heard
+
+
+@pytest.mark.parametrize(
+    "field", ["A: b\nHost: other.example", "Host : other.example", "A: b\r\n Host: other.example"]
+)
+def test_a_plain_request_that_servers_could_read_in_two_ways_is_refused(
+    tmp_path: Path, port: int, field: str
+) -> None:
+    """No second host comes in by a bare end of line, a space before a colon or a folded field."""
+    assert "400 Bad Request" in asked_plainly(tmp_path, port, f"GET http://localhost:{port}/ HTTP/1.1", field)
+
+
+def asked_plainly(folder: Path, port: int, *lines: str) -> str:
+    """Return what a guest is answered to a request with these lines, whose one host is a server of this machine."""
+    network = Network({"port": 1, "own_hosts": [["localhost", port]]})
+    guest, its_proxy = socket.socketpair()
+    with guest, guest.makefile("rb") as answered:
+        guest.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+        guest.shutdown(socket.SHUT_WR)
+        log = NetworkLog(open_log(str(folder)))
+        try:
+            with its_proxy:
+                Proxy(network, log).serve_request(its_proxy)
+        finally:
+            os.close(log.descriptor)
+        return answered.read().decode()
 
 
 def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_guests_end(
