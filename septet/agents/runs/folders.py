@@ -69,6 +69,8 @@ class RunRecord:
     resumed_from: str | None = None
     sandbox: str = "none"
     """`bwrap`, `uid` for an agent that is a user of its own, or `none` for one that runs unconfined."""
+    network: str = ""
+    """`own`: a private network whose proxy is the only way out; `host`: the machine's; empty: none is noted."""
     user: int = 0
     """That user."""
     warm: bool = False

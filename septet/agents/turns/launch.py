@@ -239,8 +239,7 @@ def _places(request: TurnRequest) -> UserPlaces:
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
     sandbox = _sandbox(request.runtime)
-    has_own = sandbox.confines and not sandbox.world.way_out.is_open
-    inside = without_keys(request.adapter, request.runtime.host, invocation) if has_own else invocation
+    inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
     if sandbox.separates:
         moved_by = request.adapter.capabilities.home[0]
         return replace(inside, env=_places(request).environment(inside.env, moved_by))
@@ -276,6 +275,7 @@ def _record(
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.runtime.sandbox.kind,
+        network="own" if _sandbox(request.runtime).has_network else "host",
         user=new_user() if request.runtime.sandbox.separates else 0,
         warm=turn.warm,
         began_in=process.began_in,

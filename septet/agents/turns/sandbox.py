@@ -61,6 +61,11 @@ class Sandbox:
         return self.program is not None
 
     @property
+    def has_network(self) -> bool:
+        """Whether guests have a network of their own, whose proxy is the only way out."""
+        return self.confines and not self.world.way_out.is_open
+
+    @property
     def keeps_apart(self) -> bool:
         """Whether guests have homes of their work orders, and nothing of the user's own."""
         return self.confines or self.separates

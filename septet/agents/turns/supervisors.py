@@ -13,6 +13,7 @@ from typing import Final
 from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
 from septet.agents.supervisor.order import HOST_NETWORK_VERSION, ORDER_VERSION, Order, send_order
 from septet.agents.turns.runner_connection import connect_to_runner, read_order_version
+from septet.errors import AgentCrashedError
 
 _FORK_REQUEST: Final = b"+"
 
@@ -81,6 +82,15 @@ class Supervisors:
     def gives_way_out(self) -> bool:
         """Whether a guest can have a network of its own: a runner of before knows no way out of one."""
         return self._runner is None or read_order_version(self._runner) > HOST_NETWORK_VERSION
+
+    @property
+    def runner_is_older(self) -> bool:
+        """Whether a runner answers that is of an earlier release, and gives guests the machine's network."""
+        try:
+            self.check()
+        except AgentCrashedError:
+            return False
+        return not self.gives_way_out
 
     def connect(self) -> SupervisorConnection:
         """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from clients.cli.machine_checks import Check, MissingAgent, without_missing_agents
+from septet.agents.supervisor.order import HOST_NETWORK_VERSION
+from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 
 _SEPTET = "from clients.cli.main import main; main()"
 
@@ -31,6 +33,20 @@ def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
 def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
     """Return what is said of a machine with git and the scripted agent."""
     return _doctor(tmp_path_factory.mktemp("fit"), PATH=os.path.dirname(shutil.which("git") or ""))
+
+
+def test_a_runner_of_an_earlier_release_gives_guests_the_machines_network(tmp_path: Path) -> None:
+    """Doctor warns, and does not promise that the list of hosts holds."""
+    folder = tmp_path / "state" / "runner"
+    folder.mkdir(parents=True)
+    (folder / RUNNER_LOCK).write_text(json.dumps({"order_version": HOST_NETWORK_VERSION}), encoding="utf-8")
+    with listen(folder):
+        checks = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_RUNNER="true")[1])
+    if "guest network" not in checks:
+        pytest.skip(f"nothing confines here: {checks['sandbox']['message']}")
+    assert checks["guest network"]["status"] == "warning"
+    assert "earlier release" in checks["guest network"]["message"]
+    assert "septet runner" in checks["guest network"]["remedy"]
 
 
 def _named(answer: dict[str, Any]) -> dict[str, dict[str, str]]:
