@@ -32,7 +32,7 @@ def settle_finalizer(
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
         evidence = gather(prepared_step.place, prepared_step.began_at)
-        guests = partial(host.guests, prepared_step.place, turn.run.folder, writer_lock)
+        guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests)
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 

@@ -43,7 +43,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
     with prepared_step.fence.lease.hold() as writer_lock:
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
-        guests = partial(host.guests, prepared_step.place, turn.run.folder / "checks", writer_lock)
+        guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, scan)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
         try:

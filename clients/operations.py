@@ -291,29 +291,33 @@ class Operations:
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
+        from clients.disk.network_requests import refused_in_setup
         from clients.disk.runs import runs_of
         from clients.disk.workspace_view import base_of
 
         task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
+        here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base)
         if task.stuck:
-            return DetailReply(task=task, runs=runs, base=base)
+            return here
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         waits = task.question or task.plan_answer or waiting_for
         estimate = await self.estimate_rest(task)
-        return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base, estimate=estimate)
+        return here.model_copy(update={"history": history, "waiting_for": waits, "estimate": estimate})
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
-        from clients.disk.network_requests import refused_to
+        from clients.disk.network_requests import refused_in_setup, refused_to
         from clients.disk.runs import runs_of
 
         task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         rounds = task.rework.history if task.rework is not None else ()
-        return StepsReply(steps=task.steps, refused_hosts=refused_to(runs), rounds=rounds)
+        return StepsReply(steps=task.steps, refused_hosts=refused_to(in_setup, runs), rounds=rounds)
 
     async def plan(self, order_id: str) -> PlanReply:
         """Return the plan of a work order, whole unless it is very long.

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from clients.disk.runs import lanes_of, started_runs
+from clients.disk.runs import MOST_REFUSED, lanes_of, started_runs
 from septet.agents.runs.folders import SETUP_FOLDER, Run
-from septet.agents.runs.network import NetworkLine, lines_of_commands, network_lines
+from septet.agents.runs.network import NetworkLine, lines_of_commands, network_lines, refused_in
 from septet.contracts.replies import AgentRun, NetworkReply, NetworkRequest
 from septet.state import StateDir
 from septet.system.preview import scrub
@@ -30,9 +30,14 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
     return NetworkReply(requests=requests, total=len(asked), is_cut=len(asked) != len(lines))
 
 
-def refused_to(runs: Iterable[AgentRun]) -> tuple[str, ...]:
-    """Return the hosts that runs were refused, each once."""
-    return tuple(dict.fromkeys(name for run in runs for name in run.refused_hosts))
+def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
+    """Return the hosts that the set-up of its workspace was refused, each once."""
+    return tuple(scrub(name) for name in refused_in(_setup_lines(state, order_id))[:MOST_REFUSED])
+
+
+def refused_to(in_setup: Iterable[str], runs: Iterable[AgentRun]) -> tuple[str, ...]:
+    """Return the hosts that set-up and runs were refused, each once."""
+    return tuple(dict.fromkeys((*in_setup, *(name for run in runs for name in run.refused_hosts))))
 
 
 def _setup_lines(state: StateDir, order_id: str) -> Iterator[NetworkLine]:

@@ -16,7 +16,7 @@ from septet.state import StateDir
 from septet.system.preview import scrub
 
 _MOST_EXECUTORS: Final = 16
-_MOST_REFUSED: Final = 100
+MOST_REFUSED: Final = 100
 """Hosts of one run that are named; its log has the others."""
 _REMEMBERED: Final = 50_000
 """Runs; a lane has seven for each issue of its pipeline, and is looked at twice a second."""
@@ -121,7 +121,7 @@ def _agent_run(run: Run) -> AgentRun:
         exit_code=end.exit_code if end is not None else None,
         cause=end.cause if end is not None else None,
         folder=str(run.folder),
-        refused_hosts=tuple(scrub(name) for name in refused_hosts(run)[:_MOST_REFUSED]),
+        refused_hosts=tuple(scrub(name) for name in refused_hosts(run)[:MOST_REFUSED]),
     )
 
 

@@ -145,6 +145,8 @@ class DetailReply(TaskReply):
 
     runs: tuple[AgentRun, ...] = ()
     """On the host that is asked, oldest first."""
+    refused_in_setup: tuple[str, ...] = ()
+    """Hosts that the sandbox of its workspace's set-up there did not let through: `name:port`, each once."""
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
     """What it is waiting for right now; `None` if nothing."""
@@ -159,7 +161,7 @@ class StepsReply(Reply):
 
     steps: tuple[TaskStep, ...] = ()
     refused_hosts: tuple[str, ...] = ()
-    """Of its runs on the host that is asked: `name:port`, each once."""
+    """Of its set-up and its runs on the host that is asked: `name:port`, each once."""
     rounds: tuple[ReworkRound, ...] = ()
     """What the agent did on its pull request since."""
 

@@ -41,6 +41,17 @@ async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
     assert finalizer.folder.name == "5-implement_plan-finalizer-1"
 
 
+async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run_lie(lab: StepLab) -> None:
+    """So what they asked of the network, and what was refused, is found with the run."""
+    lab.origin.push({".septet/septet.toml": 'checks = ["true"]\n'})
+    lab.scenario(create_commit={"malformed": "prose"})
+    await lab.open_to(Step.CREATE_COMMIT)
+    call = lab.call(Step.CREATE_COMMIT)
+    done = await lab.finalize(call, await lab.running(call))
+    assert done.verdict is Verdict.DONE
+    assert [path.name for path in lab.runs[-1].checks.iterdir()] == ["1"]
+
+
 async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
     """The question goes to the same session, without tools, and names the reasons and the schema."""
     lab.scenario(implement_plan=_SPOILED)

@@ -35,7 +35,7 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=True):
         out.print(line, soft_wrap=True)
-    show_refusals(task.id, refused_to(detail.runs))
+    show_refusals(task.id, refused_to(detail.refused_in_setup, detail.runs))
     show_commands(out, next_commands(task))
 
 

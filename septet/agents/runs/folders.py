@@ -109,6 +109,11 @@ class Run:
         return "/".join(self.folder.parts[-3:])
 
     @property
+    def checks(self) -> Path:
+        """Where the records of the checks of its work lie."""
+        return self.folder / "checks"
+
+    @property
     def stdout(self) -> Path:
         """The agent's stream."""
         return self.folder / "stdout.jsonl"

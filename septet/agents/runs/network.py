@@ -36,7 +36,7 @@ class NetworkLine(msgspec.Struct):
 def network_lines(run: Run) -> Iterator[NetworkLine]:
     """Yield what a run, and then the checks of its work, asked of the network; what cannot be read is left out."""
     yield from _lines_of(run.folder / NETWORK_LOG)
-    for line in lines_of_commands(run.folder / "checks"):
+    for line in lines_of_commands(run.checks):
         line.of_check = True
         yield line
 
@@ -64,14 +64,18 @@ def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
     return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
 
 
-def refusal_note(runs: Sequence[Run]) -> str:
-    """Return what the next agent is told of hosts that the last run was refused and no run before; mostly nothing.
+def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
+    """Return what the next agent is told of hosts that were refused last, and not before; mostly nothing.
 
     Programs that speak https hide what a proxy says, and an agent would try in other ways.
+
+    Args:
+        setup: The folder with the records of the set-up of its workspace, which came before all runs.
+        runs: The runs there.
     """
-    latest = runs[-_MOST_RUNS:]
-    told_before = {name for run in latest[:-1] for name in refused_hosts(run)}
-    new = [name for run in latest[-1:] for name in refused_hosts(run) if name not in told_before]
+    *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-_MOST_RUNS:]))
+    told_before = {name for names in before for name in names}
+    new = [name for name in last if name not in told_before]
     if not new:
         return ""
     names = ", ".join(new[:_MOST_NAMED])

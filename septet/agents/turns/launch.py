@@ -15,7 +15,7 @@ from septet.agents.clis.own_files import locate, own_folders, own_packages
 from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import Homes
-from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
+from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run, RunKey, RunRecord, Runs, StartReason
 from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
@@ -168,7 +168,9 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)
-    note = refusal_note(request.runtime.runs.lately(request.order_id)) if request.runtime.sandbox.confines else ""
+    runs, order_id = request.runtime.runs, request.order_id
+    setup = runs.folder_of(order_id) / SETUP_FOLDER
+    note = refusal_note(setup, runs.lately(order_id)) if request.runtime.sandbox.confines else ""
     prompt = f"{prompt}\n\n{note}\n" if note else prompt
     return replace(
         turn,

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 from septet.agents.runs.folders import Run
+from septet.agents.runs.network import refusal_note
 from septet.agents.runs.refusals import record_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
@@ -43,3 +44,27 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
     finally:
         RECORDER.send_to(None)
     assert taken == [("septet_proxy_refusals", 2, {"step": "implement_plan", "agent": "claude"})]
+
+
+def refuse(folder: Path, *hosts: str) -> Path:
+    """Leave the log of a guest that was refused these hosts."""
+    folder.mkdir(parents=True)
+    lines = (json.dumps({"host": host, "port": 443, "allowed": False, "why": "not in the list"}) for host in hosts)
+    (folder / "network.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_the_first_agent_is_told_what_set_up_was_refused(tmp_path: Path) -> None:
+    """It runs in the same sandbox; those after it are told only what is new."""
+    setup = tmp_path / "setup"
+    assert refusal_note(setup, []) == ""
+    refuse(setup / "1", "npm.example")
+    refuse(setup / "2", "pypi.example")
+    assert "npm.example:443, pypi.example:443." in refusal_note(setup, [])
+    first = Run(refuse(tmp_path / "1", "npm.example", "evil.example"), None)
+    note = refusal_note(setup, [first])
+    assert "evil.example:443" in note
+    assert "npm.example" not in note
+    refuse(first.checks / "1", "index.example")
+    assert "evil.example:443, index.example:443." in refusal_note(setup, [first])
+    assert refusal_note(setup, [first, Run(refuse(tmp_path / "2", "evil.example"), None)]) == ""

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from clients.disk.network_requests import refused_in_setup
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.state import StateDir
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 SEPTET: Final = Path(sys.executable).with_name("septet")
@@ -147,6 +149,7 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     ]
     assert (answer["total"], answer["is_cut"]) == (5, True)
     assert [each["run"] for each in answer["requests"][:2]] == ["setup", "5-implement_plan-1"]
+    assert refused_in_setup(StateDir(tmp_path), "wo-1") == ("npm.example:443",)
     told = logs(tmp_path, "--network").decode()
     assert "5-implement_plan-1\n" in told
     assert "allowed  api.openai.com:443  1,234 bytes sent, 5 received, 0.2 s\n" in told

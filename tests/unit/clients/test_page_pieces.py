@@ -47,6 +47,14 @@ def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
     assert "and 2 more" in html
 
 
+def test_hosts_that_set_up_was_refused_stand_above_the_runs() -> None:
+    """Where set-up fails there is no run that could say it."""
+    detail = DetailReply(task=TASK, refused_in_setup=("npm.example:443",))
+    html = text_of("_record.html", look=WatchReply(task=TASK), detail=detail, ui=None)
+    assert "setup" in html
+    assert "Refused on the network: <code>npm.example:443</code>" in html
+
+
 def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
     """A budget that is used up after an approval is news, though the work order waits again; one that others hold is not."""
     gate = TASK.model_copy(

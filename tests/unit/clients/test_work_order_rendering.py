@@ -164,5 +164,7 @@ def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pyte
     show_detail(DetailReply(task=TASK, runs=(run, run)))
     line = "refused hosts h0:443, h1:443, h2:443, h3:443, h4:443 and 2 more  (septet logs wo-1 --network)"
     assert line in capsys.readouterr().out.splitlines()
+    show_detail(DetailReply(task=TASK, refused_in_setup=("npm.example:443",), runs=(run,)))
+    assert "refused hosts npm.example:443, h0:443" in capsys.readouterr().out
     show_refusals("wo-1", ())
     assert capsys.readouterr().out == ""
