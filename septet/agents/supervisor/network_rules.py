@@ -1,21 +1,27 @@
 """What a guest may reach: hosts by name and port, and of the addresses that a name resolves to the public ones.
 
 A name is resolved once, each address is looked at, and that address is connected to: so a name that resolves to
-another one a moment later opens nothing.
+another one a moment later opens nothing. Where the worker goes by a proxy, that one resolves the name again: it
+is not asked for a name of which one address is private here. A name that this machine does not know is left to it.
 """
 
 import ipaddress
 import socket
 import ssl
+import threading
 from binascii import b2a_base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from septet.agents.supervisor.model_port import read_model_ports
 
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
+RESOLVE_SECONDS = 3.0
+"""For a name that a proxy resolves too: where only that one can, a resolver may say nothing at all."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+"""Of RFC 8215, for use within an organization; some releases of Python take it for global."""
 PORT_LIMIT = 65536
 HTTP_PORT = 80
 HEAD_BYTES = 1 << 14
@@ -25,11 +31,27 @@ class NetworkRefusal(Exception):  # noqa: N818 -- it is what is answered, and no
     """What is not let through, and why."""
 
 
+def resolve(name: str, port: int) -> list[str]:
+    """Return the addresses of a name.
+
+    Raises:
+        OSError: It resolves to none.
+    """
+    found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
 class Network:
     """What an order says of the guest's way out."""
 
-    def __init__(self, fields: Mapping[str, object]) -> None:
+    def __init__(
+        self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
+    ) -> None:
         """Read it; a field that is not there opens nothing.
+
+        Args:
+            fields: Those of the order.
+            resolver: Gives the addresses of a name at a port, or raises `OSError`.
 
         Raises:
             ValueError: It is none.
@@ -52,6 +74,9 @@ class Network:
         proxies = fields.get("proxies")
         self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
         """The worker's own ways out, by their variables in small letters."""
+        self.resolver = resolver
+        self.unanswered: set[str] = set()
+        """Names of which the resolver said nothing in time: it is not asked again."""
 
     @property
     def ports(self) -> list[int]:
@@ -82,12 +107,35 @@ class Network:
             raise NetworkRefusal("not in the list of hosts")
         upstream = upstream_for(self.proxies, name, port)
         if upstream is not None:
-            return connect_by(upstream, name, port, may_be_private=is_own)
-        addresses = resolve(name, port)
+            if not is_own and not all(map(is_public, self.look_up(name, port))):
+                raise NetworkRefusal("it resolves to an address that is not public")
+            return connect_by(upstream, name, port)
+        addresses = self.resolver(name, port)
         open_ones = addresses if is_own else [each for each in addresses if is_public(each)]
         if not open_ones:
             raise NetworkRefusal("it resolves to no public address")
         return connect_to_one(open_ones, port)
+
+    def look_up(self, name: str, port: int) -> Sequence[str]:
+        """Return the addresses of a name that a proxy resolves again; none where this machine does not know it."""
+        if is_address(name):
+            return [name]
+        if name in self.unanswered:
+            return []
+        found: list[str] = []
+
+        def resolve_in_time() -> None:
+            try:
+                found.extend(self.resolver(name, port))
+            except OSError:
+                return
+
+        resolving = threading.Thread(target=resolve_in_time, daemon=True)
+        resolving.start()
+        resolving.join(RESOLVE_SECONDS)
+        if resolving.is_alive():
+            self.unanswered.add(name)
+        return list(found)
 
 
 def pairs(value: object) -> Sequence[Sequence[str]]:
@@ -121,16 +169,6 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
     return host_name(name), int(port)
 
 
-def resolve(name: str, port: int) -> list[str]:
-    """Return the addresses of a name.
-
-    Raises:
-        OSError: It resolves to none.
-    """
-    found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
-
-
 def is_public(text: str) -> bool:
     """Say whether an address is one of the internet, and none of this machine's own."""
     try:
@@ -143,7 +181,7 @@ def is_public(text: str) -> bool:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner:
             return is_public(str(inner)) and address.ipv4_mapped is None
-        if address.is_site_local:
+        if address.is_site_local or address in LOCAL_NETWORK_OF_NAT64:
             return False
     reserved = address.is_multicast or address.is_reserved or address.is_unspecified
     return address.is_global and not reserved and not is_own(text)
@@ -174,15 +212,12 @@ def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitRe
     return parts if parts.scheme == "http" and parts.hostname else None
 
 
-def connect_by(upstream: SplitResult, name: str, port: int, *, may_be_private: bool) -> socket.socket:
-    """Return a tunnel by the worker's own proxy, which resolves the name: an address is looked at here.
+def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
+    """Return a tunnel by the worker's own proxy, which resolves the name.
 
     Raises:
-        NetworkRefusal: It is no public address.
         OSError: The proxy does not answer, or refuses.
     """
-    if is_address(name) and not may_be_private and not is_public(name):
-        raise NetworkRefusal("it resolves to no public address")
     way = connect_to_one(resolve(upstream.hostname or "", upstream.port or HTTP_PORT), upstream.port or HTTP_PORT)
     try:
         target = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"

@@ -6,8 +6,8 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -250,7 +250,8 @@ def proxies(machine: Machine) -> list[int]:
         "0.0.0.0",  # noqa: S104 -- it is refused
 
         "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
-        "::ffff:8.8.8.8", "2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b::a00:1", "fec0::1", "nonsense",
+        "::ffff:8.8.8.8", "2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::808:808",
+        "64:ff9b:1:fffe::1", "fec0::1", "nonsense",
     ],
 )  # fmt: skip
 def test_addresses_of_no_host_on_the_internet_are_never_public(address: str) -> None:
@@ -287,8 +288,9 @@ def test_another_port_of_a_named_host_is_refused() -> None:
         network.connect("packages.example.com", 22)
 
 
-def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
-    """The guest's proxy asks that one for a tunnel, with the worker's password."""
+@contextmanager
+def proxy_that_lets_through(account: str = "") -> Iterator[tuple[str, list[bytes]]]:
+    """Serve one tunnel as a worker's own proxy does, and give its address and what it heard."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -300,11 +302,16 @@ def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        address = f"http://ada:s%40crat@127.0.0.1:{server.getsockname()[1]}"
-        fields = {"port": 1, "hosts": [["api.named.example", 443]], "proxies": {"https_proxy": address}}
-        with Network(fields).connect("api.named.example", 443) as way:
-            assert way.recv(100) == b"from there"
+        yield f"http://{account}127.0.0.1:{server.getsockname()[1]}", heard
         thread.join()
+
+
+def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
+    """The guest's proxy asks that one for a tunnel, with the worker's password."""
+    with proxy_that_lets_through("ada:s%40crat@") as (address, heard):
+        fields = {"port": 1, "hosts": [["api.named.example", 443]], "proxies": {"https_proxy": address}}
+        with Network(fields, resolving_to("8.8.8.8")).connect("api.named.example", 443) as way:
+            assert way.recv(100) == b"from there"
     assert heard[0].startswith(b"CONNECT api.named.example:443 HTTP/1.1\r\n")
     assert b"Basic YWRhOnNAY3JhdA==" in heard[0]
 
@@ -315,6 +322,68 @@ def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> 
     proxies = {"https_proxy": "http://127.0.0.1:1", "no_proxy": exempt}
     assert upstream_for(proxies, "api.named.example", 443) is None
     assert upstream_for(proxies, "api.named.example", 80) is None
+
+
+def resolving_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
+    """Return a resolver that gives these addresses to every name."""
+
+    def resolver(_name: str, _port: int) -> Sequence[str]:
+        if not addresses:
+            raise OSError(0, "no such name")
+        return addresses
+
+    return resolver
+
+
+PRIVATE = ("10.1.2.3", "169.254.169.254", "192.168.0.1", "fd00::1", "127.0.0.1")
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_named_host_that_resolves_to_a_private_address_is_refused(address: str) -> None:
+    """Whatever the list of hosts says: nobody is asked there."""
+    network = Network({"port": 1, "hosts": [["packages.example", 443]]}, resolving_to(address))
+    with pytest.raises(NetworkRefusal, match="resolves to no public address"):
+        network.connect("packages.example", 443)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: str) -> None:
+    """One private address among others is enough, for the proxy chooses; a model of one's own is asked for."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        proxies = {"https_proxy": f"http://127.0.0.1:{server.getsockname()[1]}"}
+        fields = {"port": 1, "hosts": [["packages.example", 443]], "proxies": proxies}
+        with pytest.raises(NetworkRefusal, match="not public"):
+            Network(fields, resolving_to("8.8.8.8", address)).connect("packages.example", 443)
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.parametrize("addresses", [(), ("8.8.8.8",)])
+@pytest.mark.parametrize("kind", ["hosts", "own_hosts"])
+def test_a_workers_proxy_is_asked_for_other_names(addresses: tuple[str, ...], kind: str) -> None:
+    """Public ones, and those that this machine does not know: they may be known there alone."""
+    with proxy_that_lets_through() as (address, heard):
+        fields = {"port": 1, kind: [["packages.example", 443]], "proxies": {"https_proxy": address}}
+        with Network(fields, resolving_to(*addresses)).connect("packages.example", 443) as way:
+            assert way.recv(100) == b"from there"
+    assert heard[0].startswith(b"CONNECT packages.example:443 HTTP/1.1\r\n")
+
+
+def test_a_resolver_that_says_nothing_is_not_waited_for_twice() -> None:
+    """Behind a proxy names may be known there alone, and the resolver of this machine never answers."""
+    asked: list[str] = []
+    over = threading.Event()
+
+    def say_nothing(name: str, _port: int) -> Sequence[str]:
+        asked.append(name)
+        over.wait()
+        return ()
+
+    network = Network({"port": 1}, say_nothing)
+    assert [network.look_up("packages.example", 443) for _ in range(3)] == [[], [], []]
+    over.set()
+    assert asked == ["packages.example"]
 
 
 @pytest.mark.parametrize("name", ["10.0.0.1", "127.1", "::1", "0x7f.1", "2130706433"])
