@@ -105,13 +105,13 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
 
 
 async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: StepLab) -> None:
-    """The step says which limit its check went over, and the setting is the worker's."""
+    """The step says which limit its check went over, and which setting of the worker's moves it."""
     settings = lab.parts.host.settings.model_copy(update={"output_limit_mib": 1})
     async with parts_of(settings) as parts:
         program = "import time; print('x' * 2_000_000, flush=True); time.sleep(60)"
         done = await _begun(replace(lab, parts=parts), f"{sys.executable} -IS check.py", program)
     assert done.verdict is Verdict.UNPROVEN
-    assert "used too much: output limit of 1 MiB reached" in done.reasons[0]
+    assert "used too much: output limit of 1 MiB reached. SEPTET_OUTPUT_LIMIT_MIB" in done.reasons[0]
 
 
 async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:

@@ -22,7 +22,7 @@ _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
 _WARNINGS_SHOWN: Final = 5
 _WARNING_LIMIT: Final = 300
-_PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
+PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
 RESOURCES: Final = {
@@ -146,7 +146,7 @@ def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "lost":
         return _of_lost_run(end)
     if end.cause == "not_started":
-        passing = end.why.startswith(_PASSING)
+        passing = end.why.startswith(PASSING)
         message = f"The agent's program did not start: {end.why}."
         return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
     return None
