@@ -15,9 +15,9 @@ LIBC = ctypes.PyDLL(None, use_errno=True)
 USERS_OF_NAMESPACE = 0xB701
 """NS_GET_USERNS: the namespace of users that a network belongs to."""
 NEW_USERS, NEW_NETWORK = 0x10000000, 0x40000000
-NOT_YET_UP = 15
-"""IP_FREEBIND: the guest's loopback may not be up yet."""
-LOOPBACK = "127.0.0.1"
+NOT_YET_UP, NOT_YET_UP_6 = 15, 78
+"""IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
+LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
 MOST_BYTES = 4096
 
@@ -36,8 +36,8 @@ def first_process(info: int) -> int:
     return 0
 
 
-def send_sockets(receiver: socket.socket, info: int, ports: Sequence[int]) -> None:
-    """Listen on these ports inside, and send the sockets; with none of them where the guest ended before.
+def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str, int]]) -> None:
+    """Listen at these addresses and ports inside, and send the sockets; none where the guest ended before.
 
     This process must have one thread, and serves for nothing else afterwards.
 
@@ -52,7 +52,7 @@ def send_sockets(receiver: socket.socket, info: int, ports: Sequence[int]) -> No
     if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
         enter(users, NEW_USERS)
     enter(network, NEW_NETWORK)
-    listeners = [listen(port) for port in ports]
+    listeners = [listen(*place) for place in places]
     socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
 
 
@@ -67,15 +67,20 @@ def enter(namespace: int, kind: int) -> None:
         raise OSError(number, os.strerror(number), "setns")
 
 
-def listen(port: int) -> socket.socket:
-    """Listen on loopback of the network that this process is in.
+def listen(address: str, port: int) -> socket.socket:
+    """Listen at an address of the loopback of the network that this process is in.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is taken, or the machine has no such protocol.
     """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_IP, NOT_YET_UP, 1)
+    if address == LOOPBACK_6:
+        listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        listener.setsockopt(socket.IPPROTO_IPV6, NOT_YET_UP_6, 1)
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    else:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_IP, NOT_YET_UP, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((LOOPBACK, port))
+    listener.bind((address, port))
     listener.listen(128)
     return listener

@@ -13,6 +13,7 @@ from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from septet.agents.supervisor.guest_sockets import LOOPBACK, LOOPBACK_6
 from septet.agents.supervisor.model_port import read_model_ports
 
 LONGEST_NAME = 253
@@ -64,8 +65,9 @@ class Network:
         """What may be reached, where it is on the internet."""
         self.own_hosts = {(str(name), int(port)) for name, port in pairs(fields.get("own_hosts"))}
         """What the worker's settings name as its own, wherever it is."""
-        self.forwards = {int(port): str(name) for name, port in pairs(fields.get("forwards"))}
-        """By port on the guest's loopback: the name of this machine's own, whose same port is meant."""
+        own_names = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
+        self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
+        """By address and port on the guest's loopback: the name of this machine's, whose same port is meant."""
         self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
         """By port on the guest's loopback: its model API."""
         self.ca_file = str(fields.get("ca_file") or "")
@@ -79,10 +81,10 @@ class Network:
         """Names of which the resolver said nothing in time: it is not asked again."""
 
     @property
-    def ports(self) -> list[int]:
-        """The ports to listen on, that of the proxy first."""
-        ports = (self.port, *self.models, *self.forwards)
-        return list(dict.fromkeys(ports))
+    def places(self) -> list[tuple[str, int]]:
+        """Where to listen, by address and port, at the proxy's first."""
+        own = [(LOOPBACK, port) for port in (self.port, *self.models)]
+        return list(dict.fromkeys((*own, *self.forwards)))
 
     def prepare_tls(self) -> None:
         """Read the authorities whose hosts are trusted; where they cannot be read, none is."""

@@ -49,7 +49,8 @@ class Proxy:
         poller = select.poll()
         for each in (*listeners, control):
             poller.register(each.fileno(), select.POLLIN)
-        ports = {each.fileno(): (each, port) for each, port in zip(listeners, self.network.ports, strict=True)}
+        places = zip(listeners, self.network.places, strict=True)
+        ways_in = {each.fileno(): (each, place) for each, place in places}
         while True:
             for descriptor, _ in poller.poll():
                 if descriptor == control.fileno():
@@ -57,7 +58,7 @@ class Proxy:
                         self.end()
                         return
                 else:
-                    self.accept(*ports[descriptor])
+                    self.accept(*ways_in[descriptor])
 
     def take_log(self, control: socket.socket) -> bool:
         """Take the file of the next turn's log; return whether there is more to serve."""
@@ -69,7 +70,7 @@ class Proxy:
             self.log.change(descriptors[0])
         return bool(told)
 
-    def accept(self, listener: socket.socket, port: int) -> None:
+    def accept(self, listener: socket.socket, place: tuple[str, int]) -> None:
         """Serve a connection in a thread of its own; one too many is closed."""
         try:
             client, _ = listener.accept()
@@ -79,7 +80,7 @@ class Proxy:
             client.close()
             return
         try:
-            threading.Thread(target=self.serve_client, args=(client, port), daemon=True).start()
+            threading.Thread(target=self.serve_client, args=(client, place), daemon=True).start()
         except RuntimeError:  # the machine has no thread left
             self.free.release()
             client.close()
@@ -97,8 +98,9 @@ class Proxy:
         while self.living and time.monotonic() < bound:
             time.sleep(0.001)
 
-    def serve_client(self, client: socket.socket, port: int) -> None:
-        """Serve one connection to its end."""
+    def serve_client(self, client: socket.socket, place: tuple[str, int]) -> None:
+        """Serve one connection, which came in at this address and port, to its end."""
+        _, port = place
         with self.guard:
             self.living.add(client)
         try:
@@ -108,7 +110,9 @@ class Proxy:
                 elif port in self.network.models:
                     self.serve_model(client, self.network.models[port])
                 else:
-                    Passage(self, client, self.network.forwards[port], port).pass_on(b"")
+                    passage = Passage(self, client, self.network.forwards[place], port)
+                    passage.is_plain = False
+                    passage.pass_on(b"")
         except OSError:  # it went, or was cut
             return
         finally:
@@ -151,7 +155,7 @@ class Proxy:
             answer(client, "400 Bad Request", str(error))
             return
         passage = Passage(self, client, model.name, model.host_port)
-        passage.is_plain, passage.is_https = True, model.is_https
+        passage.is_https = model.is_https
         passage.pass_on(changed + rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
@@ -179,7 +183,8 @@ class Passage:
         self.port = port
         self.answer_first = b""
         """What the client is told when the host answers."""
-        self.is_plain = port not in proxy.network.forwards
+        self.is_plain = True
+        """Whether the client understands an answer of ours."""
         self.is_https = False
         """This process itself speaks TLS with the host."""
         self.sent_bytes = self.received_bytes = 0

@@ -87,7 +87,7 @@ class WayOut:
         self.close_pipes()
         self.control.settimeout(READY_SECONDS)
         try:
-            told, self.listeners, _, _ = socket.recv_fds(self.control, 600, len(self.network.ports))
+            told, self.listeners, _, _ = socket.recv_fds(self.control, 600, len(self.network.places))
         except OSError as error:
             told = f"{errno.errorcode.get(error.errno or 0, '')}: it does not listen".encode()
         self.control.settimeout(None)
@@ -190,20 +190,20 @@ def receive_listeners(way_out: WayOut) -> list[int]:
         OSError: It cannot be entered.
     """
     ours, theirs = socket.socketpair()
-    ports = way_out.network.ports
+    places = way_out.network.places
     helper = os.fork()
     if helper == 0:
         code = errno.EIO
         try:
             close_others((way_out.info, theirs.fileno()))
-            send_sockets(theirs, way_out.info, ports)
+            send_sockets(theirs, way_out.info, places)
             code = 0
         except OSError as error:
             code = error.errno or code
         finally:
             os._exit(code)
     theirs.close()
-    _, descriptors, _, _ = socket.recv_fds(ours, 1, len(ports))
+    _, descriptors, _, _ = socket.recv_fds(ours, 1, len(places))
     ours.close()
     code = os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1])
     if code != 0:

@@ -237,6 +237,20 @@ def test_what_a_server_may_tell_its_client_never_has_the_key(lines: tuple[str, .
     assert KEY not in head
 
 
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("http://[::1]:8080/v1", "[::1]:8080"),
+        ("http://[::1]/v1", "[::1]"),
+        ("https://models.example:443", "models.example"),
+        ("http://models.example:443", "models.example:443"),
+    ],
+)
+def test_the_host_of_a_model_is_as_its_address_has_it(address: str, host: str) -> None:
+    """An address of IPv6 has its brackets, and a usual port is left out."""
+    assert f"Host: {host}\r\n" in sent("GET /x HTTP/1.1", model=ModelKey(61129, address, (KEY,)))
+
+
 @pytest.mark.parametrize("target", ["http://other.example/", "https://other.example/", "other.example:443", "*"])
 def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
     """A whole address would count more than the host that the proxy names."""

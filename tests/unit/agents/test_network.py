@@ -18,7 +18,14 @@ from fakes.waiting import wait_until
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import NamedHost, OwnNetwork
 from septet.agents.supervisor.network_log import NETWORK_LOG, NetworkLog, open_log
-from septet.agents.supervisor.network_rules import Network, NetworkRefusal, is_public, split_host, upstream_for
+from septet.agents.supervisor.network_rules import (
+    Network,
+    NetworkRefusal,
+    is_own,
+    is_public,
+    split_host,
+    upstream_for,
+)
 from septet.agents.supervisor.proxy import Proxy
 from septet.agents.turns.supervisors import Supervisors
 
@@ -42,9 +49,13 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port(request: pytest.FixtureRequest) -> Iterator[int]:
     """A server on this machine's loopback that answers whatever it is asked with what it heard."""
-    server = socket.create_server(("127.0.0.1", 0))
+    address = getattr(request, "param", "127.0.0.1")
+    if address == "::1" and not is_own(address):
+        pytest.skip("this machine's loopback has no address of IPv6")
+    family = socket.AF_INET6 if address == "::1" else socket.AF_INET
+    server = socket.create_server((address, 0), family=family)
 
     def serve() -> None:
         while True:
@@ -169,6 +180,19 @@ def asked_plainly(folder: Path, port: int, *lines: str) -> str:
         finally:
             os.close(log.descriptor)
         return answered.read().decode()
+
+
+@pytest.mark.parametrize("port", ["::1"], indirect=True)
+def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, port: int) -> None:
+    """At its own port there too, where no program asks a proxy."""
+    printed = machine.run(
+        f"with socket.create_connection(('::1', {port})) as way:\n"
+        "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
+        f"{_ASK}\nask('GET http://[::1]:{port}/plain HTTP/1.1')",
+        network_with(NamedHost("::1", port)),
+    )
+    assert "heard straight" in printed
+    assert f"Host: [::1]:{port}" in printed
 
 
 def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_guests_end(
