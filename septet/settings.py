@@ -388,6 +388,11 @@ class Settings(BaseSettings):
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
 
     @property
+    def server_env(self) -> dict[str, str]:
+        """The environment of the embedded server, which asks nobody: others can read it as long as that lives."""
+        return self._variables(*_FOR_EVERY_PROCESS)
+
+    @property
     def webhook_secrets(self) -> dict[str, str]:
         """By forge: what its webhooks are signed with, where they are taken."""
         secrets = {

@@ -109,7 +109,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
     state = StateDir(settings.state_dir)
     state.prepare()
     sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
-    async with embedded_server(state, Ports(free_port(), free_port()), settings.git_env) as server:
+    async with embedded_server(state, Ports(free_port(), free_port()), settings.server_env) as server:
         client = await connect(settings, address=server.address, serves=True)
         try:
             async with running_worker(client, settings):

@@ -41,7 +41,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     state = StateDir(settings.state_dir)
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
     ui = UiAddress.free(f"http://127.0.0.1:{ports.ui}{CODEC_PATH}" if settings.seals else "")
-    async with embedded_server(state, ports, settings.git_env, ui=ui) as server:
+    async with embedded_server(state, ports, settings.server_env, ui=ui) as server:
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)

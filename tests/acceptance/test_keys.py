@@ -22,6 +22,7 @@ pytestmark = pytest.mark.faces
 KEY = "a-key/of-the+worker-2931"
 ENCODED = b64encode(f"x-access-token:{KEY}".encode()).decode()
 API_TOKEN = "the-token-of-the-api-4711-x"  # noqa: S105 -- of the test
+PASSWORD = "of-the-workers-proxy-58"  # noqa: S105 -- of the test
 ORDER_PATHS = ("", "/detail", "/steps", "/logs", "/logs/stream", "/git-progress")
 TOOLS = ("task_detail", "steps", "logs")
 FORMS = (KEY, ENCODED, KEY.encode().hex())
@@ -33,7 +34,8 @@ async def test_a_key_that_an_agent_tells_is_seen_nowhere(
     septet: Septet, origin: Origin, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Not in the worker's environment, its log, histories, any answer of any face, the commit and the pull request."""
-    keyed = Septet(septet.root, {"SEPTET_GITHUB_TOKEN": KEY, "SEPTET_LOG_LEVEL": "debug"})
+    way_out = {"HTTPS_PROXY": f"http://ada:{PASSWORD}@127.0.0.1:9", "NO_PROXY": "*"}
+    keyed = Septet(septet.root, {"SEPTET_GITHUB_TOKEN": KEY, "SEPTET_LOG_LEVEL": "debug", **way_out})
     lend_scanner(StateDir(keyed.state), shared_scanner(tmp_path_factory))
     (keyed.state / "api-token").write_text(API_TOKEN, encoding="ascii")
     (keyed.state / "api-token").chmod(0o600)
@@ -79,6 +81,7 @@ async def test_a_key_that_an_agent_tells_is_seen_nowhere(
         assert not [text for text in told if form in text]
         assert not [text for text in told if b64encode(form.encode()).decode()[:-4] in text]
         assert not [content for content in environments if form.encode() in content]
+    assert not [content for content in environments if PASSWORD.encode() in content]
     for own in (API_TOKEN, page_key):
         assert not [text for text in served if own in text]
 

@@ -42,7 +42,7 @@ async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
             settings.git_env,
         )
         day.opened(sample, Runs(state.runs))
-        async with embedded_server(state, Ports(*free_ports(2)), settings.git_env) as server:
+        async with embedded_server(state, Ports(*free_ports(2)), settings.server_env) as server:
             client = await connect(settings, address=server.address, serves=True)
             async with running_worker(client, settings):
                 try:

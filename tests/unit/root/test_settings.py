@@ -79,3 +79,4 @@ def test_git_gets_what_it_needs_and_no_key() -> None:
     own = {"GIT_CONFIG_GLOBAL": "/s/gitconfig", "GIT_CONFIG_NOSYSTEM": "1"}
     assert settings.git_env == {**needed, **own}
     assert settings.user_git_env == {"PATH": "/bin", "GIT_CONFIG_GLOBAL": "/u"}
+    assert settings.server_env == {"PATH": "/bin"}
