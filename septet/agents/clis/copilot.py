@@ -24,7 +24,9 @@ _CAPABILITIES: Final = Capabilities(
     resumes_after_kill=False,
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
-    model_variables=(ModelVariables("COPILOT_PROVIDER_BASE_URL", ("COPILOT_PROVIDER_API_KEY",)),),
+    model_variables=(
+        ModelVariables("COPILOT_PROVIDER_BASE_URL", ("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN")),
+    ),
     model_hosts=(
         "api.github.com",
         "api.githubcopilot.com",

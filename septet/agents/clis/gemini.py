@@ -31,7 +31,10 @@ _CAPABILITIES: Final = Capabilities(
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
-    model_variables=(ModelVariables("GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY",)),),
+    model_variables=(
+        ModelVariables("GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY",)),
+        ModelVariables("GOOGLE_VERTEX_BASE_URL", ("GOOGLE_API_KEY",)),
+    ),
     model_hosts=(
         "generativelanguage.googleapis.com",
         "cloudcode-pa.googleapis.com",

@@ -194,6 +194,53 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
     assert (port.name, port.host_port, port.is_https) == ("api.anthropic.com", 443, True)
 
 
+@pytest.mark.parametrize(
+    ("cli", "variable", "more"),
+    [
+        ("claude", "CLAUDE_CODE_OAUTH_TOKEN", {}),
+        ("claude", "ANTHROPIC_CUSTOM_HEADERS", {"ANTHROPIC_API_KEY": "sk-other"}),
+        ("codex", "OPENAI_API_KEY", {}),
+        ("gemini", "GEMINI_API_KEY", {}),
+        ("gemini", "GOOGLE_API_KEY", {"GOOGLE_GEMINI_BASE_URL": "https://models.example"}),
+        ("copilot", "COPILOT_GITHUB_TOKEN", {"COPILOT_PROVIDER_BASE_URL": "https://models.example"}),
+        ("copilot", "COPILOT_PROVIDER_API_KEY", {}),
+        ("opencode", "AZURE_API_KEY", {}),
+        ("opencode", "AWS_BEARER_TOKEN_BEDROCK", {}),
+        ("opencode", "GOOGLE_API_KEY", {}),
+        ("opencode", "OPENCODE_CONFIG_CONTENT", {}),
+        ("command", "OWN_KEY", {"SEPTET_COMMAND_ENV": "OWN_KEY"}),
+    ],
+)
+def test_what_no_address_can_carry_is_in_the_guests_environment(
+    cli: str, variable: str, more: dict[str, str], tmp_path: Path
+) -> None:
+    """`docs/sandbox.md` says so of each of these: where one stays outside one day, it has to say that."""
+    key = json.dumps({"provider": {"unlisted": {"options": {"apiKey": KEY}}}}) if "CONFIG" in variable else KEY
+    host = Machine({"HOME": str(tmp_path), "PATH": os.defpath, variable: key, **more})
+    adapter = adapter_for(cli)
+    env = adapter.environment(Turn("", tmp_path), host)
+    assert KEY in str(without_keys(adapter, host, Invocation((cli,), env, b"")).env[variable])
+
+
+@pytest.mark.parametrize(
+    ("cli", "address", "variable"),
+    [
+        ("gemini", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
+        ("gemini", "GOOGLE_VERTEX_BASE_URL", "GOOGLE_API_KEY"),
+        ("copilot", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY"),
+        ("copilot", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_BEARER_TOKEN"),
+    ],
+)
+def test_a_key_stays_outside_where_an_address_is_named(cli: str, address: str, variable: str) -> None:
+    """The guest has a port of its own for it."""
+    inside, keys = inside_of(cli, {address: "https://models.example/v1", variable: KEY})
+    assert [(key.address, [each for each in key.keys if each]) for key in keys] == [
+        ("https://models.example/v1", [KEY])
+    ]
+    assert inside.env[address] == keys[0].address_inside
+    assert KEY not in str(inside.env)
+
+
 USUAL = ModelKey(61129, "https://models.example/v1", (KEY,))
 STANDS_IN = worthless_key(0)
 
