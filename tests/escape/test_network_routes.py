@@ -1,10 +1,12 @@
 """No way out of a guest's network but by its proxy, and by that no way to this machine."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from fakes.guests import CANARY, Machine, machine_with_canaries
-from fakes.network_routes import NETWORK_ROUTES, PRELUDE, NetworkRoute, Servers, servers_with_canary
+from fakes.network_of_names import python_of_names
+from fakes.network_routes import NAME_ROUTES, NETWORK_ROUTES, PRELUDE, NetworkRoute, Servers, servers_with_canary
 
 from septet.agents.turns.supervisors import Supervisors
 
@@ -27,9 +29,36 @@ def servers() -> Iterator[Servers]:
         yield servers
 
 
+@pytest.fixture(scope="module")
+def machine_of_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine whose guests' proxies stand in a network where names resolve to private addresses."""
+    python = python_of_names(tmp_path_factory.mktemp("names"))
+    if not python:
+        pytest.skip("this user can make no network of its own")
+    supervisors = Supervisors(python=python, env={"PATH": os.environ["PATH"]})
+    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
+        if not machine.sandbox.confines:
+            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
+        yield machine
+    supervisors.close()
+
+
+@pytest.mark.parametrize("route", NAME_ROUTES, ids=lambda route: route.name)
+def test_a_name_leads_to_no_private_address(
+    machine_of_names: Machine, servers: Servers, route: NetworkRoute
+) -> None:
+    """The proxy resolves it, and connects nowhere; without the one protection the canary is found."""
+    check(machine_of_names, servers, route)
+
+
 @pytest.mark.parametrize("route", NETWORK_ROUTES, ids=lambda route: route.name)
 def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
     """The guest's own network ends it; without the one protection the canary is found."""
+    check(machine, servers, route)
+
+
+def check(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
+    """Try a route as guests are described, and without the one protection."""
     program = PRELUDE.format(servers=servers) + route.program
     printed = machine.run(program, route.change(route.seen(servers)))
     assert CANARY not in printed

@@ -10,12 +10,20 @@ from dataclasses import dataclass, replace
 from fakes.guests import CANARY
 
 from septet.agents.guest.description import Description
-from septet.agents.guest.network import NamedHost, OwnNetwork
+from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, OwnNetwork, worthless_key
 from septet.agents.guest.protections import HostNetwork, Protection
 
 _OWN_NETWORK = "a private network"
 _ADDRESSES = "no address of this machine, whatever a name resolves to"
 _LIST = "a list of hosts, by name and port"
+_KEY = "keys are inserted only where CLIs send keys"
+_REWRITTEN = "each request is rewritten for the host that is allowed"
+_PRIVATE = "no private address, whatever a name resolves to"
+_STANDS_IN = worthless_key(0)
+PORT_OF_NAMES = 8443
+"""Where the hosts of `NAMES` listen."""
+NAMES = {"private.example": "10.1.2.3", "metadata.example": "169.254.169.254"}
+"""Hosts of a network around the guest's proxy."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,8 @@ class Servers:
     tcp: int
     udp: int
     model: int
+    gateway: int
+    """It sends back what it was asked, and serves the canary as another site than the allowed one."""
     abstract: str
 
 
@@ -83,6 +93,40 @@ def _unnamed(name: str, attack: str, program: str) -> NetworkRoute:
     )
 
 
+def _reflected(name: str, attack: str, header: str) -> NetworkRoute:
+    """Ask the model's port with the worthless key elsewhere than in a header for keys."""
+
+    def network(servers: Servers, *headers: str) -> OwnNetwork:
+        model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", (CANARY,), headers)
+        return OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
+
+    program = f"ask({FIRST_MODEL_PORT}, 'POST /v1 HTTP/1.1', '{header}: {_STANDS_IN}')"
+    return NetworkRoute(name, attack, program, _KEY, network, lambda servers: network(servers, header))
+
+
+def _other_site(name: str, attack: str, program: str) -> NetworkRoute:
+    """Ask for another site of a server that is allowed; without a proxy in between the server has it."""
+
+    def network(servers: Servers) -> OwnNetwork:
+        model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", ("key",))
+        return OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
+
+    return NetworkRoute(name, attack, program, _REWRITTEN, network, lambda _: HostNetwork())
+
+
+def _resolved(name: str, host: str, words: str) -> NetworkRoute:
+    """Ask the proxy for a host of the network around it that a careless worker has named."""
+    named = NamedHost(host, PORT_OF_NAMES)
+    return NetworkRoute(
+        name,
+        f"have the proxy connect to {words}, by a name",
+        f"by_proxy('CONNECT {named} HTTP/1.1')",
+        _PRIVATE,
+        lambda _: OwnNetwork((named,)),
+        lambda _: OwnNetwork((), (named,)),
+    )
+
+
 def _plain(host: str) -> str:
     return host.strip("[]").removesuffix(".")
 
@@ -93,6 +137,7 @@ def _tunnel(host: str) -> str:
 
 PRELUDE = """
 tcp, udp, model, abstract = {servers.tcp}, {servers.udp}, {servers.model}, {servers.abstract!r}
+gateway = {servers.gateway}
 
 def talk(family, address, kind=socket.SOCK_STREAM):
     try:
@@ -111,6 +156,15 @@ def by_proxy(first):
             print(way.makefile("rb").read().decode())
     except OSError as error:
         print("refused:", error)
+
+def ask(port, *lines):
+    try:
+        way = socket.create_connection(("127.0.0.1", port), 10)
+    except ConnectionRefusedError:  # there is no proxy in between
+        way = socket.create_connection(("127.0.0.1", gateway), 10)
+    with way:
+        way.sendall("".join(line + "\\r\\n" for line in (*lines, "")).encode())
+        print(way.makefile("rb").read().decode())
 
 """
 
@@ -139,14 +193,38 @@ NETWORK_ROUTES = (
         "proxy-account", "… with a host that is named as the account",
         "by_proxy(f'GET http://127.0.0.1:{model}@127.0.0.1:{tcp}/ HTTP/1.1')",
     ),
+    _reflected("key-as-origin", "have the model's server send back the key that the proxy inserts, as the origin", "Origin"),
+    _reflected("key-as-header", "… as the name of a header", "Access-Control-Request-Headers"),
+    _other_site(
+        "other-site", "ask an allowed server for another of its sites, by `Host`",
+        "ask(61128, f'GET http://127.0.0.1:{gateway}/ HTTP/1.1', 'Host: other.example')",
+    ),
+    _other_site(
+        "other-site-hidden", "… by a `Host` behind a bare end of line",
+        "ask(61128, f'GET http://127.0.0.1:{gateway}/ HTTP/1.1', 'A: b\\nHost: other.example')",
+    ),
+    _other_site(
+        "other-site-whole-address", "… by a whole address at the model's port",
+        f"ask({FIRST_MODEL_PORT}, 'GET http://other.example/ HTTP/1.1')",
+    ),
+    _other_site(
+        "other-site-at-model", "… by a `Host` behind a bare end of line at the model's port",
+        f"ask({FIRST_MODEL_PORT}, 'GET / HTTP/1.1', 'A: b\\nHost: other.example')",
+    ),
 )  # fmt: skip
+
+
+NAME_ROUTES = (
+    _resolved("name-of-private", "private.example", "a host of a private network"),
+    _resolved("name-of-metadata", "metadata.example", "a cloud's metadata"),
+)
 
 
 @contextmanager
 def servers_with_canary() -> Iterator[Servers]:
     """Listen on this machine, with the canary for whoever comes, and as a model that has none."""
     with ExitStack() as stack:
-        tcp, model = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2))
+        tcp, model, gateway = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3))
         tcp_on_all = stack.enter_context(socket.socket())
         abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -158,9 +236,10 @@ def servers_with_canary() -> Iterator[Servers]:
             each.listen()
         for server, words in ((tcp, CANARY), (tcp_on_all, CANARY), (abstract, CANARY), (model, "a model")):
             stack.callback(_end, server, _serve(server, words))
+        stack.callback(_end, gateway, _serve(gateway))
         threading.Thread(target=_answer_datagrams, args=(udp,), daemon=True).start()
         stack.callback(udp.sendto, b"end", udp.getsockname())
-        yield Servers(_port_of(tcp), _port_of(udp), _port_of(model), name)
+        yield Servers(_port_of(tcp), _port_of(udp), _port_of(model), _port_of(gateway), name)
 
 
 def _port_of(server: socket.socket) -> int:
@@ -168,7 +247,9 @@ def _port_of(server: socket.socket) -> int:
     return port
 
 
-def _serve(server: socket.socket, words: str) -> threading.Thread:
+def _serve(server: socket.socket, words: str = "") -> threading.Thread:
+    """Serve these words to everybody; without any, be a gateway."""
+
     def serve() -> None:
         while True:
             try:
@@ -177,7 +258,7 @@ def _serve(server: socket.socket, words: str) -> threading.Thread:
                 return
             with client, suppress(OSError):
                 client.settimeout(10)
-                client.sendall(words.encode())
+                client.sendall((words or _answer_of_gateway(client)).encode())
                 client.shutdown(socket.SHUT_WR)
                 while client.recv(1000):
                     continue
@@ -185,6 +266,16 @@ def _serve(server: socket.socket, words: str) -> threading.Thread:
     thread = threading.Thread(target=serve)
     thread.start()
     return thread
+
+
+def _answer_of_gateway(client: socket.socket) -> str:
+    """Read a request as careless servers do, with any end of line, and return the site that it asks for."""
+    head = ""
+    while not head.endswith("\r\n\r\n") and (more := client.recv(4096)):
+        head += more.decode()
+    lines = head.replace("\r\n", "\n").split("\n")
+    asks_elsewhere = "http://other.example" in lines[0] or "Host: other.example" in lines
+    return f"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{CANARY if asks_elsewhere else head}"
 
 
 def _end(server: socket.socket, thread: threading.Thread) -> None:
@@ -204,4 +295,4 @@ def _answer_datagrams(server: socket.socket) -> None:
 
 def network_table() -> str:
     """Return the table's rows of these."""
-    return "".join(f"| {each.attack} | {each.protection} |\n" for each in NETWORK_ROUTES)
+    return "".join(f"| {each.attack} | {each.protection} |\n" for each in (*NETWORK_ROUTES, *NAME_ROUTES))
