@@ -20,6 +20,8 @@ class GuardedFolder:
 
     root: Path
     """The folder, by a path that its writers cannot change."""
+    below: str = ""
+    """A folder in it that names are relative to; no link on the way there is followed."""
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
         """Return what a plain file of one name holds; `None` where there is none of at most so many bytes."""
@@ -97,6 +99,15 @@ class GuardedFolder:
                 _put_aside(folder, path.name)
             os.close(os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
 
+    def make_closed(self) -> None:
+        """See that the folder is there, is no link, and that its owner alone may enter it.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        with self._make_folder(()) as folder:
+            os.fchmod(folder, 0o700)
+
     def _find(self, at: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
         with suppress(OSError), self._open_folder(at) as folder:
             with os.scandir(folder) as entries:
@@ -116,7 +127,7 @@ class GuardedFolder:
         """
         folder = os.open(self.root, _FOLDER)
         try:
-            for part in parts:
+            for part in (*PurePosixPath(self.below).parts, *parts):
                 below = os.open(part, _FOLDER, dir_fd=folder)
                 os.close(folder)
                 folder = below
@@ -129,7 +140,7 @@ class GuardedFolder:
         """Give a descriptor of a folder below this one, which is made where it is not there."""
         folder = os.open(self.root, _FOLDER)
         try:
-            for part in parts:
+            for part in (*PurePosixPath(self.below).parts, *parts):
                 below = _own_folder(folder, part)
                 os.close(folder)
                 folder = below

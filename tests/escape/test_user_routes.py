@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.escape_homes import USER_TRAPS, Trap, scene_for
 from fakes.guests import CANARY, machine_with_canaries
 from fakes.network_routes import servers_with_canary
 from fakes.user_routes import OPEN_ROUTES, USER_ROUTES, UserMachine, user_table, users_of
@@ -43,6 +44,17 @@ def test_each_protection_alone_closes_its_routes(users: UserMachine, protection:
     routes = [route for route in USER_ROUTES if route.protection == protection]
     found = users.try_without(routes, protection)
     assert [route.name for route in routes if CANARY not in found[route.name]] == []
+
+
+@pytest.mark.parametrize("trap", USER_TRAPS, ids=lambda trap: trap.name)
+def test_what_a_user_of_its_own_leaves_in_its_home_leads_the_engine_nowhere(
+    users: UserMachine, trap: Trap
+) -> None:
+    """The engine comes by as root, and nothing of root's has moved; without the guard it has."""
+    for name, engine, is_found in ((trap.name, trap.engine, False), (f"{trap.name}-again", trap.careless, True)):
+        scene = scene_for(users.machine, f"users-{name}")
+        assert users.leave(scene, trap.program) == "left\n"
+        assert (CANARY in engine(scene)) == is_found
 
 
 def test_what_is_not_promised_is_open(users: UserMachine) -> None:

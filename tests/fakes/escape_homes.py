@@ -86,6 +86,11 @@ def leave(scene: Scene, program: str) -> str:
     return scene.machine.run(program, lambda description: _with_home(description, scene))
 
 
+def text_for_user(scene: Scene, program: str) -> str:
+    """Return the program for a guest that is a user of its own: it finds its home where the home lies."""
+    return f"import os\nuser, home = {str(scene.user)!r}, {str(scene.home.root)!r}\n{program}\nprint('left')"
+
+
 def _with_home(description: Description, scene: Scene) -> Description:
     source = scene.home.root / ".claude"
     parts = [replace(p, source=source) if isinstance(p, OwnFolder) else p for p in description.protections]
@@ -160,6 +165,28 @@ class _Unprepared:
         return ("--ro-bind", str(self.source), str(self.path))
 
 
+def _prepare_folders(scene: Scene) -> str:
+    before = (scene.user / ".ssh").stat().st_mode
+    scene.home.prepare(None, HOUR)
+    return CANARY if (scene.user / ".ssh").stat().st_mode != before else ""
+
+
+def _open_folder(scene: Scene) -> str:
+    before = (scene.user / ".ssh").stat().st_mode
+    (scene.home.root / ".claude").chmod(0o750)
+    return CANARY if (scene.user / ".ssh").stat().st_mode != before else ""
+
+
+def _take_back_at_the_end(scene: Scene) -> str:
+    scene.home.logins.take_back(scene.home.root, is_over=True)
+    return "" if scene.user_has(".claude/.credentials.json") else CANARY
+
+
+def _remove_copy(scene: Scene) -> str:
+    scene.copy.unlink()
+    return "" if scene.user_has(".claude/.credentials.json") else CANARY
+
+
 _FORGED = json.dumps({"claudeAiOauth": {"accessToken": CANARY, "refreshToken": CANARY, "expiresAt": 9e12}})
 _NO_LINKS = "no link in a home is followed"
 
@@ -207,3 +234,17 @@ TRAPS = (
         lambda scene: _mount(scene, with_places=True), lambda scene: _mount(scene, with_places=False),
     ),
 )  # fmt: skip
+
+USER_TRAPS = (
+    Trap(
+        "folder-link", "have a folder of root's opened to others, by a link in the place of one of its home",
+        "os.rename(home + '/.claude', home + '/before'); os.symlink(user + '/.ssh', home + '/.claude')", _NO_LINKS,
+        _prepare_folders, _open_folder,
+    ),
+    Trap(
+        "login-behind-link", "have root's own login removed in place of the copy",
+        "os.rename(home + '/.claude', home + '/before'); os.symlink(user + '/.claude', home + '/.claude')", _NO_LINKS,
+        _take_back_at_the_end, _remove_copy,
+    ),
+)  # fmt: skip
+"""Of a guest that is a user of its own, which owns its whole home and not just the folders in it."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fakes.escape_homes import USER_TRAPS, Scene, text_for_user
 from fakes.guests import CANARY, PRELUDE, Machine
 from fakes.network_routes import PRELUDE as NETWORK_PRELUDE
 from fakes.network_routes import Servers
@@ -210,6 +211,12 @@ class UserMachine:
             argv = (*start, json.dumps(given), *argv)
         return _by_route(self.run(argv, Sandbox()))
 
+    def leave(self, scene: Scene, program: str) -> str:
+        """Run a program as a user whose home this is, and return what it printed."""
+        places = UserPlaces(self.machine.root / "state", self.workspace, scene.home.root)
+        argv = (_PYTHON, "-IS", "-c", text_for_user(scene, program))
+        return self.run(places.command(new_user(), argv), Sandbox())
+
     def _argv(self, routes: Sequence[UserRoute]) -> tuple[str, ...]:
         prelude = PRELUDE.format(root=str(self.machine.root), machine=self.machine)
         prelude += NETWORK_PRELUDE.format(servers=self.servers) + f"other = {str(self.other)!r}\n"
@@ -258,6 +265,7 @@ def users_of(machine: Machine, servers: Servers) -> Iterator[UserMachine]:
 
 def user_table() -> str:
     """Return the table of these routes as the documents have it."""
-    rows = [(each.attack, each.protection or _NOT_CLOSED) for each in (*USER_ROUTES, *OPEN_ROUTES)]
+    routes = (*USER_ROUTES, *USER_TRAPS, *OPEN_ROUTES)
+    rows = [(each.attack, each.protection or _NOT_CLOSED) for each in routes]
     lines = "".join(f"| {attack} | {protection} |\n" for attack, protection in rows)
     return f"| what is tried | what closes it |\n| --- | --- |\n{lines}"

@@ -27,7 +27,7 @@ class AgentHome:
     """What one CLI has in the home of one work order or lane."""
 
     root: Path
-    """`STATE/homes/<work order or lane>/<agent>`."""
+    """`STATE/homes/<work order or lane>/<agent>`: a guest that is a user of its own writes all that is in it."""
     adapter: Adapter
     machine: Machine
     logins: Logins
@@ -46,7 +46,7 @@ class AgentHome:
     @property
     def sessions(self) -> SessionFolder | None:
         """Where its sessions lie; `None` for a CLI that keeps none."""
-        return next((SessionFolder(folder.source, guarded=True) for folder in self.folders), None)
+        return next((SessionFolder(folder.source, self.root) for folder in self.folders), None)
 
     def prepare(self, session_id: str | None, run_seconds: float) -> tuple[OwnFolder, ...]:
         """Make it ready for a run and return its folders; the caller holds the writer's lock.
@@ -64,8 +64,7 @@ class AgentHome:
         for closed in (self.root.parent, self.root):
             closed.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in folders:
-            folder.source.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.source.chmod(0o700)
+            GuardedFolder(self.root, str(folder.source.relative_to(self.root))).make_closed()
         self.logins.take_back(self.root, is_over=True)  # the run before may have had another login
         for copy in self._login_copies():
             self.logins.lend(copy, run_seconds)
@@ -93,16 +92,14 @@ class AgentHome:
         borrower = f"{self.root.parent.name}.{self.adapter.name}"
         for file in self.adapter.capabilities.logins:
             login = locate(self.adapter, self.machine, file.name)
-            folder = self.root / Path(file.name).parent.relative_to("~")
-            yield LoginCopy(self.adapter.name, file, login, folder, f"{borrower}.{login.name}")
+            yield LoginCopy(self.adapter.name, file, login, self.root, f"{borrower}.{login.name}")
 
     def _write_settings(self, name: str, content: bytes | None) -> None:
-        path = Path(name).relative_to("~")
-        folder = GuardedFolder(self.root / path.parent)
+        home = GuardedFolder(self.root)
         if content is None:
-            folder.remove(path.name)
+            home.remove(name.removeprefix("~/"))
         else:
-            folder.write(path.name, content)
+            home.write(name.removeprefix("~/"), content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,15 +72,15 @@ class LoginCopy:
     file: LoginFile
     login: Path
     """The user's file."""
-    folder: Path
-    """The folder of the home, which guests write."""
+    home: Path
+    """The home, in which guests write."""
     borrower: str
     """The work order, and the agent: a file's name."""
 
     @property
     def name(self) -> str:
-        """Its name in that folder."""
-        return Path(self.file.name).name
+        """Its name in the home."""
+        return _name_in_home(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Logins:
             _take_all_back(loans)
             login, now = copy.file.read(_read(copy.login)), time.time()
             if login is None:
-                GuardedFolder(copy.folder).remove(copy.name)
+                GuardedFolder(copy.home).remove(copy.name)
                 return
             expires_at = copy.file.expires_at(login)
             longest = min(run_seconds, _LONGEST_RUN_SECONDS) + _MARGIN_SECONDS
@@ -117,9 +117,10 @@ class Logins:
                 raise LoginBusyError(str(copy.login))
             given = copy.file.as_expired(login) if is_due else login
             digests = (digest_of(login), digest_of(given))
-            loan = Loan(str(copy.login), copy.agent, str(copy.folder), copy.name, *digests, now, is_due)
+            place = copy.home / copy.name
+            loan = Loan(str(copy.login), copy.agent, str(place.parent), place.name, *digests, now, is_due)
             write_durably(own, msgspec.json.encode(loan))
-            GuardedFolder(copy.folder).write(copy.name, msgspec.json.encode(given))
+            GuardedFolder(copy.home).write(copy.name, msgspec.json.encode(given))
 
     def take_back(self, home: Path, *, is_over: bool) -> None:
         """Write back what CLIs have refreshed in a home; where nobody works there any more, leave no copy in it.
@@ -141,8 +142,7 @@ class Logins:
                         continue
                     _take_back(path)
                     if is_over:
-                        with suppress(FileNotFoundError):  # the home has gone
-                            GuardedFolder(Path(loan.folder)).remove(loan.name)
+                        _remove_copy(loan)
                         path.unlink(missing_ok=True)
 
     def take_all_back(self) -> None:
@@ -247,7 +247,23 @@ def _file_of(loan: Loan) -> LoginFile | None:
 
 
 def _read_copy(loan: Loan, file: LoginFile) -> Login | None:
-    return file.read(GuardedFolder(Path(loan.folder)).read(loan.name, _LIMIT_BYTES))
+    return file.read(GuardedFolder(_home_of(loan, file)).read(_name_in_home(file), _LIMIT_BYTES))
+
+
+def _remove_copy(loan: Loan) -> None:
+    file = _file_of(loan)
+    if file is not None:
+        with suppress(FileNotFoundError):  # the home has gone
+            GuardedFolder(_home_of(loan, file)).remove(_name_in_home(file))
+
+
+def _home_of(loan: Loan, file: LoginFile) -> Path:
+    """Return the home that a copy lies in: the folders between the two are a guest's to rename."""
+    return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
+
+
+def _name_in_home(file: LoginFile) -> str:
+    return file.name.removeprefix("~/")
 
 
 def _read(path: Path) -> bytes | None:

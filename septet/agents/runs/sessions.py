@@ -90,7 +90,7 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
         copy_files(pattern, source, target)
     database = facts.session_database
     # What a guest has written is not opened as a database: its session begins anew outside.
-    if database and target.guarded and target.changed_at(database) is None:
+    if database and target.home is not None and target.changed_at(database) is None:
         content = reduced_database(source.root / database, session_id)
         if content is not None:
             target.write(database, content)

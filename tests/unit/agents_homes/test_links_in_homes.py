@@ -1,0 +1,97 @@
+"""A guest that is a user of its own owns its whole home: no link that it leaves there leads the engine out of it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from fakes.logins import FILES, HOUR, log_in, login
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import AgentHome, Homes
+from septet.agents.homes.logins import Logins
+
+SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+
+
+def home_of(root: Path, agent: str) -> AgentHome:
+    """Return the home of a work order on a machine that has everything below `root`."""
+    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
+    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
+
+
+def lead_out(home: AgentHome, name: str, target: Path) -> None:
+    """Put a link in the place of what has that name in a home, as its guest may."""
+    place = home.root / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        place.rename(place.with_name("before"))
+    place.symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    ("agent", "link"), [("claude", ".claude"), ("opencode", ".local"), ("opencode", ".config")]
+)
+def test_no_folder_behind_a_link_changes(agent: str, link: str, tmp_path: Path) -> None:
+    """Neither its mode nor what it holds; the home has folders of its own again."""
+    target = tmp_path / "target"
+    target.mkdir(mode=0o755)
+    target.chmod(0o755)
+    log_in(tmp_path / "user", agent, login(agent, 1))
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    lead_out(home, link, target)
+    folders = home.prepare(None, HOUR)
+    assert (target.stat().st_mode & 0o777, list(target.iterdir())) == (0o755, [])
+    assert not any(part.is_symlink() for each in folders for part in (each.source, *each.source.parents))
+    assert {each.source.stat().st_mode & 0o777 for each in folders} == {0o700}
+    assert (home.root / FILES[agent]).exists()
+
+
+@pytest.mark.parametrize("agent", ["claude", "opencode"])
+def test_the_login_behind_a_link_is_neither_replaced_nor_removed(agent: str, tmp_path: Path) -> None:
+    """Where a folder on the way to the copy leads to the user's own: not by the next run, nor when it is over."""
+    users = log_in(tmp_path / "user", agent, {**login(agent, 1), "more": "the user's"})
+    before = users.read_bytes()
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    first = Path(FILES[agent]).parts[0]
+    lead_out(home, first, tmp_path / "user" / first)
+    home.logins.take_back(home.root, is_over=False)
+    home.logins.take_back(home.root, is_over=True)
+    assert users.read_bytes() == before
+    home.prepare(None, HOUR)
+    assert users.read_bytes() == before
+
+
+def test_settings_behind_a_link_stay_as_they_are(tmp_path: Path) -> None:
+    """What a run gets of the user's settings is written into its home alone."""
+    settings = tmp_path / "user" / ".config" / "opencode" / "opencode.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"model": "a-model", "mcp": {"own": {}}}))
+    before = settings.read_bytes()
+    home = home_of(tmp_path, "opencode")
+    home.prepare(None, HOUR)
+    lead_out(home, ".config", tmp_path / "user" / ".config")
+    home.prepare(None, HOUR)
+    assert settings.read_bytes() == before
+    assert "mcp" not in json.loads((home.root / ".config/opencode/opencode.json").read_bytes())
+
+
+def test_a_session_is_found_behind_no_link_and_written_behind_none(tmp_path: Path) -> None:
+    """Also where the link is the folder in which a CLI keeps all of its own."""
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    (tmp_path / "target/projects/-work").mkdir(parents=True)
+    (tmp_path / f"target/projects/-work/{SESSION}.jsonl").write_text("secret")
+    lead_out(home, ".claude", tmp_path / "target")
+    sessions = home.sessions
+    assert sessions is not None
+    assert sessions.find(f"projects/*/{SESSION}.jsonl") == []
+    assert sessions.read(f"projects/-work/{SESSION}.jsonl", 1000) is None
+    assert sessions.changed_at(f"projects/-work/{SESSION}.jsonl") is None
+    home.give_session_to_user(SESSION)
+    assert not (tmp_path / "user/.claude/projects").exists()
+    sessions.write("projects/-work/new.jsonl", b"new")
+    assert sorted(os.listdir(tmp_path / "target/projects/-work")) == [f"{SESSION}.jsonl"]
