@@ -5,57 +5,93 @@ a program prints them by chance or on purpose.
 """
 
 import json
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Any, Final
+from functools import lru_cache
+from threading import Lock
+from typing import Any, AnyStr, Final
 from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
 
 _SHORTEST: Final = 8
 """Characters. Shorter values are words, and masking them would mask the text."""
-_hidden: set[str] = set()
+_SHORTEST_LINE: Final = 60
+"""Columns after which programs break base64 or hexadecimal digits, at the least: others do after 64 or 76."""
+_LINE_END: Final = r"(?:(?:\r|\\+r)?(?:\n|\\+n)[ \t]*)?"
+"""Also as JSON has it, and before lines that are indented."""
+_RUN: Final = "[A-Za-z0-9+/_-]{40}"
+_BROKEN_LINES: Final = (
+    re.compile(rf"\n(?:(?<={_RUN}\n)|(?<={_RUN}\r\n))"),
+    re.compile(rf"\\n(?:(?<={_RUN}\\n)|(?<={_RUN}\\r\\n)|(?<={_RUN}\\\\n)|(?<={_RUN}\\\\r\\\\n))"),
+)
+"""They find line ends, and then look at what is before: the other way round takes a hundred times as long."""
+_BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each in _BROKEN_LINES)
+
+
+class _Hidden:
+    """The hidden values: `values` is replaced as a whole, so that it can be read without the lock."""
+
+    def __init__(self) -> None:
+        self.values: frozenset[str] = frozenset()
+        self._lock = Lock()
+
+    def change(self, more: Iterable[str], fewer: Iterable[str]) -> None:
+        with self._lock:
+            self.values = (self.values | {value for value in more if len(value) >= _SHORTEST}).difference(fewer)
+
+
+_hidden: Final = _Hidden()
 
 
 def hide(values: Iterable[str]) -> None:
     """Have `values` masked from now on; those of less than eight characters are not."""
-    _hidden.update(value for value in values if len(value) >= _SHORTEST)
-    _forms.cache_clear()
-    _forms_in_bytes.cache_clear()
+    _hidden.change(values, ())
 
 
 def hidden_values() -> frozenset[str]:
     """Return the values that are masked."""
-    return frozenset(_hidden)
+    return _hidden.values
 
 
 def reveal(values: Iterable[str]) -> None:
     """Mask `values` no longer."""
-    _hidden.difference_update(values)
-    _forms.cache_clear()
-    _forms_in_bytes.cache_clear()
+    _hidden.change((), values)
 
 
 def mask(text: str) -> str:
-    """Return `text` with all hidden values masked, also where they are encoded; the longest form first."""
-    for form in _forms():
+    """Return `text` with all hidden values masked, also where they are encoded; the longest form first.
+
+    Base64 and hexadecimal digits are also found where they are broken into lines.
+    """
+    whole, broken = _forms(_hidden.values)
+    for form in whole:
         if form in text:
             text = text.replace(form, MASK)
+    if whole and any(lines.search(text) for lines in _BROKEN_LINES):
+        for form, first, second in broken:
+            if first in text or second in text:
+                text = _over_lines(form).sub(MASK, text)
     return text
 
 
 def mask_bytes(content: bytes) -> bytes:
     """Return `content`, text in UTF-8 or not, with all hidden values masked."""
-    for form in _forms_in_bytes():
+    whole, broken = _forms_in_bytes(_hidden.values)
+    for form in whole:
         if form in content:
             content = content.replace(form, MASK.encode())
+    if whole and any(lines.search(content) for lines in _BROKEN_LINES_IN_BYTES):
+        for form, first, second in broken:
+            if first in content or second in content:
+                content = _over_lines_in_bytes(form).sub(MASK.encode(), content)
     return content
 
 
 def mask_json(content: bytes) -> bytes:
     """Return a JSON document with all hidden values masked in its strings; numbers and structure stay."""
-    if not _hidden or mask_bytes(content) == content:
+    if not _hidden.values or mask_bytes(content) == content:
         return content
     try:
         document = json.loads(content)
@@ -74,26 +110,55 @@ def _mask_strings(value: Any) -> Any:  # noqa: ANN401 -- any JSON
     return value
 
 
-@cache
-def _forms() -> tuple[str, ...]:
-    """Return all that the hidden values may look like, the longest first."""
-    forms = {form for value in _hidden for form in _encodings(value) if len(form) >= _SHORTEST}
-    return tuple(sorted(forms, key=len, reverse=True))
+Broken = tuple[AnyStr, AnyStr, AnyStr]
+"""A form that may be broken into lines, and two parts of it: where it is, one of them is whole."""
 
 
-@cache
-def _forms_in_bytes() -> tuple[bytes, ...]:
-    return tuple(form.encode(errors="surrogateescape") for form in _forms())
+@lru_cache(maxsize=2)
+def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], tuple[Broken[str], ...]]:
+    """Return all that hidden values may look like, the longest first; and those that may be broken into lines."""
+    broken = {form for value in values for form in _encodings_in_lines(value) if len(form) >= _SHORTEST}
+    whole = broken.union(form for value in values for form in _encodings(value))
+    return tuple(sorted(whole, key=len, reverse=True)), tuple(map(_halve, sorted(broken, key=len, reverse=True)))
+
+
+@lru_cache(maxsize=2)
+def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Broken[bytes], ...]]:
+    whole, broken = _forms(values)
+    return tuple(map(_bytes, whole)), tuple((_bytes(form), _bytes(a), _bytes(b)) for form, a, b in broken)
+
+
+def _bytes(form: str) -> bytes:
+    return form.encode(errors="surrogateescape")
+
+
+def _halve(form: str) -> Broken[str]:
+    end = min(len(form), _SHORTEST_LINE)
+    return form, form[: end // 2], form[end // 2 : end]
+
+
+@lru_cache(maxsize=256)
+def _over_lines(form: str) -> re.Pattern[str]:
+    return re.compile(_LINE_END.join(map(re.escape, form)))
+
+
+@lru_cache(maxsize=256)
+def _over_lines_in_bytes(form: bytes) -> re.Pattern[bytes]:
+    return re.compile(_over_lines(form.decode()).pattern.encode())
 
 
 def _encodings(value: str) -> Iterator[str]:
-    content = value.encode(errors="surrogateescape")
+    content = _bytes(value)
     yield value
     yield quote(content, safe="")
     yield quote(content)
     yield quote_plus(content)
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def _encodings_in_lines(value: str) -> Iterator[str]:
+    content = _bytes(value)
     yield content.hex()
     yield content.hex().upper()
     for encode in (b64encode, urlsafe_b64encode):

@@ -48,6 +48,39 @@ def test_base64_is_masked_at_any_place(before: bytes, after: bytes) -> None:
     assert MASK in mask(encoded)
 
 
+LONG = "sk-ant-" + "".join(chr(ord("A") + number % 26) + str(number % 10) for number in range(51))[:101]
+"""As long as keys of Anthropic are: longer than a line of base64."""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\n    "], ids=["unix", "mime", "json", "indented"])
+@pytest.mark.parametrize("columns", [60, 64, 76])
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode, lambda content: content.hex().encode()])
+def test_a_key_is_masked_where_its_encoding_is_broken_into_lines(
+    encode: Callable[[bytes], bytes], columns: int, line_end: str
+) -> None:
+    """Wherever it begins in a line, whether it is longer than one or shorter: nothing of it is left."""
+    for key in (LONG, LONG[:40], LONG[:12]):
+        hide([key])
+        for before in range(columns):
+            encoded = encode(f"{'x' * before}{key} and more".encode()).decode()
+            lines = [encoded[at : at + columns] for at in range(0, len(encoded), columns)]
+            text = line_end.join(lines)
+            masked = mask(text)
+            assert masked == mask_bytes(text.encode()).decode()
+            assert masked.count(MASK) == 1
+            assert len("".join(masked.split(line_end))) <= len(encoded) - len(key) * 4 / 3 + 8
+        reveal([key])
+
+
+def test_what_only_begins_like_a_key_stays() -> None:
+    """Half of its encoding is no key, and neither are two halves with something else between them."""
+    hide([LONG])
+    encoded = b64encode(LONG.encode()).decode()
+    text = f"{encoded[:76]}\n{encoded[:76]}-{encoded[76:]}"
+    assert mask(text) == text
+    reveal([LONG])
+
+
 def test_the_longest_goes_first() -> None:
     """A key that begins another one leaves no rest of it."""
     assert mask("a-key-that-is-longer a-key-that-is-long") == "*** ***"
