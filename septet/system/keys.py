@@ -1,4 +1,4 @@
-"""Which variables of an environment are keys, and how a process that serves takes them out of sight."""
+"""Which variables and which fields of files are keys, and how a process that serves takes its own out of sight."""
 
 import json
 import os
@@ -20,6 +20,14 @@ _KNOWN: Final = frozenset({
 _NAME: Final = re.compile(
     r"(?:.*_)?(?:TOKEN|KEY|SECRET|PAT|PASSPHRASE|CREDENTIALS)|.*PASSWORD.*|.*_SECRET_.*", re.IGNORECASE
 )
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
+_FIELD: Final = re.compile(
+    r"(?!ENV_)(?:.*(?:TOKEN|SECRET|PASSWORD)|(?:.*_)?(?:(?:API|AUTH)?KEY|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|PAT))S?"
+    r"|ACCESS|REFRESH"
+)
+"""The words of a field's name, as a variable's would be."""
+_KEY: Final = re.compile(r"(?=.*\d|.{20})(?![{$]|[A-Z][A-Z0-9]*_[A-Z0-9_]*\Z).{8,}")
+"""No placeholder, and no name of a variable; a short one has a digit, which words have not."""
 _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")
 """An address with a password, as a proxy's or a database's may be."""
 
@@ -32,6 +40,34 @@ def is_key(name: str, value: str) -> bool:
 def key_values(env: Mapping[str, str]) -> frozenset[str]:
     """Return the values that nobody is to see: keys, and passwords in addresses; a key's file is none."""
     return frozenset(_values((name, value) for name, value in env.items() if is_key(name, value)))
+
+
+def keys_in(document: object, name: str = "") -> frozenset[str]:
+    """Return the values in a CLI's own file that nobody is to see: by the names of their fields, and passwords.
+
+    What such a field holds besides stays: names of variables, placeholders such as `{env:NAME}`, and words: what
+    has less than twenty characters is a key only with a digit among them.
+
+    Args:
+        document: What the file holds.
+        name: The field that holds it.
+    """
+    if isinstance(document, str):
+        account = _ACCOUNT.match(document) if "://" in document else None
+        words = document.split() if _is_key_field(name) else ()
+        found = frozenset(word for word in words if _KEY.fullmatch(word) and not _names_file(word))
+        return found if account is None else found | {account[1], unquote(account[1])}
+    if isinstance(document, list):
+        return frozenset[str]().union(*(keys_in(each, name) for each in document))
+    if not isinstance(document, dict):
+        return frozenset()
+    # the tokens of several accounts stand under their addresses
+    names = {key: key if str(key).isidentifier() or not _is_key_field(name) else name for key in document}
+    return frozenset[str]().union(*(keys_in(each, str(names[key])) for key, each in document.items()))
+
+
+def _is_key_field(name: str) -> bool:
+    return _FIELD.fullmatch("_".join(_WORDS.findall(name)).upper()) is not None
 
 
 def take_keys_out_of_sight() -> None:

@@ -30,16 +30,34 @@ _BROKEN_LINES: Final = (
 _BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each in _BROKEN_LINES)
 
 
+_CHANGES_KEPT: Final = 4
+"""Agents still have the login that was there when they started, and what it was is good for some hours."""
+
+
 class _Hidden:
     """The hidden values: `values` is replaced as a whole, so that it can be read without the lock."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] = frozenset()
+        self._lasting: frozenset[str] = frozenset()
+        self._of_sources: dict[str, tuple[frozenset[str], ...]] = {}
         self._lock = Lock()
 
     def change(self, more: Iterable[str], fewer: Iterable[str]) -> None:
         with self._lock:
-            self.values = (self.values | {value for value in more if len(value) >= _SHORTEST}).difference(fewer)
+            self._lasting = (self._lasting | _long_enough(more)).difference(fewer)
+            self._renew()
+
+    def change_of(self, source: str, values: Iterable[str]) -> None:
+        with self._lock:
+            now, before = _long_enough(values), self._of_sources.get(source, ())
+            if before[:1] != (now,):
+                changes = (now, *(each for each in before if each != now))
+                self._of_sources[source] = changes[:_CHANGES_KEPT]
+                self._renew()
+
+    def _renew(self) -> None:
+        self.values = self._lasting.union(*(each for changes in self._of_sources.values() for each in changes))
 
 
 _hidden: Final = _Hidden()
@@ -48,6 +66,11 @@ _hidden: Final = _Hidden()
 def hide(values: Iterable[str]) -> None:
     """Have `values` masked from now on; those of less than eight characters are not."""
     _hidden.change(values, ())
+
+
+def hide_of(source: str, values: Iterable[str]) -> None:
+    """Have the values masked that a source, such as a file, has now, and those that it had shortly before."""
+    _hidden.change_of(source, values)
 
 
 def hidden_values() -> frozenset[str]:
@@ -108,6 +131,10 @@ def _mask_strings(value: Any) -> Any:  # noqa: ANN401 -- any JSON
     if isinstance(value, dict):
         return {mask(name): _mask_strings(each) for name, each in value.items()}
     return value
+
+
+def _long_enough(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(value for value in values if len(value) >= _SHORTEST)
 
 
 Broken = tuple[AnyStr, AnyStr, AnyStr]

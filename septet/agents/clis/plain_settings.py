@@ -26,14 +26,19 @@ class SettingsFile:
 
     def reduce(self, content: bytes | None) -> bytes | None:
         """Return what a guest gets of it; `None` for nothing, also where it cannot be read."""
-        is_toml = self.name.endswith(".toml")
-        document = (_read_toml(content) if is_toml else read_object(content)) if content is not None else None
+        document = read_document(self.name, content) if content is not None else None
         kept: dict[str, Any] = {}
         for key in self.kept:
             _copy(document or {}, kept, key.split("."))
         if not kept:
             return None
+        is_toml = _is_toml(self.name)
         return "".join(f"{line}\n" for line in _toml(kept)).encode() if is_toml else json.dumps(kept).encode()
+
+
+def read_document(name: str, content: bytes) -> dict[str, Any] | None:
+    """Return what a file of that name holds, as TOML or JSON has it; `None` where it is neither."""
+    return _read_toml(content) if _is_toml(name) else read_object(content)
 
 
 def read_object(content: bytes) -> dict[str, Any] | None:
@@ -48,6 +53,10 @@ def read_object(content: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def _is_toml(name: str) -> bool:
+    return name.endswith(".toml")
 
 
 def _read_toml(content: bytes) -> dict[str, Any] | None:

@@ -13,11 +13,14 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.own_files import locate, own_folders_by_name
+from septet.agents.clis.plain_settings import read_document
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.logins import LoginCopy, Logins
 from septet.agents.runs.session_folder import SessionFolder
 from septet.agents.runs.sessions import copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
+from septet.system.keys import keys_in
+from septet.system.masking import hide_of
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]")
 
@@ -60,6 +63,7 @@ class AgentHome:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
+        self.hide_keys()
         folders, is_new = self.folders, not self.root.exists()
         for closed in (self.root.parent, self.root):
             closed.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,6 +81,13 @@ class AgentHome:
         if session_id is not None and users is not None and own is not None:
             copy_session(self.adapter, session_id, users, own)
         return folders
+
+    def hide_keys(self) -> None:
+        """Have the keys masked that the user's own files of its login and its settings hold now."""
+        for file in (*self.adapter.capabilities.logins, *self.adapter.capabilities.settings):
+            path = locate(self.adapter, self.machine, file.name)
+            content = _read(path)
+            hide_of(str(path), keys_in(read_document(file.name, content) if content is not None else None))
 
     def give_session_to_user(self, session_id: str) -> None:
         """Copy a session to the user's own home, for a run that no sandbox confines.

@@ -21,10 +21,13 @@ from typing import Final
 import msgspec
 
 from septet.agents.clis.login_files import Login, LoginFile, digest_of
+from septet.agents.clis.plain_settings import read_object
 from septet.agents.clis.registry import ADAPTERS
 from septet.system.durable import write_durably
 from septet.system.guarded_folder import GuardedFolder
+from septet.system.keys import keys_in
 from septet.system.locks import hold_lock
+from septet.system.masking import hide_of
 
 _LOCK: Final = "lock"
 _LIMIT_BYTES: Final = 256 * 1024
@@ -212,6 +215,7 @@ def _take_back(path: Path) -> None:
         return
     merged = file.merge(content, copy)
     write_durably(own.resolve(), merged)
+    hide_of(loan.login, keys_in(read_object(merged)))
     noted = msgspec.structs.replace(loan, lent=digest_of(file.read(merged)), given=digest_of(copy), is_due=False)
     write_durably(path, msgspec.json.encode(noted))
     _log.info("login_written_back: %s", loan.login)

@@ -39,6 +39,7 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
     if runtime.sandbox.confines:
         packages = shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox)
         return (*home.prepare(session_id, request.limits.wall_seconds), *packages)
+    home.hide_keys()
     if session_id is not None:
         home.give_session_to_user(session_id)
     return ()
@@ -47,7 +48,8 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
 def return_login(request: "TurnRequest") -> None:
     """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
 
-    What the disk refuses is done by the next start with that login, by the next worker, or by the janitor.
+    What the disk refuses is done by the next start with that login, by the next worker, or by the janitor. The
+    CLI's keys are masked from here on at the latest: another process may have started the agent.
     """
     homes, runs = request.runtime.homes, request.runtime.runs
     if homes is None:
@@ -61,6 +63,7 @@ def return_login(request: "TurnRequest") -> None:
                     homes.take_logins_back(request.order_id, is_over=True)
     except OSError as error:
         _log.warning("login_not_taken_back: %s", error)
+    homes.of(request.order_id, request.adapter, request.runtime.host).hide_keys()
 
 
 def _home_of(request: "TurnRequest") -> AgentHome | None:

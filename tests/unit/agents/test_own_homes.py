@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from fakes.agent_lab import Lab
@@ -23,6 +24,7 @@ from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.turn_runs import TurnResult
+from septet.system.masking import MASK, mask
 
 ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 SESSION = f".claude/projects/-work/{ID}.jsonl"
@@ -110,6 +112,19 @@ async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own:
     turn_result = await carried(own, request)
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "read")
     assert "refresh-ann-2" in users.read_text()
+
+
+async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: Lab) -> None:
+    """As it was when the agent started, and as the agent has left it in the user's own home."""
+    account = f"ann-{uuid4()}"
+    log_in(own.root / "user", "claude", login("claude", 1, account=account))
+    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR, account)))
+    own.let_go()
+    own.agent(REFRESHES)
+    own.runtime = replace(own.runtime, sandbox=Sandbox())
+    await carried(own, turn_of(own))
+    assert own.journal == ["start new", f"has refresh-{account}-2"]
+    assert mask(f"refresh-{account}-1 refresh-{account}-2") == f"{MASK} {MASK}"
 
 
 async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:

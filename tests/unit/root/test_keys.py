@@ -10,7 +10,7 @@ import pytest
 from fakes.waiting import until
 
 from septet.agents.clis.registry import ADAPTERS
-from septet.system.keys import is_key, key_values
+from septet.system.keys import is_key, key_values, keys_in
 
 _PROGRAM = """
 import json, os, sys
@@ -99,3 +99,35 @@ def test_a_process_that_serves_shows_its_keys_to_nobody(tmp_path: Path) -> None:
         "PYTHONHASHSEED": "7",
         "SEPTET_KEYS_DESCRIPTOR": None,
     }
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"claudeAiOauth": {"accessToken": KEY, "refreshToken": KEY, "scopes": ["user:inference"]}},
+        {"anthropic": {"type": "oauth", "access": KEY, "refresh": KEY}, "groq": {"type": "api", "key": KEY}},
+        {"OPENAI_API_KEY": KEY, "tokens": {"id_token": KEY, "account_id": "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"}},
+        {"copilotTokens": {"https://github.example:ada": KEY}, "loggedInUsers": [{"login": "ada-lovelace-1815"}]},
+        {"model_providers": {"own": {"experimental_bearer_token": KEY, "http_headers": {"Authorization": f"Bearer {KEY}"}}}},
+        {"provider": {"own": {"options": {"baseURL": f"https://ada:{KEY}@models.example/v1", "APIKey": KEY}}}},
+    ],
+)  # fmt: skip
+def test_a_key_of_a_file_is_known_by_the_name_of_its_field(document: object) -> None:
+    """Those of each CLI's files, and nothing else that is in them."""
+    assert keys_in(document) == {KEY}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"apiKey": "lm-studio"}, {"apiKey": "not-needed"}, {"apiKey": "sk-no-key-required"}, {"key": "short1"},
+        {"apiKey": "{env:A_KEY_OF_A_PROVIDER_1}"}, {"apiKey": "$A_KEY_OF_A_PROVIDER_1"}, {"env_key": "GATEWAY_1_KEY"},
+        {"type": "wellknown", "key": "A_TOKEN_OF_THE_COMPANY"}, {"env_http_headers": {"X-Api-Key": "GATEWAY_1_KEY"}},
+        {"token_type": "Bearer", "expiry_date": 1795600000000}, {"last_refresh": "2026-11-23T10:00:01Z"},
+        {"active": "ada.lovelace.1815@example.com"}, {"scope": "https://www.example.com/auth/cloud-platform"},
+        {"monkey": "business-as-usual-1"}, {"model": "claude-opus-4-1-20250805"}, ["access", "refresh"], None,
+    ],
+)  # fmt: skip
+def test_words_in_a_file_are_no_keys(document: object) -> None:
+    """Names of models, accounts and variables, placeholders, dates, and what stands for a key where none is needed."""
+    assert keys_in(document) == frozenset()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.system.masking import MASK, hide, mask, mask_bytes, mask_json, reveal
+from septet.system.masking import MASK, hidden_values, hide, hide_of, mask, mask_bytes, mask_json, reveal
 from septet.system.preview import scrub
 
 KEY = 'a "key"/of+the worker?'
@@ -105,3 +105,15 @@ def test_bytes_and_what_people_are_shown_are_masked() -> None:
     """Streams as agents print them, and the texts of logs, plans and differences."""
     assert mask_bytes(b"\xff a-key-that-is-long \xff") == b"\xff *** \xff"
     assert scrub("a-key-that-is-long") == MASK
+
+
+def test_what_a_source_has_now_is_masked_and_what_it_had_long_before_no_more() -> None:
+    """A login that is refreshed for years leaves no more than a few values to look for, and no other one's."""
+    lasting = hidden_values()
+    for number in range(100):
+        hide_of("a-login", [f"token-number-{number}"])
+        hide_of("a-login", [f"token-number-{number}"])
+    hide_of("another", ["token-number-0"])
+    assert mask("token-number-99 token-number-96") == f"{MASK} {MASK}"
+    assert mask("token-number-95 token-number-0 short") == f"token-number-95 {MASK} short"
+    assert len(hidden_values() - lasting) == 5

@@ -1,0 +1,64 @@
+"""The keys in a CLI's own files are masked wherever something leaves the process, as those of the environment are."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from fakes.logins import FILES, HOUR, log_in, login
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import AgentHome, Homes
+from septet.agents.homes.logins import Logins
+from septet.forges.forge import NewPullRequest
+from septet.system.masking import MASK
+
+
+def home_of(root: Path, agent: str) -> AgentHome:
+    """Return the home of a work order on a machine that has everything below `root`."""
+    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
+    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
+
+
+def as_published(text: str) -> str:
+    """Return what a forge gets of the body of a pull request."""
+    return NewPullRequest("head", "base", "A title", text, "wo-1").marked_body.partition("\n")[0]
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_a_login_that_an_agent_has_is_masked_in_its_pull_request(agent: str, tmp_path: Path) -> None:
+    """Each of its tokens, and those that it was refreshed to; whose login it is may be read."""
+    account = f"ann-{uuid4()}"
+    log_in(tmp_path / "user", agent, login(agent, 1, account=account))
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    refreshed = login(agent, 2, 9 * HOUR, account)
+    (home.root / FILES[agent]).write_text(json.dumps(refreshed))
+    home.logins.take_back(home.root, is_over=True)
+    access = (
+        [refreshed["tokens"]["access_token"]] if agent == "codex" else [f"access-{account}-{n}" for n in (1, 2)]
+    )
+    for token in (*access, f"refresh-{account}-1", f"refresh-{account}-2"):
+        assert as_published(f"It is {token}.") == f"It is {MASK}."
+    assert as_published(f"It is the login of {account}.") == f"It is the login of {account}."
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "content"),
+    [
+        ("opencode", ".local/share/opencode/auth.json", '{{"groq": {{"type": "api", "key": "{key}"}}}}'),
+        ("opencode", ".config/opencode/opencode.json", '{{"provider": {{"own": {{"options": {{"apiKey": "{key}"}}}}}}}} // own'),
+        ("codex", ".codex/config.toml", '[model_providers.own]\nexperimental_bearer_token = "{key}"\n'),
+        ("gemini", ".gemini/oauth_creds.json", '{{"access_token": "{key}", "token_type": "Bearer"}}'),
+        ("copilot", ".copilot/config.json", '{{"copilot_tokens": {{"https://github.example:ada": "{key}"}}}}'),
+    ],
+)  # fmt: skip
+def test_a_key_in_a_file_of_a_cli_is_masked(agent: str, name: str, content: str, tmp_path: Path) -> None:
+    """Of each CLI that has keys there, also in settings of which a guest gets a part."""
+    key = f"key-{uuid4()}"
+    path = tmp_path / "user" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(content.format(key=key))
+    home_of(tmp_path, agent).prepare(None, HOUR)
+    assert as_published(f"It is {key}.") == f"It is {MASK}."
