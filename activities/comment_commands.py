@@ -161,7 +161,7 @@ class CommentActivities:
             repository=call.intake.repository,
             number=event.number,
             comment_id=event.comment_id,
-            text=cut(without_controls(mask(text)), ANSWER_LIMIT),
+            text=cut(mask(without_controls(text)), ANSWER_LIMIT),
             is_on_pull_request=event.is_on_pull_request,
         )
 

@@ -68,7 +68,7 @@ def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
 
 
 def _text(order_id: str, path: str, content: bytes, sha256: str) -> str:
-    plan = without_controls(mask(content.decode("utf-8", "replace")))
+    plan = mask(without_controls(content.decode("utf-8", "replace")))
     if len(plan) > _PLAN_LIMIT:
         plan = f"{plan[:_PLAN_LIMIT]}\n\n[cut here: `septet plan {order_id}` shows all of it]"
     fence = "`" * max(4, 1 + _longest_run(plan))

@@ -66,7 +66,7 @@ def _messages(issue: TrackedIssue, place: Place, call: StepCall, result: StepRes
         return [SessionMessage(issue=issue, key=key, kind="thought", text=text)]
     if call.step is Step.CREATE_PULL_REQUEST:
         return [pull_request_message(issue, order_id, result.result_text or "")]
-    text = cut(without_controls(mask(result.result_text or "")), _RESULT_LIMIT)
+    text = cut(mask(without_controls(result.result_text or "")), _RESULT_LIMIT)
     done = SessionMessage(
         issue=issue, key=key, kind="action", text=text, action=call.step.value, parameter=order_id
     )
@@ -78,7 +78,7 @@ def _messages(issue: TrackedIssue, place: Place, call: StepCall, result: StepRes
 def _question(issue: TrackedIssue, place: Place, call: StepCall, result: StepResult) -> SessionMessage:
     order_id, sha256 = call.workspace.work_order_id, result.plan_sha256 or ""
     path, content = read_plan(place, result)
-    plan = without_controls(mask(content.decode("utf-8", "replace"))).rstrip()
+    plan = mask(without_controls(content.decode("utf-8", "replace"))).rstrip()
     if len(plan) > _PLAN_LIMIT:
         plan = f"{plan[:_PLAN_LIMIT]}\n\n[cut here: `septet plan {order_id}` shows all of it]"
     text = "\n".join(

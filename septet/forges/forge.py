@@ -143,12 +143,12 @@ class NewPullRequest:
     @property
     def bounded_title(self) -> str:
         """The title on one line, within the limit."""
-        return " ".join(without_controls(mask(self.title)).split())[:TITLE_LIMIT]
+        return " ".join(mask(without_controls(self.title)).split())[:TITLE_LIMIT]
 
     @property
     def marked_body(self) -> str:
         """The body within the limit, and the marker."""
-        body = without_controls(mask(self.body))
+        body = mask(without_controls(self.body))
         body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
         return f"{body.rstrip()}\n\n{self._mark}\n"
 

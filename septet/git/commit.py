@@ -96,7 +96,7 @@ def _commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign
 
 def _clean_message(message: str) -> str:
     """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
-    text = without_controls(mask(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
+    text = mask(without_controls(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:
         raise EvidenceError("There can be no commit: its message is blank.")

@@ -17,28 +17,28 @@ class SessionFolder:
     user's own folder, which may have links of the user's."""
 
     @property
-    def guarded(self) -> GuardedFolder | None:
+    def _guard(self) -> GuardedFolder | None:
         """The folder as one in which guests write; `None` for the user's own."""
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:
         """Return the names of the files that a pattern fits; a file that is a link itself is none."""
-        if self.guarded is not None:
-            return self.guarded.find(pattern)
+        if self._guard is not None:
+            return self._guard.find(pattern)
         paths = (path for path in self.root.glob(pattern) if path.is_file() and not path.is_symlink())
         return sorted(str(path.relative_to(self.root)) for path in paths)
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
         """Return what a file holds; `None` where it is not there, or larger."""
-        if self.guarded is not None:
-            return self.guarded.read(name, limit_bytes)
+        if self._guard is not None:
+            return self._guard.read(name, limit_bytes)
         path = self.root / name
         return path.read_bytes() if path.is_file() and path.stat().st_size <= limit_bytes else None
 
     def changed_at(self, name: str) -> float | None:
         """Return when a file was written last; `None` where it is not there."""
-        if self.guarded is not None:
-            return self.guarded.changed_at(name)
+        if self._guard is not None:
+            return self._guard.changed_at(name)
         path = self.root / name
         return path.stat().st_mtime if path.exists() else None
 
@@ -49,8 +49,8 @@ class SessionFolder:
             OSError: The disk refused.
         """
         (self.home or self.root).mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.guarded is not None:
-            self.guarded.write(name, content)
+        if self._guard is not None:
+            self._guard.write(name, content)
             return
         path = self.root / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ class LinearTracker:
 
 
 def _content(message: SessionMessage) -> dict[str, str]:
-    text = without_controls(mask(message.text))
+    text = mask(without_controls(message.text))
     if message.kind == "action":
         content = {"type": "action", "action": message.action, "parameter": mask(message.parameter)}
         return content | ({"result": text} if text else {})

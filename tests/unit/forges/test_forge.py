@@ -24,6 +24,7 @@ from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
 from septet.settings import Settings
+from septet.system.masking import MASK, hide, reveal
 
 URL = "https://github.com/o/r/issues/1"
 
@@ -96,6 +97,14 @@ def test_a_new_pull_request_is_bounded_and_marked() -> None:
     assert (
         NewPullRequest("h", "b", "t", "bo\x07dy\r\n\n", "wo-42").marked_body == "body\n\n<!-- septet: wo-42 -->\n"
     )
+
+
+def test_no_key_comes_together_where_controls_are_taken_out() -> None:
+    """What was broken by a character that nobody sees is masked as the key that it is without it."""
+    hide(["a-key-of-the-worker-7"])
+    new = NewPullRequest("h", "b", "a-key-of\x00-the-worker-7", "a-key-of-the\x1b-worker-7", "wo-42")
+    assert (new.bounded_title, new.marked_body.partition("\n")[0]) == (MASK, MASK)
+    reveal(["a-key-of-the-worker-7"])
 
 
 def test_a_body_takes_in_another_work_order_once_and_no_more_than_fits() -> None:
