@@ -141,6 +141,11 @@ BOMBS = (
          {"processes": 50}, "process_limit", "processes limit of 50 reached"),
     Bomb("memory", "kept = bytearray(os.urandom(1024)) * (150 * 1024)", {"memory_bytes": 100 * _MIB}, "memory_limit",
          "memory limit of 100 MiB reached"),
+    Bomb("shared-memory", "import mmap\nkept = mmap.mmap(-1, 150 << 20)\nfor page in range(0, len(kept), 4096):\n    kept[page] = 1",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("shared-memory-of-System-V", "libc.shmat.restype = ctypes.c_void_p\n"
+         "ctypes.memset(libc.shmat(libc.shmget(0, 150 << 20, 0o1600), None, 0), 1, 150 << 20)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
     Bomb("disk", "for n in range(15):\n    open(f'big-{n}', 'wb').write(b'x' * 2097152)", {"disk_bytes": 20 * _MIB},
          "disk_limit", "disk limit of 20 MiB reached"),
     Bomb("nameless-files", "kept = []\nfor n in range(15):\n    kept.append(open(f'gone-{n}', 'wb', buffering=0)); kept[-1].write(b'x' * 2097152); os.unlink(f'gone-{n}')",

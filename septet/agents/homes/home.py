@@ -84,10 +84,11 @@ class AgentHome:
 
     def hide_keys(self) -> None:
         """Have the keys masked that the user's own files of its login and its settings hold now."""
-        for file in (*self.adapter.capabilities.logins, *self.adapter.capabilities.settings):
-            path = locate(self.adapter, self.machine, file.name)
+        facts = self.adapter.capabilities
+        for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
+            path = locate(self.adapter, self.machine, name)
             content = _read(path)
-            hide_of(str(path), keys_in(read_document(file.name, content) if content is not None else None))
+            hide_of(str(path), keys_in(read_document(name, content) if content is not None else None))
 
     def give_session_to_user(self, session_id: str) -> None:
         """Copy a session to the user's own home, for a run that no sandbox confines.

@@ -12,10 +12,12 @@ import time
 from collections.abc import Iterator
 
 from septet.agents.supervisor.order import Order
-from septet.agents.supervisor.process_tree import LINUX, read_file
+from septet.agents.supervisor.process_tree import LINUX, living_families, read_file
 
 LOOK_SECONDS = 2.0
 PAGE_BYTES = resource.getpagesize()
+TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+"""A kernel may be built without these files."""
 BLOCK_BYTES = 512
 NO_DUMP = 1
 """As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
@@ -73,7 +75,7 @@ class ResourceWatch:
         self.processes, tasks = tree_below(supervisor, proxy)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
-        if self.limits.memory_bytes and sum(map(own_memory, self.processes)) > self.limits.memory_bytes:
+        if self.limits.memory_bytes and use_more_memory(self.processes, self.limits.memory_bytes):
             return "memory_limit", f"memory limit of {self.limits.memory_bytes >> 20} MiB reached"
         return None
 
@@ -169,23 +171,55 @@ def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
         return None
 
 
-def tree_below(ancestor: int, spared: int = 0) -> tuple[list[int], int]:
-    """Return the processes below one but for one child, and how many they are with their threads."""
+def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_CHILDREN) -> tuple[list[int], int]:
+    """Return the processes below one but for one child, and how many they are with their threads.
+
+    A kernel that does not tell a process's children is asked for the parents of all processes.
+    """
+    families = {} if tells_children else living_families()
     pids: list[int] = []
     tasks = 0
     pending = [ancestor]
     while pending:
-        folder = f"/proc/{pending.pop()}/task"
-        threads = names_in(folder)
-        children = (int(pid) for thread in threads for pid in read_file(f"{thread}/children").split())
-        below = [pid for pid in children if pid != spared]
+        pid = pending.pop()
+        threads = names_in(f"/proc/{pid}/task")
+        told = (int(child) for thread in threads for child in read_file(f"{thread}/children").split())
+        below = [child for child in (told if tells_children else families.get(pid, [])) if child != spared]
         pids += below
         pending += below
         tasks += len(threads)
     return pids, tasks - 1
 
 
-def own_memory(pid: int) -> int:
-    """Return the memory that a process shares with no file, in bytes."""
+def use_more_memory(pids: list[int], limit_bytes: int) -> bool:
+    """Say whether processes use more memory than this, without the pages of files; what they share counts once.
+
+    Each further look costs more, and is taken where the one before is above the limit: all that is resident; that
+    without files; and of what is shared with how many processes each page is, which the kernel has to count.
+    """
+    if sum(map(resident_memory, pids)) <= limit_bytes:
+        return False
+    statuses = [(pid, read_file(f"/proc/{pid}/status")) for pid in pids]
+    own = sum(field_of(status, b"RssAnon:") for _, status in statuses)
+    sharing = [(pid, field_of(status, b"RssShmem:")) for pid, status in statuses]
+    if own + sum(shared for _, shared in sharing) <= limit_bytes:
+        return False
+    return own + sum(share_of_memory(pid, shared) for pid, shared in sharing if shared) > limit_bytes
+
+
+def resident_memory(pid: int) -> int:
+    """Return all of a process that is in memory, in bytes."""
     pages = read_file(f"/proc/{pid}/statm").split()
-    return (int(pages[1]) - int(pages[2])) * PAGE_BYTES if pages else 0
+    return int(pages[1]) * PAGE_BYTES if pages else 0
+
+
+def share_of_memory(pid: int, shared: int) -> int:
+    """Return a process's share of the memory that it shares; all of it where the kernel does not tell."""
+    parts = read_file(f"/proc/{pid}/smaps_rollup")
+    return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
+
+
+def field_of(text: bytes, name: bytes) -> int:
+    """Return what a line of `/proc` says in KiB, in bytes; 0 where there is none."""
+    words = text.partition(name)[2].split(None, 1)
+    return int(words[0]) << 10 if words else 0

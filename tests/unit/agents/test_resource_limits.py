@@ -1,0 +1,67 @@
+"""What a supervisor counts of the processes below it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from septet.agents.supervisor.resource_limits import tree_below, use_more_memory
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is read of /proc")
+
+MIB = 1 << 20
+_FILLS = """
+import mmap, os, sys
+def fill(kind):
+    memory = mmap.mmap(-1, 40 << 20, kind)
+    for page in range(0, len(memory), 4096):
+        memory[page] = 1
+    return memory
+kept = []
+"""
+_SHARED_BY_ALL = "kept.append(fill(mmap.MAP_SHARED))\n{fork}sum(kept[0][::4096])\n"
+_SHARED_BY_NONE = "{fork}kept.append(fill(mmap.MAP_SHARED))\n"
+_OWN = "{fork}kept.append(fill(mmap.MAP_PRIVATE))\n"
+_FORKS = "for _ in range(3):\n    if os.fork() == 0:\n        break\n"
+_WAITS = "print('ready', flush=True)\nsys.stdin.read()\n"
+
+
+@contextmanager
+def processes_with(program: str) -> Iterator[list[int]]:
+    """Run a program, which becomes four processes, until each of them is ready; give their ids."""
+    text = _FILLS + program.format(fork=_FORKS) + _WAITS
+    with subprocess.Popen(
+        [sys.executable, "-IS", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as root:
+        assert root.stdout is not None
+        assert [root.stdout.readline() for _ in range(4)] == [b"ready\n"] * 4
+        children = [child.pid for child in psutil.Process(root.pid).children(recursive=True)]
+        yield [root.pid, *children]
+        assert root.stdin is not None
+        root.stdin.close()
+
+
+@pytest.mark.parametrize(("program", "mib"), [(_OWN, 160), (_SHARED_BY_NONE, 160), (_SHARED_BY_ALL, 40)])
+def test_memory_counts_once_whoever_shares_it(program: str, mib: int) -> None:
+    """As much as is taken of the machine: also what is shared with processes that never come, and that of forks."""
+    with processes_with(program) as pids:
+        assert use_more_memory(pids, (mib - 5) * MIB)
+        assert not use_more_memory(pids, (mib + 60) * MIB)
+
+
+def test_what_has_ended_uses_nothing() -> None:
+    """A process may go at any moment."""
+    assert not use_more_memory([2**22 + 1], 0)
+
+
+def test_a_kernel_that_does_not_tell_children_is_asked_for_parents() -> None:
+    """The same processes are found, but for the one that is spared with all that is below it."""
+    with processes_with("{fork}") as pids:
+        found = tree_below(os.getpid(), tells_children=False)
+        assert (sorted(found[0]), found[1]) == (sorted(tree_below(os.getpid())[0]), tree_below(os.getpid())[1])
+        assert set(pids) <= set(found[0])
+        assert not set(pids) & set(tree_below(os.getpid(), pids[0], tells_children=False)[0])
