@@ -14,8 +14,11 @@ _MIB: Final = 1024 * _KIB
 SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """All but the first are links into it on most systems, and folders of their own on some."""
 _SETTINGS: Final = (
-    "/etc/ssl", "/etc/pki", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release",
-    "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/fonts",
+    "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types",
+    "/etc/protocols", "/etc/services", "/etc/fonts",
+    "/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/openssl.cnf",
+    "/etc/pki/ca-trust", "/etc/pki/java", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/openssl.d", "/etc/pki/tls/ct_log_list.cnf",
     "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
 )  # fmt: skip
 """What programs read of any machine; none of it holds a key. Few, for each one that is bound costs each start."""

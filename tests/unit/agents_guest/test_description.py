@@ -7,7 +7,7 @@ import pytest
 
 from septet.agents.guest.description import GuestFiles, World, describe, guest_environment
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.guest.protections import Binding, Cover, OwnHome, SealedFolders
+from septet.agents.guest.protections import Binding, Cover, OwnHome, SealedFolders, SystemFiles
 from septet.agents.guest.system_calls import refused_system_calls
 
 
@@ -70,6 +70,13 @@ def test_a_guest_keeps_its_temporary_files_to_itself() -> None:
         "TMPDIR": "/tmp/guest",
         "HOME": "/h",
     }
+
+
+def test_no_folder_of_the_machines_keys_is_seen() -> None:
+    """Certificates are, and the settings of OpenSSL; what lies beside them is not."""
+    seen = [Path(part) for part in SystemFiles().arguments() if part.startswith("/etc/")]
+    assert [folder for path in seen for folder in (path, *path.rglob("*")) if folder.name == "private"] == []
+    assert all(path in seen for path in (Path("/etc/ssl/certs"), Path("/etc/ssl/openssl.cnf")) if path.exists())
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
