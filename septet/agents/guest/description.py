@@ -106,7 +106,7 @@ def describe(world: World, files: GuestFiles) -> Description:
 
     Everything is bound where it really lies, and links that lead there are made anew.
     """
-    needs = Needs(files.env.get("PATH", ""))
+    needs = Needs(files.env.get("PATH", ""), world.home)
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
     home_folders = tuple(replace(each, path=needs.trace(each.path)) for each in files.home_folders)
     inside = tuple(_place(each, files.home_folders, home_folders) for each in world.named_paths)

@@ -13,6 +13,8 @@ from septet.agents.guest.protections import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
 """What every guest sees, or has as its own."""
+_USERS_OWN: Final = ".local"
+"""In a home: programs of the user's alone, with what they keep."""
 _MOST_LINKS: Final = 40
 _MOST_INTERPRETERS: Final = 4
 _SHEBANG_BYTES: Final = 256
@@ -30,6 +32,8 @@ class Needs:
 
     search_path: str
     """Where programs are looked for that a script's first line names."""
+    home: Path | None = None
+    """The user's home, of which no program needs the whole."""
     paths: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
     _targets: dict[str, str | None] = field(default_factory=dict)
@@ -83,11 +87,19 @@ class Needs:
         """Note a program with what it is a part of, and the interpreter that its first line names."""
         real = self.trace(path)
         for part in _packages_of(path, real):
-            self.add(part)
+            for each in [part] if self._may_be_whole(part) else _python_in(part):
+                self.add(each)
         self.add(path)
         interpreter = _interpreter(real, self.search_path)
         if interpreter is not None and depth < _MOST_INTERPRETERS:
             self.add_program(interpreter, depth + 1)
+
+    def _may_be_whole(self, place: Path) -> bool:
+        """Say whether a place holds nothing but what a program is a part of: a home has `bin` and `lib` too."""
+        if self.home is None:
+            return True
+        home, place = self.home.resolve(), place.resolve()
+        return not home.is_relative_to(place) and place != (home / _USERS_OWN).resolve()
 
     def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
         """Return what is not seen anyway, the outermost folders alone."""
@@ -133,6 +145,12 @@ def _packages_of(path: Path, real: Path) -> Iterator[Path]:
             yield from _editable_packages(place)
         elif real.name.startswith("python") and any(place.glob("lib/python3*")):
             yield place
+
+
+def _python_in(place: Path) -> Iterator[Path]:
+    """Give what a Python needs of a place that holds other things as well."""
+    for pattern in ("pyvenv.cfg", "bin/python*", "lib/python3*", "lib/libpython3*"):
+        yield from place.glob(pattern)
 
 
 @lru_cache(maxsize=32)

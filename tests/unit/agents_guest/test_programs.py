@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.protections import Binding, Link
 
@@ -53,6 +55,34 @@ def test_a_virtual_environment_brings_its_python(tmp_path: Path) -> None:
     for folder in (Path(sys.prefix), Path(sys.base_prefix)):
         real = folder.resolve()
         assert real.is_relative_to("/usr") or any(real.is_relative_to(path) for path in paths)
+
+
+@pytest.mark.parametrize("place", [".local", "."])
+def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(place: str, tmp_path: Path) -> None:
+    """As installers leave it in `~/.local/bin` or `~/bin`, beside the packages of `pip install --user`."""
+    home = tmp_path / "home"
+    python = executable(home / place / "bin" / "python3")
+    packages = home / place / "lib" / "python3.12"
+    for path in (packages / "site-packages", home / ".local/share/keyrings", home / place / "lib/node"):
+        path.mkdir(parents=True)
+    executable(home / place / "bin" / "other")
+    program = executable(home / "tools" / "agent", f"#!{python}")
+    needs = Needs(os.defpath, home)
+    needs.add_all((str(program),), {})
+    assert {each.path for each in needs.bindings(())} == {program, python, packages}
+
+
+def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
+    """As uv and pyenv keep them; a link to it in `~/.local/bin` is made anew."""
+    base = tmp_path / "home" / ".local/share/uv/python/cpython-3.12"
+    python, link = executable(base / "bin" / "python3.12"), tmp_path / "home/.local/bin/python3"
+    (base / "lib" / "python3.12").mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to(python)
+    needs = Needs(os.defpath, tmp_path / "home")
+    needs.add_program(link)
+    assert needs.bindings(()) == (Binding(base),)
+    assert needs.made_links(()) == (Link(link, str(python)),)
 
 
 def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Path) -> None:
