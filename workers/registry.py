@@ -1,5 +1,6 @@
 """Everything that a worker serves, put together once."""
 
+import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from activities.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -222,6 +224,8 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
         _log.warning("users_of_their_own", not_promised=sandbox.reason)
     elif not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
+    if sandbox.keeps_apart and not refused_system_calls():
+        _log.warning("system_calls_not_refused", machine=platform.machine())
     if sandbox.remains_root:
         _log.warning("guests_remain_root", reason=sandbox.remains_root)
     return sandbox

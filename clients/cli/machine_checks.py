@@ -1,12 +1,14 @@
 """What `septet doctor` looks at that is the machine's own: its user, git's identity, the forge's key, the disk."""
 
 import os
+import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from septet.agents.guest.system_calls import refused_system_calls
 from septet.settings import Settings
 from septet.system import processes
 
@@ -41,9 +43,22 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
         confines: Whether agents have a sandbox here, or are users of their own.
     """
     yield _user(confines=confines)
+    if confines:
+        yield from filter_checks()
     yield _identity(settings)
     yield _forge(settings)
     yield _disk(settings.state_dir)
+
+
+def filter_checks(machine: str = "") -> Iterator[Check]:
+    """Yield a warning where there is no filter of system calls for guests.
+
+    Args:
+        machine: As the kernel names it; this one where it is empty.
+    """
+    if not refused_system_calls(machine):
+        message = f"On {machine or platform.machine()}, the kernel refuses no system calls to agents and checks."
+        yield Check("system calls", "warning", message, "Run workers on x86_64 or aarch64.")
 
 
 def summary(checks: Sequence[Check]) -> str:

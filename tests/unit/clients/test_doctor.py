@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clients.cli.machine_checks import Check, MissingAgent, without_missing_agents
+from clients.cli.machine_checks import Check, MissingAgent, filter_checks, without_missing_agents
 from septet.agents.supervisor.order import HOST_NETWORK_VERSION
 from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 
@@ -255,6 +255,16 @@ def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: P
     check = _named(answer)["sandbox"]
     assert check["message"].startswith("No worker can start here: SEPTET_SANDBOX=uid")
     assert "/var/lib/septet" in check["remedy"]
+
+
+def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:
+    """One that has a filter is no finding."""
+    (check,) = filter_checks("riscv64")
+    assert (check.status, check.message) == (
+        "warning",
+        "On riscv64, the kernel refuses no system calls to agents and checks.",
+    )
+    assert list(filter_checks("aarch64")) == []
 
 
 def test_missing_agents_are_told_in_one_line() -> None:
