@@ -12,6 +12,10 @@ _WRITABLE: Final = ":rw"
 _REMEDY: Final = (
     "Separate paths by commas; each is absolute or begins with `~/`, and guests may write where `:rw` follows."
 )
+_OF_A_SOCKET: Final = (
+    "guests can do everything that its server does for this user; with docker or podman that is the whole machine."
+)
+_SHOWN: Final = 3
 _KEYS: Final = (".ssh", ".gnupg", ".aws", ".netrc", ".config", ".docker", ".kube", ".git-credentials")
 """Where a user's own keys usually lie, below the home."""
 
@@ -45,20 +49,33 @@ class NamedPath:
         """Say what it opens to guests, for the person who has named it."""
         if not self.path.exists():
             return f"{self.path} does not exist: it opens nothing."
-        if stat.S_ISSOCK(self.path.stat().st_mode):
-            return (
-                f"{self.path} is a socket: through it, guests can do everything that its server does "
-                "for this user; "
-                "with docker or podman that is the whole machine."
-            )
+        if _is_socket(self.path):
+            return f"{self.path} is a socket: through it, {_OF_A_SOCKET}"
         keys = [name for name in _KEYS if (home / name).is_relative_to(self.path) and (home / name).exists()]
         keys += [name for name in _KEYS if self.path.is_relative_to(home / name)]
         holds = f", and ~/{keys[0]} with it, where keys usually lie" if keys else ""
+        sockets = _sockets_in(self.path)
+        named = f" {', '.join(sockets[:_SHOWN])}{' and others' if len(sockets) > _SHOWN else ''}"
+        opens = f" There are sockets in it:{named}. Through each of them, {_OF_A_SOCKET}" if sockets else ""
         if self.writable:
-            return (
-                f"guests can change {self.path}{holds}: anything that runs from there later runs what they left."
-            )
-        return f"guests can read {self.path}{holds}."
+            left = "anything that runs from there later runs what they left"
+            return f"guests can change {self.path}{holds}: {left}.{opens}"
+        return f"guests can read {self.path}{holds}.{opens}"
+
+
+def _sockets_in(path: Path) -> list[str]:
+    """Return the names of the sockets in a folder; those in folders of it are not looked for."""
+    try:
+        return sorted(each.name for each in path.iterdir() if _is_socket(each))
+    except OSError:
+        return []
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:
+        return False
 
 
 def parse_named_paths(texts: tuple[str, ...], home: Path) -> tuple[NamedPath, ...]:

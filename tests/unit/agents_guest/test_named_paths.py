@@ -35,3 +35,20 @@ def test_a_warning_says_what_a_path_opens(tmp_path: Path) -> None:
     assert "can change" in NamedPath(tmp_path / "caches", writable=True).opening(tmp_path)
     assert "can read" in NamedPath(tmp_path / "caches").opening(tmp_path)
     assert "nothing" in NamedPath(tmp_path / "missing").opening(tmp_path)
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_warning_names_the_sockets_of_a_folder(writable: bool, tmp_path: Path) -> None:
+    """They can be used also where the folder can only be read; what looks like one by its name is none."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "no.sock").touch()
+    (folder / "gone.sock").symlink_to("nowhere")
+    named = NamedPath(folder, writable)
+    assert "socket" not in named.opening(tmp_path)
+    for name in ("docker.sock", "a.sock", "b.sock", "c.sock"):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(folder / name))
+    opening = named.opening(tmp_path)
+    assert "There are sockets in it: a.sock, b.sock, c.sock and others." in opening
+    assert "the whole machine" in opening
