@@ -13,8 +13,8 @@ from septet.agents.runs.stream_times import Written, pieces, times_written, writ
 from septet.contracts.replies import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
-from septet.system.masking import mask_bytes
-from septet.system.preview import scrub
+from septet.system.masking import mask, mask_bytes
+from septet.system.preview import end_of_file, scrub
 
 _TEXT_SHOWN: Final = 2000
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -143,7 +143,7 @@ class _View:
             step=record.step if record is not None else "",
             agent=record.agent if record is not None else "",
             kind=entry.kind,
-            text=scrub(entry.text[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN],
+            text=scrub(mask(entry.text)[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN],
             tool=entry.tool,
             time=time,
         )
@@ -159,6 +159,6 @@ class _View:
 
     def _stderr(self) -> str:
         try:
-            return self.run.stderr.read_bytes()[-_STDERR_SHOWN:].decode("utf-8", errors="replace").strip()
+            return end_of_file(self.run.stderr, _STDERR_SHOWN).strip()
         except FileNotFoundError:
             return ""

@@ -1,16 +1,20 @@
 """A text as a log may show it: one line, bounded, and nothing in it that looks like a key."""
 
+import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from septet.system.masking import MASK, mask
+from septet.system.masking import MASK, mask, mask_bytes
 from septet.system.text import cut
 
 _SHORTEST_SECRET: Final = 6
 """Shorter values are words, and masking them would mask the text."""
 _LOOKED_AT: Final = 16_384
 """Characters: what comes after is cut anyway."""
+_LONGEST_KEY_BYTES: Final = 16 * 1024
+"""In any encoding."""
 _BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -61,6 +65,26 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     text = _BLOCK.sub(MASK, text)
     text = _KEYS.sub(MASK, text)
     return _AFTER_A_WORD.sub(_mask, text)
+
+
+def end_of_file(path: Path, limit_bytes: int) -> str:
+    """Return the end of a file as text, with this process's keys masked, and nothing of one that begins before it.
+
+    Args:
+        path: The file, of which little more than that is read.
+        limit_bytes: How much is returned, at the most.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        begin = max(size - limit_bytes - 2 * _LONGEST_KEY_BYTES, 0)
+        file.seek(begin)
+        content = mask_bytes(file.read(size - begin))
+    if begin:  # with half a key, perhaps; masking has shortened the others
+        content = content[min(_LONGEST_KEY_BYTES, len(content) // 2) :]
+    return content[-limit_bytes:].decode("utf-8", errors="replace")
 
 
 def _mask(match: re.Match[str]) -> str:

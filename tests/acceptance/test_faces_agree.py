@@ -266,7 +266,8 @@ async def faces(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Asy
     origin.push({"README.md": "# app\n"})
     served("create", "--repo", origin.bare, "--title", "Stay collected", "--id", "wo-awaited", "--json")
     holding = asyncio.create_task(hold())
-    await asyncio.wait([holding, opened], return_when=asyncio.FIRST_COMPLETED)
+    both: list[asyncio.Future[Any]] = [holding, opened]
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     try:
         if not opened.done():
             await holding  # it says why they could not be opened

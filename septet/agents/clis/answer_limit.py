@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from septet.agents.clis.outcome import Outcome
+from septet.system.masking import mask
 
 _KIB: Final = 1024
 _SETTING: Final = "SEPTET_ANSWER_LIMIT_KIB"
@@ -25,7 +26,7 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
     if left_out:
         length = (outcome.left_out + len(text)) // _KIB
         notes = (f"answer limit of {limit_kib} KiB reached: of {length} KiB only the end was read ({_SETTING}).",)
-        outcome = replace(outcome, text=text[-most:])
+        outcome = replace(outcome, text=mask(text)[-most:])
     if outcome.structured is not None and len(json.dumps(outcome.structured, ensure_ascii=False)) > most:
         words = f"answer limit of {limit_kib} KiB reached: the structured output was not read ({_SETTING})."
         notes, outcome = (*notes, words), replace(outcome, structured=None)

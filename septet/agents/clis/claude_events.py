@@ -8,6 +8,7 @@ import msgspec
 from septet.agents.clis.line_stream import call_of, count, text_of
 from septet.agents.clis.stream import read_field
 from septet.contracts.facts import Usage
+from septet.system.masking import mask
 
 _NOTHING: Final = msgspec.Raw()
 _MESSAGES_REMEMBERED: Final = 256
@@ -231,7 +232,7 @@ class StreamTotals:
 
     def _note(self, notes: list[str], text: str) -> None:
         if len(notes) < _NOTES_KEPT:
-            notes.append(text[:_DETAIL_LIMIT])
+            notes.append(mask(text)[:_DETAIL_LIMIT])
 
 
 _NO_TOKENS: Final = _Tokens()

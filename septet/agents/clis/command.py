@@ -21,6 +21,7 @@ from septet.agents.clis.stream import is_event
 from septet.agents.clis.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
+from septet.system.masking import mask
 
 COMMAND_LINE: Final = "SEPTET_COMMAND"
 COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
@@ -138,7 +139,7 @@ class CommandStream:
 def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
     if end.cause == "exited" and end.exit_code == 0:
         return Ending("ok") if text else Ending("no_result", "empty", "The agent gave an empty answer.")
-    words = (stderr.strip() or text)[-_MESSAGE_LIMIT:]
+    words = (stderr.strip() or mask(text))[-_MESSAGE_LIMIT:]
     error = api_errors.classify(None, words)
     if end.cause == "exited" and end.exit_code is not None and error.kind != "unknown":
         return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)

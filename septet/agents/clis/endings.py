@@ -7,6 +7,7 @@ from typing import Final
 
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
+from septet.system.masking import mask
 
 CANCELLED: Final = "cancelled"
 SUPERSEDED: Final = "superseded"
@@ -54,13 +55,15 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
     lines = f"{skipped} line{'s' * (skipped != 1)}"
     note = f"{lines} of its output over {LINE_LIMIT_BYTES >> 20} MiB could not be read."
     if skipped and ending.ended != "ok":
-        ending = replace(ending, message=f"{ending.message[: _MESSAGE_LIMIT - len(note) - 1]} {note}".strip())
+        ending = replace(
+            ending, message=f"{mask(ending.message)[: _MESSAGE_LIMIT - len(note) - 1]} {note}".strip()
+        )
     return replace(
         outcome,
         warnings=(*outcome.warnings, note) if skipped and ending.ended == "ok" else outcome.warnings,
         ended=ending.ended,
         kind=ending.kind,
-        message=ending.message[:_MESSAGE_LIMIT],
+        message=mask(ending.message)[:_MESSAGE_LIMIT],
         remedy=ending.remedy,
         retryable=ending.retryable,
         retry_after_seconds=ending.retry_after_seconds,

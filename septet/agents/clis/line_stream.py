@@ -12,6 +12,7 @@ from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.stream import EventReader
 from septet.contracts.facts import Usage
+from septet.system.masking import mask
 
 NOBODY_ANSWERED: Final = 408
 """The status for a request that reached no server: what a server says that waited in vain."""
@@ -92,7 +93,7 @@ class Facts:
     def warn(self, warning: str) -> None:
         """Note a warning."""
         if len(self.warnings) < _NOTES_KEPT:
-            self.warnings.append(warning[:_WARNING_LIMIT])
+            self.warnings.append(mask(warning)[:_WARNING_LIMIT])
 
 
 class LineStream(ABC, Generic[E]):
@@ -216,7 +217,7 @@ def call_of(tool: object, arguments: object) -> str:
     """Return a tool call as `name(argument)`, with the first argument that is a text."""
     values = arguments.values() if isinstance(arguments, dict) else ()
     words = next((value for value in values if isinstance(value, str)), "")
-    detail = " ".join(words.split())[:_DETAIL_LIMIT]
+    detail = mask(" ".join(words.split()))[:_DETAIL_LIMIT]
     return f"{tool}({detail})" if detail else str(tool)
 
 

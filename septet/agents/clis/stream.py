@@ -8,6 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from septet.system.masking import mask_bytes
+
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 """A longer line is skipped to its newline and counted; a whole document is read up to this size."""
 
@@ -118,7 +120,7 @@ class EventReader(Generic[E]):
     def _mend_line(self, line: bytes) -> list[E]:
         """Return what there is in a line that does not decode as it stands."""
         events = self._read_objects(line)
-        words = line[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
+        words = mask_bytes(line)[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
         if words and not events:
             self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
         return events

@@ -15,6 +15,7 @@ from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
+from septet.system.preview import end_of_file
 
 HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
@@ -94,10 +95,8 @@ class StreamReading:
         return record.session_id if self.dialect.progress.last_event else record.resumed_from
 
     def _end_of_stderr(self) -> str:
-        with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(size - _STDERR_READ_BYTES, 0))
-            return log.read().decode("utf-8", errors="replace")
+        with suppress(FileNotFoundError):
+            return end_of_file(self.run.stderr, _STDERR_READ_BYTES)
         return ""
 
 

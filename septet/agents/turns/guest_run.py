@@ -29,6 +29,7 @@ from septet.errors import AgentCrashedError, HaltedError
 from septet.system import processes
 from septet.system.durable import create_file
 from septet.system.locks import lock, open_lock
+from septet.system.preview import end_of_file
 
 _HOME_OF_CHECKS: Final = "checks"
 _OUTPUT_BYTES: Final = 64 * 1024
@@ -57,7 +58,7 @@ class GuestEnd:
 
     record: ExitRecord
     output: str
-    """The end of stdout, and behind it the end of stderr."""
+    """The end of stdout, and behind it the end of stderr, with keys masked."""
 
     @property
     def code(self) -> int:
@@ -182,8 +183,6 @@ def _follow(attached: socket.socket) -> ExitRecord | None:
 
 def _end_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _OUTPUT_BYTES))
-            return file.read().decode(errors="replace")
+        return end_of_file(path, _OUTPUT_BYTES)
     except FileNotFoundError:
         return ""

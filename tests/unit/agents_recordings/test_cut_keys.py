@@ -1,0 +1,106 @@
+"""Half a key is none that could be found: what an agent printed is masked before it is cut."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clients.disk.agent_logs import AgentLogs
+from septet.agents.clis import endings
+from septet.agents.clis.answer_limit import bound_answer
+from septet.agents.clis.line_stream import Facts, call_of
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.agents.turns.follow import StreamReading
+from septet.state import StateDir
+from septet.system.masking import MASK, hide, reveal
+from septet.system.preview import end_of_file
+
+KEY = "a-key-" + "0123456789" * 5
+CRASHED = ExitRecord(cause="exited", exit_code=1)
+
+
+@pytest.fixture(autouse=True)
+def _hidden() -> Iterator[None]:
+    hide([KEY])
+    yield
+    reveal([KEY])
+
+
+def ended_run(state: Path, agent: str, stdout: str, stderr: str) -> Run:
+    """Return a run that has printed this and ended with an error."""
+    record = RunRecord(
+        RunKey("wo-1", "run", "5"), 1, "implement_plan", agent, "first", "mark", (agent,), (), "/workspace", {}, "2026-01-01T00:00:00Z"
+    )  # fmt: skip
+    run, lock = Runs(state / "runs").create("wo-1", 5, record, b"Work.")
+    os.close(lock)
+    run.stdout.write_text(stdout, encoding="utf-8")
+    run.stderr.write_text(stderr, encoding="utf-8")
+    (run.folder / "exit.json").write_text('{"cause": "exited", "exit_code": 1}', encoding="utf-8")
+    return run
+
+
+def around(limit: int, *, at_the_end: bool = True) -> Iterator[str]:
+    """Yield texts in which the cut falls into the key, wherever in it; what is left of a text is given by limit."""
+    for into in range(1, len(KEY)):
+        rest = "." * (limit - into)
+        yield f"{'x' * 50}{KEY}{rest}" if at_the_end else f"{rest}{KEY}{'x' * 50}"
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "command"])
+@pytest.mark.parametrize("shown", [600, 8192])
+def test_of_stderr_no_half_key_is_told(agent: str, shown: int, tmp_path: Path) -> None:
+    """Neither in the error of the step nor in the log of the work order, whatever the CLI."""
+    for number, text in enumerate(around(shown)):
+        if number % 9 == 0:
+            run = ended_run(tmp_path / str(number), agent, "", text)
+            outcome = StreamReading(run, adapter_for(agent).dialect(), 1).outcome(CRASHED)
+            entries = AgentLogs(StateDir(tmp_path / str(number)), "wo-1").entries()
+            told = " ".join((outcome.message, *outcome.warnings, *(each.text for each in entries)))
+            assert "456789" not in told
+            assert "...." in told
+
+
+def test_of_a_long_stderr_the_log_reads_the_end_alone(tmp_path: Path) -> None:
+    """Whatever comes before takes no memory: of holes a file may have a terabyte."""
+    run = ended_run(tmp_path, "claude", "", "")
+    with run.stderr.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(b"the end")
+    (entry,) = AgentLogs(StateDir(tmp_path), "wo-1").entries()
+    assert entry.text.endswith("the end")
+
+
+@pytest.mark.parametrize("before", [0, 1, 600, 40_000])
+def test_the_end_of_a_file_begins_with_no_half_key(before: int, tmp_path: Path) -> None:
+    """Also where so many keys are masked that what is left is shorter than what was asked for."""
+    for into in range(0, len(KEY), 7):
+        (tmp_path / "log").write_text("." * before + KEY * 400 + "." * into + "end", encoding="utf-8")
+        end = end_of_file(tmp_path / "log", 600)
+        assert end.endswith("end")
+        assert len(end) <= 600
+        assert "456789" not in end
+
+
+def test_no_half_key_is_in_a_message_a_warning_or_an_answer() -> None:
+    """Which come from the stream, and of which one end is kept."""
+    outcome = Outcome(ended="crashed")
+    for text in around(2000, at_the_end=False):
+        ended = endings.with_ending(outcome, endings.Ending("crashed", "kind", text), CRASHED)
+        assert "a-key" not in ended.message
+    facts = Facts()
+    for text in around(300, at_the_end=False):
+        facts.warnings.clear()
+        facts.warn(text)
+        assert "a-key" not in facts.warnings[0]
+    for text in around(160, at_the_end=False):
+        assert "a-key" not in call_of("Bash", {"command": text})
+    for text in around(1024):
+        bounded, notes = bound_answer(replace(outcome, text=text), 1)
+        assert notes
+        assert "456789" not in (bounded.text or "")
+    assert MASK in call_of("Bash", {"command": KEY})
