@@ -154,11 +154,12 @@ def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back
 
 
 def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> None:
-    """But for what the engine itself puts there for the CLI."""
+    """But for what the engine itself puts there for the CLI; and the model is asked with the real key."""
     home = Path(desk.runtime.host.env["HOME"])
     before = set(home.rglob("*"))
     assert desk.carry_out(None).outcome.ended == "ok"
     assert set(home.rglob("*")) == before
+    assert desk.model.keys == {"made-up"}
 
 
 _LOOKS = (
