@@ -98,6 +98,15 @@ def _values(keys: Iterable[tuple[str, str]]) -> Iterable[str]:
             yield from {account[1], unquote(account[1])}
         elif not _names_file(value):
             yield value.strip()
+            yield from keys_in(_document_in(value))
+
+
+def _document_in(value: str) -> object:
+    """Return what a variable holds that is a JSON object, such as a CLI's settings; `None` for any other."""
+    try:
+        return json.loads(value) if value.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _names_file(value: str) -> bool:

@@ -131,3 +131,10 @@ def test_a_key_of_a_file_is_known_by_the_name_of_its_field(document: object) -> 
 def test_words_in_a_file_are_no_keys(document: object) -> None:
     """Names of models, accounts and variables, placeholders, dates, and what stands for a key where none is needed."""
     assert keys_in(document) == frozenset()
+
+
+def test_of_a_variable_that_holds_settings_the_keys_in_it_are_masked_too() -> None:
+    """As opencode's may be given: whoever prints the key prints no more of the value."""
+    settings = json.dumps({"model": "own/large", "provider": {"own": {"options": {"apiKey": KEY}}}})
+    assert key_values({"OPENCODE_CONFIG_CONTENT": settings}) == {settings, KEY}
+    assert key_values({"OPENCODE_CONFIG_CONTENT": "{no settings"}) == {"{no settings"}
