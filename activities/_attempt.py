@@ -24,7 +24,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
-from septet.errors import SeptetError, SnapshotError
+from septet.errors import SeptetError, SnapshotError, WorkspaceBusyError
 from septet.git.evidence import gather
 from septet.system.threads import shielded_thread
 
@@ -130,10 +130,10 @@ def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, r
 
 
 def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
-    """Return what the last agent came to; nothing, where a disk lets nobody look."""
+    """Return what the last agent came to; nothing, where nobody can look, or its record is not there yet."""
     try:
         return last_result(prepared_step.request)
-    except OSError:
+    except (OSError, WorkspaceBusyError):
         return None
 
 

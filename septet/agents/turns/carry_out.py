@@ -68,8 +68,9 @@ async def carry_out(
         AgentGaveUpError: It crashed on every rung.
         AgentCrashedError: The machine is short of something, or its supervisors end before they start an agent.
         AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
-        WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it.
-        SupersededError: A later attempt has decision.
+        WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it; or one has ended, and
+            its supervisor is still writing the record.
+        SupersededError: A later attempt has begun.
         OSError: The disk or the machine refused.
     """
     return await _Attempt(request, lease, on_progress, before_rerun, before_start).carry_out()
@@ -79,6 +80,7 @@ def last_result(request: TurnRequest) -> TurnResult | None:
     """Return what the last agent of a request came to, and start none; `None` where none was started.
 
     Raises:
+        WorkspaceBusyError: Its supervisor lives and has not written its record yet.
         OSError: The run's files cannot be read.
     """
     return TurnRuns(request).last_result()

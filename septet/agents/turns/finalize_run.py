@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Final
 
 from septet.agents.runs.folders import Run, Runs
@@ -9,19 +10,29 @@ from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.agents.turns.warm import end_warm
+from septet.errors import WorkspaceBusyError
 from septet.system.durable import close_after
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
 """For a supervisor whose agent has ended to write its record; a disk may be slow."""
+_AGAIN_SECONDS: Final = 5.0
 
 
-def finalize_run(run: Run) -> None:
-    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
-    if run.exit() is not None:
-        return
-    bound = time.monotonic() + _RECORD_SECONDS
-    while run.exit() is None and run.lives() and time.monotonic() < bound:
+def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
+    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept.
+
+    Raises:
+        WorkspaceBusyError: Its supervisor lives, and has not written the record within so many seconds.
+    """
+    bound = time.monotonic() + within_seconds
+    while run.exit() is None and run.lives():
+        if time.monotonic() > bound:
+            raise WorkspaceBusyError(
+                f"The supervisor of {run.folder} has not written yet how its agent ended.",
+                remedy=f"Wait for its disk, or kill the supervisor that {run.folder / 'lock'} names.",
+                retry_after_seconds=_AGAIN_SECONDS,
+            )
         time.sleep(_LOOK_SECONDS)
     if run.exit() is None:
         if run.runner is not None:
@@ -39,7 +50,8 @@ def sweep_order(runs: Runs, order_id: str) -> None:
     with close_after(lock):
         for run in runs.lately(order_id):
             if run.has_started:
-                finalize_run(run)
+                with suppress(WorkspaceBusyError):  # its supervisor lives, and will write the record itself
+                    finalize_run(run)
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:

@@ -77,7 +77,11 @@ class TurnRuns:
         return run.record is not None and run.record.key == self._request.key and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
-        """Return what the last run of the request came to, which is no recovery."""
+        """Return what the last run of the request came to, which is no recovery.
+
+        Raises:
+            WorkspaceBusyError: The supervisor of one of its runs lives, and has not written its record yet.
+        """
         own_runs = [run for run in self._started_runs() if self.owns(run)]
         for run in own_runs:
             finalize_run(run)
@@ -85,7 +89,11 @@ class TurnRuns:
         return replace(last, recovered_by=None) if last is not None else None
 
     def decide(self) -> NextStep:
-        """Finalize what died unseen, and decide by the runs on disk; the caller has the writer's lock."""
+        """Finalize what died unseen, and decide by the runs on disk; the caller has the writer's lock.
+
+        Raises:
+            WorkspaceBusyError: The supervisor of an earlier run lives, and has not written its record yet.
+        """
         all_runs = self._runs.lately(self._request.order_id)
         runs = [run for run in all_runs if run.has_started]
         for run in runs:
