@@ -99,6 +99,14 @@ class LoginFile:
         reasons = (self._entry_refusal(old[name], new[name], now) for name in refreshed)
         return next(filter(None, reasons), "" if refreshed else "its tokens are the same")
 
+    def has_tokens_of(self, login: Login, copy: Login) -> bool:
+        """Say whether a login has the very tokens of a run's copy, so that nothing of it is to be written back."""
+        fields, own, copied = self.tokens, self._entries(login), self._entries(copy)
+        if fields is None or not own or own.keys() - copied.keys():
+            return False
+        names = (fields.access, fields.refresh, fields.expires)
+        return all(entry.get(key) == copied[name].get(key) for name, entry in own.items() for key in names)
+
     def merge(self, content: bytes, after: Login) -> bytes:
         """Return the user's file with the tokens of a run's copy, and all else as it is."""
         fields = self.tokens

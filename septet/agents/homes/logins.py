@@ -12,7 +12,7 @@ nobody else gets it.
 import hashlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,8 @@ class Loan(msgspec.Struct, frozen=True):
     """When it was made, in seconds."""
     is_due: bool = False
     """Its CLI refreshes it as it starts."""
+    written: str = ""
+    """A digest of the login that is written into the user's file in place of that: who is killed leaves either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Logins:
 
     root: Path
     """`STATE/logins`."""
+    write: Callable[[Path, bytes], None] = write_durably
+    """Puts a file on disk, whole or not at all."""
 
     def lend(self, copy: LoginCopy, run_seconds: float) -> None:
         """Give a work order's home the login as it is now; without one, none.
@@ -107,7 +111,7 @@ class Logins:
         if not copy.login.exists() and not self.is_out(copy):
             return
         with self._hold_lock(copy.login) as loans:
-            _take_all_back(loans)
+            self._take_all_back(loans)
             login, now = copy.file.read(_read(copy.login)), time.time()
             if login is None:
                 GuardedFolder(copy.home).remove(copy.name)
@@ -122,7 +126,7 @@ class Logins:
             digests = (digest_of(login), digest_of(given))
             place = copy.home / copy.name
             loan = Loan(str(copy.login), copy.agent, str(place.parent), place.name, *digests, now, is_due)
-            write_durably(own, msgspec.json.encode(loan))
+            self.write(own, msgspec.json.encode(loan))
             GuardedFolder(copy.home).write(copy.name, msgspec.json.encode(given))
 
     def take_back(self, home: Path, *, is_over: bool) -> None:
@@ -143,7 +147,7 @@ class Logins:
                     loan = _loan_in(path, home)
                     if loan is None:
                         continue
-                    _take_back(path)
+                    self._take_back(path)
                     if is_over:
                         _remove_copy(loan)
                         path.unlink(missing_ok=True)
@@ -156,7 +160,7 @@ class Logins:
         """
         for loans in self._all():
             with hold_lock(loans / _LOCK):
-                _take_all_back(loans)
+                self._take_all_back(loans)
 
     def close(self, folder: Path) -> None:
         """Take back all that agents of one home have, and leave no note of them: the home is about to go.
@@ -168,12 +172,52 @@ class Logins:
             with hold_lock(loans / _LOCK):
                 for path in _notes(loans):
                     if _loan_in(path, folder) is not None:
-                        _take_back(path)
+                        self._take_back(path)
                         path.unlink()
 
     def is_out(self, copy: LoginCopy) -> bool:
         """Say whether a work order's home has a copy."""
         return (self._folder(copy.login) / f"{copy.borrower}.json").exists()
+
+    def _take_all_back(self, loans: Path) -> None:
+        for path in _notes(loans):
+            self._take_back(path)
+
+    def _take_back(self, path: Path) -> None:
+        """Write one copy back, where it is a later login than the user's own, which nobody has changed since."""
+        loan = _read_loan(path)
+        file = _file_of(loan) if loan is not None else None
+        if loan is None or file is None or file.tokens is None:
+            return
+        copy = _read_copy(loan, file)
+        if copy is None or digest_of(copy) == loan.given:
+            return
+        own = Path(loan.login)
+        content = _read(own)
+        login = file.read(content)
+        if login is not None and file.has_tokens_of(login, copy):  # who wrote them was killed before the note
+            self._note(path, loan, login, copy)
+            return
+        if content is None or login is None or digest_of(login) not in {loan.lent, loan.written}:
+            _log.warning("login_changed_meanwhile: %s is not what %s was made of", loan.login, loan.folder)
+            return
+        refusal = file.refusal(login, copy, time.time())
+        if refusal:
+            _log.warning("login_not_written_back: that of %s, for %s", loan.folder, refusal)
+            return
+        merged = file.merge(content, copy)
+        refreshed = file.read(merged)
+        both = msgspec.structs.replace(loan, lent=digest_of(login), written=digest_of(refreshed))
+        self.write(path, msgspec.json.encode(both))
+        self.write(own.resolve(), merged)
+        hide_of(loan.login, keys_in(read_object(merged)))
+        self._note(path, loan, refreshed, copy)
+        _log.info("login_written_back: %s", loan.login)
+
+    def _note(self, path: Path, loan: Loan, login: Login | None, copy: Login) -> None:
+        """Note that the user's file holds a login that is the copy's."""
+        digests = {"lent": digest_of(login), "given": digest_of(copy), "written": ""}
+        self.write(path, msgspec.json.encode(msgspec.structs.replace(loan, **digests, is_due=False)))
 
     def _all(self) -> list[Path]:
         return sorted(path for path in self.root.iterdir() if path.is_dir()) if self.root.is_dir() else []
@@ -189,42 +233,10 @@ class Logins:
             yield loans
 
 
-def _take_all_back(loans: Path) -> None:
-    for path in _notes(loans):
-        _take_back(path)
-
-
-def _take_back(path: Path) -> None:
-    """Write one copy back, where it is a later login than the user's own, which nobody has changed since."""
-    loan = _read_loan(path)
-    file = _file_of(loan) if loan is not None else None
-    if loan is None or file is None or file.tokens is None:
-        return
-    copy = _read_copy(loan, file)
-    if copy is None or digest_of(copy) == loan.given:
-        return
-    own = Path(loan.login)
-    content = _read(own)
-    login = file.read(content)
-    if content is None or login is None or digest_of(login) != loan.lent:
-        _log.warning("login_changed_meanwhile: %s is not what %s was made of", loan.login, loan.folder)
-        return
-    refusal = file.refusal(login, copy, time.time())
-    if refusal:
-        _log.warning("login_not_written_back: that of %s, for %s", loan.folder, refusal)
-        return
-    merged = file.merge(content, copy)
-    write_durably(own.resolve(), merged)
-    hide_of(loan.login, keys_in(read_object(merged)))
-    noted = msgspec.structs.replace(loan, lent=digest_of(file.read(merged)), given=digest_of(copy), is_due=False)
-    write_durably(path, msgspec.json.encode(noted))
-    _log.info("login_written_back: %s", loan.login)
-
-
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Say whether a CLI has a copy that it is about to refresh."""
+    """Say whether a CLI has a copy that it is about to refresh; nobody can tell where the clock was set back."""
     loan = _read_loan(path)
-    return loan is not None and loan.is_due and now - loan.lent_at < _REFRESH_SECONDS
+    return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 
 
 def _notes(loans: Path) -> list[Path]:

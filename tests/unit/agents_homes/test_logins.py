@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import AgentHome, Homes
 from septet.agents.homes.logins import LoginBusyError, Logins
+from septet.system.durable import write_durably
 
 AGENTS = ("claude", "codex", "opencode")
 
@@ -194,6 +195,57 @@ def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
         assert read(users)["claudeAiOauth"]["refreshToken"] == f"refresh-ann-{number}"
 
 
+@dataclass
+class Interrupted:
+    """Writes as often as it is let, and then the worker is killed."""
+
+    writes: int
+
+    def __call__(self, path: Path, content: bytes) -> None:
+        """Write a file, or die."""
+        if self.writes == 0:
+            raise KeyboardInterrupt
+        self.writes -= 1
+        write_durably(path, content)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("writes", [0, 1, 2])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
+    agent: str, writes: int, number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it had written of the second login, that one or the third, if the CLI goes on, is written back."""
+    users = log_in(tmp_path / "user", agent, login(agent, 1))
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    logins = [login(agent, each, (7 + each) * HOUR) for each in range(4)]
+    copy_in(home).write_text(json.dumps(logins[2]))
+    with pytest.raises(KeyboardInterrupt):
+        Logins(home.logins.root, Interrupted(writes)).take_back(home.root, is_over=False)
+    copy_in(home).write_text(json.dumps(logins[number]))
+    home.logins.take_back(home.root, is_over=False)
+    assert read(users) == logins[number]
+    copy_in(home).write_text(json.dumps(login(agent, 4, 20 * HOUR)))
+    home.logins.take_back(home.root, is_over=True)
+    assert "refresh-ann-4" in users.read_text()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
+
+
+def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tmp_path: Path) -> None:
+    """Its note tells of the login before, and the user's file has the copy's: the next refresh comes back."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    second = json.dumps(login("claude", 2, 9 * HOUR))
+    copy_in(home).write_text(second)
+    users.write_text(second)
+    home.logins.take_back(home.root, is_over=False)
+    copy_in(home).write_text(json.dumps(login("claude", 3, 10 * HOUR)))
+    home.logins.take_back(home.root, is_over=True)
+    assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-3"
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agent: str, tmp_path: Path) -> None:
     """It is lent as expired, so that the CLI refreshes it as it starts; the others wait until it has."""
@@ -222,15 +274,14 @@ def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> Non
     assert len({copy_in(home).read_bytes() for home in homes}) == 1
 
 
-def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(
-    tmp_path: Path,
-) -> None:
-    """After a minute the others start: with a note of then, made here, the second one is not refused."""
+@pytest.mark.parametrize("seconds", [-61.0, 3600.0])
+def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float, tmp_path: Path) -> None:
+    """After a minute the others start, and at once where the clock was set back: a note of then is made here."""
     log_in(tmp_path / "user", "claude", login("claude", 1, 60.0))
     first, second = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
     first.prepare(None, HOUR)
     (note,) = (tmp_path / "state" / "logins").glob("*/*.json")
-    note.write_text(json.dumps({**read(note), "lent_at": time.time() - 61}))
+    note.write_text(json.dumps({**read(note), "lent_at": time.time() + seconds}))
     second.prepare(None, HOUR)
     assert copy_in(second).exists()
 
