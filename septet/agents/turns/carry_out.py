@@ -32,6 +32,7 @@ _LOOK_SECONDS: Final = 0.02
 
 _LOGIN_SECONDS: Final = 0.25
 """Between two looks whether another agent has refreshed the login."""
+_LOGIN_AGAIN_SECONDS: Final = 30.0
 
 _SPARE_SECONDS: Final = 0.1
 """After an agent's start, until a supervisor is made for the next one: not while this one needs the machine."""
@@ -66,7 +67,8 @@ async def carry_out(
         AgentApiError: The model API refused.
         AgentLimitError: A limit was reached, also by the resumed session.
         AgentGaveUpError: It crashed on every rung.
-        AgentCrashedError: The machine is short of something, or its supervisors end before they start an agent.
+        AgentCrashedError: The machine is short of something, its supervisors end before they start an agent, or
+            another agent is refreshing the login for long.
         AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
         WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it; or one has ended, and
             its supervisor is still writing the record.
@@ -108,6 +110,7 @@ class _Attempt:
         self._ended_another = False
         self._unstarted = 0
         self._patience_ends = time.monotonic() + request.runtime.patience_seconds
+        self._login_patience_ends: float | None = None
         self._way_at = time.monotonic() + WAY_SECONDS
 
     async def carry_out(self) -> TurnResult:
@@ -168,13 +171,27 @@ class _Attempt:
                 move = replace(move, session_id=None)
             passed_on = True
             run, attached = await undoable_thread(LOOKS, _detach, launch, request, move, lock)
-        except LoginBusyError:
-            await asyncio.sleep(_LOGIN_SECONDS)
+        except LoginBusyError as busy:
+            await self._await_login(busy)
             return None
         finally:
             if not passed_on:
                 os.close(lock)
+        self._login_patience_ends = None
         return await self._follow(run, await Attachment.over(attached), move.rung)
+
+    async def _await_login(self, busy: LoginBusyError) -> None:
+        """Wait a moment for the login that another agent is about to refresh, and not without end."""
+        now = time.monotonic()
+        if self._login_patience_ends is None:
+            self._login_patience_ends = now + self._request.runtime.login_patience_seconds
+        if now > self._login_patience_ends:
+            raise AgentCrashedError(
+                f"Another agent refreshes the login {busy}, and is not done.",
+                remedy="Septet tries again automatically.",
+                retry_after_seconds=_LOGIN_AGAIN_SECONDS,
+            ) from busy
+        await asyncio.sleep(_LOGIN_SECONDS)
 
     async def _ask_to_start(self, before_start: BeforeStart, *, is_first: bool) -> TurnRequest:
         """Return the request of an agent that may start; it is asked for once, also where its start is put off."""

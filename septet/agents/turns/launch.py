@@ -65,6 +65,8 @@ class AgentRuntime:
     pace: Pace = field(default_factory=Pace)
     patience_seconds: float = 30.0
     """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+    login_patience_seconds: float = 180.0
+    """For other agents that refresh a login one after the other; each is waited for a minute at the most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     """Processes may be left running between turns."""

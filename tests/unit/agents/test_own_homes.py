@@ -24,6 +24,7 @@ from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.turn_runs import TurnResult
+from septet.errors import AgentCrashedError
 from septet.system.masking import MASK, mask
 
 ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
@@ -140,6 +141,22 @@ async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
     own.let_go()
     assert [(await each).outcome.text for each in (first, second)] == ["done", "done"]
     assert sorted(own.journal) == ["has refresh-ann-2"] * 2 + ["start new"] * 2
+
+
+async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_agent_refreshes(own: Lab) -> None:
+    """It fails, may be tried again, and holds neither the agent's slot nor the writer's lock meanwhile."""
+    log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
+    (own.root / "refreshed.json").touch()
+    own.agent(REFRESHES)
+    first = asyncio.ensure_future(carried(own, turn_of(own)))
+    await own.said("assistant")
+    own.runtime = replace(own.runtime, login_patience_seconds=0.3)
+    with pytest.raises(AgentCrashedError, match="refreshes the login") as caught:
+        await carried(own, turn_of(own, "wo-2"))
+    assert (caught.value.retryable, own.journal) == (True, ["start new"])
+    assert not own.runtime.runs.is_held("wo-2")
+    first.cancel()
+    await asyncio.wait([first])
 
 
 async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab) -> None:
