@@ -23,7 +23,7 @@ from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.contracts.amounts import Spending
 from septet.errors import AgentCrashedError, AgentError
-from septet.system.threads import LOOKS, undoable_thread
+from septet.system.threads import LOOKS, shielded_thread, undoable_thread
 
 BeforeStart = Callable[[Spending], Awaitable[TurnRequest]]
 """Gives the request of the agent that may start, by what the turn has used so far."""
@@ -158,7 +158,7 @@ class _Attempt:
         try:
             move = step.move
             if not isinstance(move, Start):
-                await self._return_login()
+                await self._return_login(holds_lock=True)
                 return _settle(step)
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
@@ -231,8 +231,8 @@ class _Attempt:
         return_login(self._request)
         return self._turn_runs.note_end(reading, end, rung, own_runs)
 
-    async def _return_login(self) -> None:
-        await asyncio.to_thread(return_login, self._request)
+    async def _return_login(self, *, holds_lock: bool = False) -> None:
+        await shielded_thread(LOOKS, return_login, self._request, holds_lock=holds_lock)
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""

@@ -1,6 +1,7 @@
 """A turn's home: made ready before its agent starts, and the user's login taken back when the agent has ended."""
 
 import logging
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from septet.agents.guest.placements import OwnFolder
@@ -45,20 +46,24 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
     return ()
 
 
-def return_login(request: "TurnRequest") -> None:
+def return_login(request: "TurnRequest", *, holds_lock: bool = False) -> None:
     """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
 
     What the disk refuses is done by the next start with that login, by the next worker, or by the janitor. The
     CLI's keys are masked from here on at the latest: another process may have started the agent.
+
+    Args:
+        request: What was asked.
+        holds_lock: Whether the caller holds the writer's lock.
     """
     homes, runs = request.runtime.homes, request.runtime.runs
     if homes is None:
         return
     try:
         homes.take_logins_back(request.order_id, is_over=False)
-        lock = runs.lock_writer(request.order_id)
-        if lock is not None:
-            with close_after(lock):
+        lock = None if holds_lock else runs.lock_writer(request.order_id)
+        if holds_lock or lock is not None:
+            with nullcontext() if lock is None else close_after(lock):
                 if WarmProcess.living(runs, request.order_id) is None:
                     homes.take_logins_back(request.order_id, is_over=True)
     except OSError as error:

@@ -97,7 +97,7 @@ async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) ->
 
 
 async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own: Lab) -> None:
-    """The attempt that finds the run on disk writes it back."""
+    """The attempt that finds the run on disk writes it back, and leaves no copy where nobody works any more."""
     users = log_in(own.root / "user", "claude", login("claude", 1))
     (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
     own.agent(REFRESHES)
@@ -113,6 +113,7 @@ async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own:
     turn_result = await carried(own, request)
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "read")
     assert "refresh-ann-2" in users.read_text()
+    assert not (own.root / "state/homes/wo-1/claude/.claude/.credentials.json").exists()
 
 
 async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: Lab) -> None:
