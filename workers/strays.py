@@ -135,9 +135,17 @@ def keep_what_was_left_alone(host: Host) -> None:
             continue
         end = last.exit()
         if end is None:
-            sweep_order(runs, order_id)
+            _sweep(runs, order_id)
         elif end.cause == _LEFT_ALONE:
             _keep(host, last, "no worker had followed the agent for too long, and it was ended")
+
+
+def _sweep(runs: Runs, order_id: str) -> None:
+    """Sweep what was left of a work order; that this fails for one keeps nobody from the others."""
+    try:
+        sweep_order(runs, order_id)
+    except SeptetError as error:
+        _log.warning("stray_not_swept", place=order_id, error=error.message)
 
 
 def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:

@@ -24,6 +24,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
     Raises:
         WorkspaceBusyError: Its supervisor lives, and has not written the record within so many seconds.
+        AgentCrashedError: The runner that has to sweep does not answer.
     """
     bound = time.monotonic() + within_seconds
     while run.exit() is None and run.lives():
@@ -43,7 +44,11 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 def sweep_order(runs: Runs, order_id: str) -> None:
-    """Lay to rest what died unseen, unless somebody works for the work order now: that one does it."""
+    """Lay to rest what died unseen, unless somebody works for the work order now: that one does it.
+
+    Raises:
+        AgentCrashedError: The runner that has to sweep does not answer.
+    """
     lock = runs.lock_writer(order_id)
     if lock is None:
         return

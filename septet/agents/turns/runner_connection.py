@@ -20,8 +20,9 @@ from septet.system import locks
 
 RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
-_OWNER_ONLY: Final = 0o600
 _AGAIN_SECONDS: Final = 2.0
+_ANSWER_SECONDS: Final = 15.0
+"""One that is told to end answers last of all: its agents have two seconds, and are swept."""
 
 
 class _RunnerLock(msgspec.Struct):
@@ -83,16 +84,18 @@ def connect_to_runner(folder: Path) -> socket.socket:
         AgentCrashedError: No runner answers; it is tried again.
     """
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connected.settimeout(_ANSWER_SECONDS)  # one that stands still takes no more connections some day
     try:
         with short_address(folder) as address:
             connected.connect(address)
     except OSError as error:
         connected.close()
         raise AgentCrashedError(
-            f"No runner answers in {folder}: {error.strerror}.",
+            f"No runner answers in {folder}: {error.strerror or error}.",
             remedy="Start `septet runner` on this state directory, or unset SEPTET_RUNNER.",
             retry_after_seconds=_AGAIN_SECONDS,
         ) from error
+    connected.settimeout(None)
     return connected
 
 
@@ -105,11 +108,28 @@ def read_order_version(folder: Path) -> int:
     return min(lock.order_version, ORDER_VERSION)
 
 
-def await_sweep(folder: Path) -> None:
+def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
     """Return when the runner has killed what dead supervisors left: only it may see their processes.
 
     What a runner left that is gone itself went with it.
+
+    Raises:
+        AgentCrashedError: The runner lives and does not answer, as one that was stopped; it is tried again.
     """
-    with suppress(OSError, AgentCrashedError), connect_to_runner(folder) as connected:
-        connected.shutdown(socket.SHUT_WR)
-        connected.recv(1)
+    try:
+        connected = connect_to_runner(folder)
+    except AgentCrashedError as error:
+        if isinstance(error.__cause__, (BlockingIOError, TimeoutError)):
+            raise
+        return
+    with connected, suppress(OSError):
+        connected.settimeout(within_seconds)
+        try:
+            connected.shutdown(socket.SHUT_WR)
+            connected.recv(1)
+        except TimeoutError as error:
+            raise AgentCrashedError(
+                f"The runner in {folder} does not answer.",
+                remedy=f"If it was stopped, let it go on: {folder / RUNNER_LOCK} names its process.",
+                retry_after_seconds=_AGAIN_SECONDS,
+            ) from error

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from fakes.waiting import wait_until
 
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.runner_connection import RUNNER_LOCK, take_lock
+from septet.agents.turns.runner_connection import RUNNER_LOCK, await_sweep, take_lock
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, AlreadyRunningError
@@ -217,6 +218,26 @@ async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runn
     os.close(take_lock(runner.folder))
     with pytest.raises(AgentCrashedError):
         await attempt
+
+
+@pytest.mark.parametrize("backlog", [0, 8])
+def test_a_runner_that_stands_still_is_not_waited_for_without_end(tmp_path: Path, backlog: int) -> None:
+    """Its socket takes connections which nobody serves, until it takes no more: either is told, and tried again."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "control.sock"))
+        listener.listen(backlog)
+        for _ in range(3):
+            with pytest.raises(AgentCrashedError, match="runner") as caught:
+                await_sweep(tmp_path, within_seconds=0.05)
+            assert caught.value.retryable
+
+
+def test_what_a_runner_left_that_is_gone_went_with_it(tmp_path: Path) -> None:
+    """There is nothing to be waited for where none has been, and where one was killed."""
+    await_sweep(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "control.sock"))
+    await_sweep(tmp_path)
 
 
 async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path) -> None:
