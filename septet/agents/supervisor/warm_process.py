@@ -6,7 +6,6 @@ back: until the next turn the agent cannot write. That one comes as an order ove
 workspace's folder of runs, with the writer's lock and its run's; `end <why>` ends the process at any time.
 """
 
-import errno
 import os
 import select
 import signal
@@ -53,12 +52,11 @@ class WarmSupervisor(Supervisor):
             self.release_turn()
             self.await_order()
             order = self.next_order
-            if order is None or self.status is not None:  # an order to a dead agent is given back by the locks
-                self.sweep()
+            started_at = time.time()
+            if order is None or self.status is not None or not self.begin_turn(order):
+                self.sweep()  # an order that was not begun is given back by the locks
                 self.release_process()
                 return
-            started_at = time.time()
-            self.begin_turn(order)
         self.sweep()
         self.pipes.read_rest()
         self.release_process()
@@ -177,8 +175,9 @@ class WarmSupervisor(Supervisor):
         else:
             super().end_agent(cause, why)
 
-    def begin_turn(self, order: Order) -> None:
-        """Begin the next turn; where its files cannot be made, the process ends with it."""
+    def begin_turn(self, order: Order) -> bool:
+        """Begin the next turn, and say whether it has begun: not where its files cannot be made."""
+        report = f"{self.order.folder}/{REPORT}"
         self.order, self.is_idle = order, False
         self.cause = self.why = ""
         self.printed_bytes = self.swept_count = 0
@@ -187,21 +186,22 @@ class WarmSupervisor(Supervisor):
         self.watch = ResourceWatch(order, time.time())
         self.listener = socket.socket(socket.AF_UNIX)
         try:
-            if order.confined:  # its report is found beside each turn: one file, to which the sandbox adds
-                os.link(REPORT, f"{order.folder}/{REPORT}")
             os.chdir(order.folder)
+            if order.confined:  # its report is found beside each turn: one file, to which the sandbox adds
+                os.link(report, REPORT)
             self.listen()
-            self.open_outputs()
             if self.way_out is not None:
                 self.way_out.send_log(open_log())
-        except OSError as error:
-            self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
-            self.signal_group(signal.SIGKILL)
-            return
+            self.open_outputs()
+        except OSError:
+            if self.outputs:  # with a stream the run would count as one that has started
+                os.unlink("stdout.jsonl")
+            return False
         self.sign_lock()
         self.pipes.watch()
         self.signal_group(signal.SIGCONT)
         self.send_prompt()
+        return True
 
     def read_descriptor(self, descriptor: int) -> None:
         """Read what the agent prints, and what those ask for who connect and who are attached."""

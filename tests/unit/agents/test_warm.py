@@ -390,6 +390,25 @@ async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     assert carriers(mark_of(third.run)) == []
 
 
+async def test_a_turn_whose_files_cannot_be_made_leaves_the_one_before_as_it_is(lab: Lab) -> None:
+    """Its process ends without a word, and another one carries it out; neither record nor output of before change."""
+    named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
+    lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, World(Path.home(), named)))
+    if not lab.runtime.sandbox.confines:
+        pytest.skip(f"nothing confines here: {lab.runtime.sandbox.reason}")
+    first = await begun(lab, ANSWERS)
+    await wait_until(first.run.lives, not_)
+    (first.run.folder / "sandbox.json").unlink()  # each turn has a link to it: there is none to be made any more
+    kept = {
+        path: path.read_bytes() for path in (first.run.folder / "exit.json", first.run.stderr, first.run.stdout)
+    }
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
+    assert starts(lab) == ["start new", "start resume"]
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert is_dead(agent_of(first.run))
+
+
 async def test_a_host_may_keep_no_process(lab: Lab) -> None:
     """With the setting off a warm turn is a start of its own, in the session of the one before."""
     lab.runtime = replace(lab.runtime, warm=False)
