@@ -24,7 +24,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
-from septet.errors import SeptetError, SnapshotError, WorkspaceBusyError
+from septet.errors import LockHeldError, SeptetError, SnapshotError, WorkspaceBusyError
 from septet.git.evidence import gather
 from septet.system.threads import shielded_thread
 
@@ -122,7 +122,7 @@ def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, r
     reasons = [reason]
     try:
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
-    except (SnapshotError, OSError) as error:
+    except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
     result = begin_result(prepared_step.call, _last_result(prepared_step), _changes(prepared_step))
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)

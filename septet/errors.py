@@ -80,6 +80,12 @@ class SetupError(SeptetError):
     """The repository's set-up failed."""
 
 
+class LockHeldError(SeptetError):
+    """Another process keeps a lock."""
+
+    retryable = True
+
+
 class GitError(SeptetError):
     """git failed."""
 

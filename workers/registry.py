@@ -46,7 +46,7 @@ from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
-from septet.errors import SeptetError
+from septet.errors import LockHeldError, SeptetError
 from septet.forges.pauses import PAUSES
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
@@ -118,7 +118,7 @@ async def parts_of(
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
     try:
         host.check_logins()
-        with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
+        with suppress(OSError, LockHeldError):  # what refuses now is asked again by the next start of an agent
             host.homes.logins.take_all_back()
         with threads.open():
             yield Parts(host, _shared(host, decide), _own(host), _control(host))

@@ -19,7 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.cancellation import activity_handle, was_reset
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.lock_holder import LockHolders, read_lock_holders, stopped_holder
+from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside, repeat
 from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
 

@@ -5,44 +5,66 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from septet.errors import LockHeldError
 from septet.system.durable import close_after
-from septet.system.processes import current_halt
+from septet.system.processes import check_halt
 
-_LOOK_SECONDS: Final = 0.02
+_SHORTEST_LOOK_SECONDS: Final = 0.001
+_LONGEST_LOOK_SECONDS: Final = 0.02
+_HOLDER_SECONDS: Final = 0.5
+"""Between two looks at whoever holds the lock."""
+_AGAIN_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long whoever holds a lock is waited for."""
+
+    seconds: float = 3900.0
+    """One that works: the longest that is done under a lock is a transfer of git, which ends after an hour."""
+    stopped_seconds: float = 10.0
+    """One that was stopped, as by SIGSTOP: it may never go on."""
+
+
+_USUAL: Final = Patience()
 
 
 @contextmanager
-def hold_lock(path: Path) -> Iterator[None]:
+def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[None]:
     """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now.
 
     Raises:
         HaltedError: The work that waits was halted.
+        LockHeldError: Whoever holds it was stopped, or keeps it too long.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         with close_after(open_lock(path)) as descriptor:
-            _await_lock(descriptor)
+            await_lock(path, descriptor, patience)
             if _is_at(path, descriptor):
                 yield
                 return
 
 
 @contextmanager
-def share_lock(path: Path) -> Iterator[int]:
+def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Share the lock on file `path` with others for as long as the block lasts, and give its descriptor.
 
     Whoever has it alone is waited for. A process that inherits the descriptor shares the lock as long as it lives.
 
     Raises:
+        HaltedError: The work that waits was halted.
+        LockHeldError: Whoever holds it was stopped, or keeps it too long.
         OSError: The file can be neither opened nor made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = open_lock(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        await_lock(path, descriptor, patience, fcntl.LOCK_SH)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -79,8 +101,32 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file; wait for whoever holds it now."""
+    """Lock an open file that nobody else knows yet, or keeps for more than a moment."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: int = fcntl.LOCK_EX) -> None:
+    """Lock the open file at `path`; look again and again, for the kernel's own wait cannot be left.
+
+    Raises:
+        HaltedError: The work that waits was halted.
+        LockHeldError: Whoever holds it was stopped, or keeps it too long.
+    """
+    pause, began_at = _SHORTEST_LOOK_SECONDS, time.monotonic()
+    ran_at, look_at = began_at, began_at + _HOLDER_SECONDS
+    while not _lock_now(descriptor, kind):
+        check_halt()
+        time.sleep(pause)
+        pause, now = min(2 * pause, _LONGEST_LOOK_SECONDS), time.monotonic()
+        if now < look_at:
+            continue
+        look_at = now + _HOLDER_SECONDS
+        if not _holder_is_stopped(path):
+            ran_at = now
+        elif now - ran_at > patience.stopped_seconds:
+            raise _held_error(path)
+        if now - began_at > patience.seconds:
+            raise _held_error(path)
 
 
 def try_lock(descriptor: int) -> bool:
@@ -108,20 +154,29 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _await_lock(descriptor: int) -> None:
-    """Lock an open file; a wait that may be halted looks again and again, for the kernel's own cannot be left."""
-    halt = current_halt()
-    if halt is None:
-        lock(descriptor)
-        return
-    while not try_lock(descriptor):
-        halt.check()
-        time.sleep(_LOOK_SECONDS)
-
-
 def _lock_now(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+def _holder_is_stopped(path: Path) -> bool:
+    from septet.system.lock_holder import (
+        read_lock_holders,
+        stopped_holder,
+    )  # nearly always nobody holds it for long
+
+    return stopped_holder(path, read_lock_holders()) is not None
+
+
+def _held_error(path: Path) -> LockHeldError:
+    """Return the error that says who holds a lock."""
+    from septet.system.lock_holder import holder_of  # as above
+
+    return LockHeldError(
+        f"{path} is locked by {holder_of(path) or 'a process that nobody names'}.",
+        remedy="If that process was stopped, let it go on (`kill -CONT`) or end it.",
+        retry_after_seconds=_AGAIN_SECONDS,
+    )

@@ -16,11 +16,11 @@ from typing import Final, Self
 import msgspec
 
 from septet.agents.runs.folders import RunKey, Runs
-from septet.agents.runs.lock_holder import holder_of
 from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, worker_id
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
-from septet.system.locks import lock
+from septet.system.lock_holder import holder_of
+from septet.system.locks import await_lock
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 _LOOK_SECONDS: Final = 0.02
@@ -79,11 +79,13 @@ class Lease:
 
         Raises:
             SupersededError: A later attempt has begun already: this one was held up between server and host.
+            LockHeldError: Another attempt's worker was stopped as it wrote itself down.
         """
         order_id = place_id or key.workflow_id
         attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
-        with _attempts_file(runs, order_id).open("a+b") as file:
-            lock(file.fileno())
+        path = _attempts_file(runs, order_id)
+        with path.open("a+b") as file:
+            await_lock(path, file.fileno())
             file.seek(0)
             lines = file.read().splitlines()
             last = next(filter(None, map(_parse_attempt, reversed(lines))), None)

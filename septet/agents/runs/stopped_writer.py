@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.lock_holder import read_lock_holders, stopped_holder
 from septet.agents.supervisor.process_tree import identity
+from septet.system.lock_holder import read_lock_holders, stopped_holder
 
 WorkerId = tuple[int, int]
 """A process id, and when it started, in the kernel's ticks since the boot."""

@@ -8,6 +8,7 @@ from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import AgentHome
 from septet.agents.turns.shared_packages import shared_packages
 from septet.agents.turns.warm import WarmProcess
+from septet.errors import LockHeldError
 from septet.system.durable import close_after
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
 def return_login(request: "TurnRequest", *, holds_lock: bool = False) -> None:
     """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
 
-    What the disk refuses is done by the next start with that login, by the next worker, or by the janitor. The
+    What the disk or a lock refuses is done by the next start with that login, the next worker, or the janitor. The
     CLI's keys are masked from here on at the latest: another process may have started the agent.
 
     Args:
@@ -66,7 +67,7 @@ def return_login(request: "TurnRequest", *, holds_lock: bool = False) -> None:
             with nullcontext() if lock is None else close_after(lock):
                 if WarmProcess.living(runs, request.order_id) is None:
                     homes.take_logins_back(request.order_id, is_over=True)
-    except OSError as error:
+    except (OSError, LockHeldError) as error:
         _log.warning("login_not_taken_back: %s", error)
     homes.of(request.order_id, request.adapter, request.runtime.host).hide_keys()
 

@@ -1,14 +1,19 @@
 import os
+import signal
 import stat
+import subprocess
+import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from septet.errors import HaltedError
+from septet.errors import HaltedError, LockHeldError
 from septet.system.durable import create_file, write_atomically, write_durably, write_first
-from septet.system.locks import hold_lock, lock_is_held, remove_lock, take_lock
+from septet.system.locks import Patience, hold_lock, lock_is_held, remove_lock, share_lock, take_lock
 from septet.system.processes import Halt
 
 
@@ -52,6 +57,55 @@ def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
         with pytest.raises(HaltedError):
             waiting.result(30)
     os.close(held)
+
+
+HOLDS = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Another process, which holds the lock."""
+    argv = [sys.executable, "-c", HOLDS, str(tmp_path / "lock")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system tells nobody who holds a lock")
+@pytest.mark.parametrize("hold", [hold_lock, share_lock])
+def test_whoever_was_stopped_with_a_lock_in_hand_is_named(
+    hold: Callable[..., AbstractContextManager[object]], tmp_path: Path, holder: "subprocess.Popen[bytes]"
+) -> None:
+    """Nobody waits for a process that may never go on: the error names it, and may be tried again."""
+    holder.send_signal(signal.SIGSTOP)
+    named = rf"process {holder.pid} \(.*stopped\)"
+    with (
+        pytest.raises(LockHeldError, match=named) as held,
+        hold(tmp_path / "lock", Patience(600.0, stopped_seconds=0)),
+    ):
+        pytest.fail("two have the lock")
+    assert held.value.retryable
+    holder.kill()
+    holder.wait(60)
+    with hold(tmp_path / "lock"):
+        assert take_lock(tmp_path / "lock") is None
+
+
+def test_whoever_works_with_a_lock_in_hand_is_waited_for_as_long_as_work_lasts(
+    tmp_path: Path, holder: "subprocess.Popen[bytes]"
+) -> None:
+    """One that runs is not taken for stopped, and is named when the patience is over."""
+    named = f"process {holder.pid} "
+    with pytest.raises(LockHeldError, match=named), hold_lock(tmp_path / "lock", Patience(0.6, stopped_seconds=0)):
+        pytest.fail("two have the lock")
 
 
 def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.waiting import until
 
-from septet.agents.runs.lock_holder import holder_of, read_lock_holders, stopped_holder
+from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
 from septet.system.locks import lock
 
 pytestmark = pytest.mark.skipif(
