@@ -5,7 +5,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -81,13 +81,12 @@ def write_in_place(path: Path, content: bytes) -> None:
 def write_first(path: Path, content: bytes) -> None:
     """Put a file with `content` at `path` if there is none: of two processes the first one wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    create_file(draft, content)
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
+        create_file(draft, content)
+        with suppress(FileExistsError):
+            os.link(draft, path)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 def create_file(path: Path, content: bytes) -> None:

@@ -41,8 +41,8 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[None]:
         HaltedError: The work that waits was halted.
         LockHeldError: Whoever holds it was stopped, or keeps it too long.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with close_after(open_lock(path)) as descriptor:
             await_lock(path, descriptor, patience)
             if _is_at(path, descriptor):
@@ -76,9 +76,12 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock on file `path` until it is closed; `None` when another holds it."""
+    """Return a descriptor that holds the lock on file `path` until it is closed; `None` when another holds it.
+
+    `None` too where another has held it just now and has taken the file away, as with the folder in which it lay.
+    """
     descriptor = open_lock(path)
-    if try_lock(descriptor):
+    if try_lock(descriptor) and _is_at(path, descriptor):
         return descriptor
     os.close(descriptor)
     return None
@@ -135,7 +138,11 @@ def try_lock(descriptor: int) -> bool:
 
 
 def lock_is_held(path: Path) -> bool:
-    """Say whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
+    """Say whether another process holds the lock.
+
+    A shared one is tried, so that two who ask do not deceive each other. Who takes the lock at that very moment is
+    refused, and has to ask once more.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

@@ -6,13 +6,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from fakes.small_disk import small_disk
 
 from septet.errors import HaltedError, LockHeldError
-from septet.system.durable import create_file, write_atomically, write_durably, write_first
+from septet.system.durable import close_after, create_file, write_atomically, write_durably, write_first
 from septet.system.locks import Patience, hold_lock, lock_is_held, remove_lock, share_lock, take_lock
 from septet.system.processes import Halt
 
@@ -121,17 +122,29 @@ def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
         assert lock_is_held(path)
 
 
-def test_a_lock_that_was_removed_has_one_holder_all_the_same(tmp_path: Path) -> None:
-    """However often the file is removed while many wait for it, no two are in the block at once."""
+@contextmanager
+def taking(path: Path) -> Iterator[None]:
+    """Hold a lock that is asked for until it is given."""
+    while (descriptor := take_lock(path)) is None:
+        os.sched_yield()
+    with close_after(descriptor):
+        yield
+
+
+@pytest.mark.parametrize("hold", [hold_lock, taking])
+def test_a_lock_that_was_removed_has_one_holder_all_the_same(
+    hold: Callable[[Path], AbstractContextManager[None]], tmp_path: Path
+) -> None:
+    """However often the file is removed while many want it, who is in the block holds the one that is there."""
     path, inside, most = tmp_path / "lock", [], [0]
     removed, done = threading.Event(), threading.Event()
 
     def enter(number: int) -> None:
         entered = 0
-        while entered < 50 or not (removed.is_set() or done.is_set()):
-            with hold_lock(path):
+        while entered < 200 or not (removed.is_set() or done.is_set()):
+            with hold(path):
                 inside.append(number)
-                most[0] = max(most[0], len(inside))
+                most[0] = max(most[0], len(inside) if lock_is_held(path) else 2)
                 inside.remove(number)
             entered += 1
 
@@ -151,6 +164,16 @@ def test_a_lock_that_was_removed_has_one_holder_all_the_same(tmp_path: Path) -> 
             done.set()
         removing.result(60)
     assert most == [1]
+
+
+@pytest.mark.small_disk
+def test_a_first_file_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
+    """Not even the draft of it: nobody would look for that again."""
+    with small_disk(tmp_path / "disk") as disk:
+        disk.fill()
+        with pytest.raises(OSError, match="No space"):
+            write_first(disk.path / "file", b"x")
+        assert os.listdir(disk.path) == ["ballast"]
 
 
 @pytest.mark.parametrize("write", [write_atomically, write_durably])
