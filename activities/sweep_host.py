@@ -62,7 +62,8 @@ class SweepHost:
         settings, state = self.host.settings, self.host.state
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
         ask = _asking(activity.client(), asyncio.get_running_loop())
-        sweep = Sweep(state, terms_of(settings), settings.git_env, ask, now, lambda: in_time() and not stopping())
+        runs, go_on = self.host.runtime.runs, lambda: in_time() and not stopping()
+        sweep = Sweep(state, runs, terms_of(settings), settings.git_env, ask, now, go_on)
         return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:

@@ -49,6 +49,8 @@ class Sweep:
     """One pass."""
 
     state: StateDir
+    runs: Runs
+    """The runs of this host."""
     terms: Terms
     env: Mapping[str, str]
     ask: Ask
@@ -181,11 +183,13 @@ class Sweep:
                     remove_lock(lock)
 
     def _remove_drafts(self) -> None:
-        """Remove the drafts of notes that processes left which were killed as they wrote."""
-        for folder in (self.state.held_turns, self.state.cost_notes):
-            for draft in sorted(folder.glob(DRAFTS)):
-                if is_over(datetime.fromtimestamp(_changed_at(draft), UTC), self.terms.forgotten_days, self.now):
-                    draft.unlink(missing_ok=True)
+        """Remove the drafts that processes left which were killed as they wrote what is no work order's."""
+        state = self.state
+        folders = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
+        folders = (*folders, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
+        for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
+            if is_over(datetime.fromtimestamp(_changed_at(draft), UTC), self.terms.forgotten_days, self.now):
+                draft.unlink(missing_ok=True)
 
     def _snapshots(self, place: Place, since: datetime) -> None:
         """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""
@@ -272,12 +276,11 @@ class Sweep:
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
         was_there = folder.exists()
-        runs = Runs(self.state.runs)
-        lock = runs.lock_writer(order_id)
+        lock = self.runs.lock_writer(order_id)
         if lock is None:
             raise BlockingIOError(0, "an agent or a person works there", str(self.state.workspaces / order_id))
         try:
-            end_warm(runs, order_id)
+            end_warm(self.runs, order_id)
             yield
         finally:
             if not was_there:

@@ -6,11 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of
@@ -24,7 +26,9 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.launch import AgentRuntime
+from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.warm import WarmProcess
 from septet.git.address import parse_address
 from septet.git.place import Place
 from septet.git.snapshots.restore import restore
@@ -50,6 +54,8 @@ class Home:
     state: StateDir
     origin: Origin
     env: dict[str, str]
+    runner: Path | None = None
+    """The lock of its runner, where it has one."""
     fates: dict[str, Fate] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
@@ -69,7 +75,8 @@ class Home:
     def sweep(self, days: float, terms: Terms = TERMS, go_on: Callable[[], bool] = lambda: True) -> Swept:
         """Make a pass so many days from now."""
         now = datetime.now(UTC) + timedelta(days=days)
-        return Sweep(self.state, terms, self.env, self._ask, now, go_on).run()
+        runs = Runs(self.state.runs, self.runner)
+        return Sweep(self.state, runs, terms, self.env, self._ask, now, go_on).run()
 
     def _ask(self, order_id: str) -> Fate:
         self.asked.append(order_id)
@@ -234,6 +241,23 @@ def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: P
     assert not waits.is_running() or waits.status() == psutil.STATUS_ZOMBIE
 
 
+def test_a_runner_ends_what_a_killed_supervisor_left_before_a_workspace_goes(home: Home) -> None:
+    """In containers nobody else may see those processes: the janitor asks it, as everybody does."""
+    home.open("wo-1")
+    left = WarmProcess("mark", str(home.state.runs / "wo-1" / "5-implement_plan-1"), None, "")
+    (home.state.runs / "wo-1" / "warm.lock").write_bytes(msgspec.json.encode(left))
+    home.runner = home.state.runner / RUNNER_LOCK
+    with listen(home.state.runner) as listener, ThreadPoolExecutor(1) as threads:
+        listener.settimeout(60)
+        swept = threads.submit(home.sweep, 31)
+        connected, _ = listener.accept()
+        assert not swept.done()
+        assert (home.state.workspaces / "wo-1").exists()
+        connected.close()
+        removed = swept.result(60).removed
+    assert {(thing.kind, thing.name) for thing in removed} == {("workspace", "wo-1"), ("runs", "wo-1")}
+
+
 def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None:
     """Ignored files over the limit keep their workspace; a setting lets them go."""
     place = home.open("wo-1")
@@ -295,16 +319,24 @@ def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> 
 
 
 def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
-    """It lies beside the notes of budgets and costs, which stay until they are told."""
-    for folder in (home.state.held_turns, home.state.cost_notes):
-        folder.mkdir(exist_ok=True)
-        (folder / ".0123456789abcdef.lock").write_text("{")
-        (folder / "wo-1.json").write_text("{}")
+    """It lies beside the host's own notes, which stay; what is a work order's goes with the work order."""
+    state = home.state
+    places = (
+        state.root,
+        state.held_turns,
+        state.cost_notes,
+        state.forge_pauses,
+        state.logins / "0123456789abcdef",
+    )
+    drafts, notes = ([folder / name for folder in places] for name in (".0123456789abcdef.lock", "wo-1.json"))
+    for path in (*drafts, *notes):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}")
     home.sweep(1)
-    assert len([*home.state.held_turns.iterdir(), *home.state.cost_notes.iterdir()]) == 4
+    assert [path.exists() for path in (*drafts, *notes)] == [True] * 2 * len(places)
     home.sweep(3)
-    left = [*home.state.held_turns.iterdir(), *home.state.cost_notes.iterdir()]
-    assert [path.name for path in left] == ["wo-1.json", "wo-1.json"]
+    assert [path.exists() for path in drafts] == [False] * len(places)
+    assert [path.exists() for path in notes] == [True] * len(places)
 
 
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
