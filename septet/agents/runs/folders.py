@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -149,6 +150,12 @@ class Run:
         why = RESTARTED if self._was_elsewhere() else ""
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
+    def drop_unstarted(self) -> None:
+        """Leave nothing of a run that no supervisor has taken up: there may be many tries."""
+        if not (self.lives() or self.has_started):
+            with suppress(OSError):
+                _drop(self.folder)
+
     def _was_elsewhere(self) -> bool:
         """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
         if self.runner is not None:
@@ -237,7 +244,7 @@ class Runs:
             create_file(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
             descriptor = open_lock(folder / "lock")
         except OSError:
-            _drop(folder)
+            _drop(folder)  # on a full disk there may be many tries
             raise
         lock(descriptor)
         return Run(folder, record, self.runner), descriptor
@@ -287,7 +294,7 @@ def _check_name(name: str) -> str:
 
 
 def _drop(folder: Path) -> None:
-    """Leave nothing of a run that found no room: on a full disk there may be many tries."""
+    """Remove the files of a run that was made and not started, and their folder."""
     for name in ("prompt.md", "run.json", "lock"):
         (folder / name).unlink(missing_ok=True)
     folder.rmdir()

@@ -160,6 +160,8 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
             process.close(was_sent=sent)
             if run_lock is not None:
                 os.close(run_lock)
+            if run is not None and not sent:
+                run.drop_unstarted()
     finally:
         os.close(writer_lock)
 

@@ -33,6 +33,16 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
     assert lab.journal == []
 
 
+async def test_a_start_that_finds_no_supervisor_leaves_no_run(lab: Lab) -> None:
+    """Nobody took it up, so that there is nothing to be told of it, however often it is tried."""
+    lab.agent("init(); result('done')")
+    lab.runtime = replace(lab.runtime, supervisors=Supervisors(python=str(lab.root / "no-python")))
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError):
+            await lab.carry_out()
+    assert lab.runtime.runs.of("wo-1") == []
+
+
 async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
     """The next one waits as soon as an agent has started, so that nothing is forked between two agents."""
     lab.agent("init(); result('done')")
