@@ -125,8 +125,7 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
 
     Raises:
         SnapshotError: The workspace could not be secured first, or something was left out: then nothing was
-        removed.
-            Or the disk failed on the way: then the rescue stands, and the call can be repeated.
+            removed. Or the disk failed on the way: then the rescue stands, and the call can be repeated.
     """
     if not os.path.lexists(place.worktree):
         _clear(_aside(place))

@@ -95,25 +95,6 @@ class IssueClaims:
             before = _facts(git.text("log", "-1", "--format=%B", ref)).get("claimant")
             return before in left_by and self._push(git, commit, ref, there)
 
-    def order_of(self, number: int) -> str | None:
-        """Return the work order that an issue was taken for; `None` where it was not taken.
-
-        Raises:
-            GitUnavailableError: The repository was not reached.
-            NotFoundError: There is none.
-            GitError: It refused, or the claim is none of ours.
-        """
-        ref = f"{_PREFIX}{number}"
-        with self._repository() as git:
-            if ref not in self.remote.refs(git.git_dir, ref).shas:
-                return None
-            self._fetch(git, ref)
-            content = git.text("log", "-1", "--format=%B", ref)
-        try:
-            return str(json.loads(content)["order"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise GitError(f"{ref} of {self.remote.url} does not say who took the issue.") from error
-
     def _fetch(self, git: Git, refs: str) -> None:
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         self.remote.run(git.git_dir, *command, "--", self.remote.url, f"+{refs}:{refs}")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from septet.agents.guest.protections import Binding
 from septet.errors import InvalidInputError
 
 _WRITABLE: Final = ":rw"
@@ -39,11 +38,6 @@ class NamedPath:
         if not path.is_absolute() or ".." in path.parts:
             raise InvalidInputError(f"SEPTET_GUEST_PATHS: {text!r} is not an absolute path.", remedy=_REMEDY)
         return cls(path, text.strip().endswith(_WRITABLE))
-
-    @property
-    def binding(self) -> Binding:
-        """How it becomes a part of a guest's world."""
-        return Binding(self.path, self.writable)
 
     def opening(self, home: Path) -> str:
         """Say what it opens to guests, for the person who has named it."""

@@ -7,12 +7,14 @@ anything starts in it, and an exit code only when the program had started.
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 
 from septet.agents.supervisor.order import Confinement
 from septet.agents.supervisor.own_user import StagedFiles
 
 REPORT = "sandbox.json"
+FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
 SIGNAL_BASE = 128
 LAST_SIGNAL = 64
 FAILURE_BYTES = 600

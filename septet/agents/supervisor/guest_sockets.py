@@ -7,18 +7,18 @@ and listens on loopback there. It hands the sockets back: a socket stays in the 
 import ctypes
 import fcntl
 import os
-import re
 import socket
 from collections.abc import Sequence
 
-LIBC = ctypes.PyDLL(None, use_errno=True)
+from septet.agents.supervisor.confined import FIRST_PROCESS
+from septet.agents.supervisor.own_user import LIBC
+
 USERS_OF_NAMESPACE = 0xB701
 """NS_GET_USERNS: the namespace of users that a network belongs to."""
 NEW_USERS, NEW_NETWORK = 0x10000000, 0x40000000
 NOT_YET_UP, NOT_YET_UP_6 = 15, 78
 """IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
-FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
 MOST_BYTES = 4096
 
 

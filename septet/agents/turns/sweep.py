@@ -1,6 +1,5 @@
 """Leftovers of a supervisor that was killed: the processes that carry their run's mark, in whatever session."""
 
-import re
 import time
 from pathlib import Path
 from typing import Final
@@ -8,7 +7,7 @@ from typing import Final
 import psutil
 
 from septet.agents.runs.folders import RUN_VARIABLE
-from septet.agents.supervisor.confined import REPORT
+from septet.agents.supervisor.confined import FIRST_PROCESS, REPORT
 
 _BOUND_SECONDS: Final = 3.0
 """What still lives after so many seconds of SIGKILL hangs in the kernel."""
@@ -16,7 +15,6 @@ _PAUSE_SECONDS: Final = 0.01
 _CLOCK_SECONDS: Final = 2.0
 """By so much the start of a process may seem later than it was."""
 _OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
-_FIRST_PROCESS: Final = re.compile(rb'"child-pid": (\d+)')
 
 
 def sweep_leftovers(mark: str, folder: Path, user: int = 0) -> int:
@@ -51,7 +49,7 @@ def _sandbox_lives(report: Path) -> bool:
     try:
         if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's: it has seen to it
-        match = _FIRST_PROCESS.search(report.read_bytes())
+        match = FIRST_PROCESS.search(report.read_bytes())
         first = psutil.Process(int(match[1])) if match is not None else None
         return (
             first is not None

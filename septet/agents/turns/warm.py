@@ -24,7 +24,6 @@ _LOCK: Final = "warm.lock"
 _SOCKET: Final = "warm.sock"
 _FINGERPRINT_VERSION: Final = "1"
 """Another one where a process of before could not serve a turn of now, whatever its orders look like."""
-_OWNER_ONLY: Final = 0o600
 _LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
 """It takes two seconds of grace at the most where a turn is under way, and a moment else."""
