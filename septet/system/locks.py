@@ -104,7 +104,7 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file that nobody else knows yet, or keeps for more than a moment."""
+    """Lock an open file that others hold for a moment at the most, as a new one."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
@@ -184,6 +184,6 @@ def _held_error(path: Path) -> LockHeldError:
 
     return LockHeldError(
         f"{path} is locked by {holder_of(path) or 'a process that nobody names'}.",
-        remedy="If that process was stopped, let it go on (`kill -CONT`) or end it.",
+        remedy="If that process was stopped, let it continue (`kill -CONT`) or end it.",
         retry_after_seconds=_AGAIN_SECONDS,
     )

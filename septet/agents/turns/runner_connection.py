@@ -130,6 +130,6 @@ def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
         except TimeoutError as error:
             raise AgentCrashedError(
                 f"The runner in {folder} does not answer.",
-                remedy=f"If it was stopped, let it go on: {folder / RUNNER_LOCK} names its process.",
+                remedy=f"If it was stopped, let it continue: {folder / RUNNER_LOCK} names its process.",
                 retry_after_seconds=_AGAIN_SECONDS,
             ) from error
