@@ -46,7 +46,13 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
 
 
 def is_settled(result: StepResult) -> bool:
-    """Say whether a result is its try's last word; an unread answer with a checkpoint waits for a finalizer."""
+    """Say whether a result is its try's last word.
+
+    It is not where an unread answer with a checkpoint waits for a finalizer, or where a step waits until running
+    agents free the rest of a budget.
+    """
+    if result.verdict is Verdict.OVER_BUDGET:
+        return result.budget_wait is None or result.budget_wait.is_spent
     return result.verdict is not Verdict.UNPARSED or result.checkpoint is None
 
 

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
@@ -109,3 +110,13 @@ def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder) 
     taken = values(recorder)
     record_step(CALL, StepResult(step=Step.BUILD_PLAN, verdict=Verdict.FAILED, agent="claude"), recorder)
     assert taken == {"septet_steps build_plan claude failed": 1}
+
+
+def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(recorder: Recorder) -> None:
+    """A budget that is used up is a verdict; one of which running agents hold the rest opens again by itself."""
+    taken = values(recorder)
+    for is_spent in (True, False):
+        wait = BudgetWait(scope="day", message="The budget is used up.", is_spent=is_spent)
+        result = StepResult(step=Step.BUILD_PLAN, verdict=Verdict.OVER_BUDGET, agent="claude", budget_wait=wait)
+        record_step(CALL, result, recorder)
+    assert taken == {"septet_steps build_plan claude over_budget": 1}
