@@ -20,7 +20,6 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.place import Place
 from septet.pipelines.store import store_of
@@ -28,7 +27,6 @@ from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_settings import load_repository_settings
 from septet.system.threads import shielded_thread, stoppable_thread
 
-_STEP: Final = "summarise_session"
 _WALL_SECONDS: Final = 300.0
 _NO_WORDS: Final = "the agent's answer was empty."
 _UNDONE: Final = "what the agent changed when it was asked for a summary"
@@ -98,7 +96,7 @@ class SummariseSession:
             key=fence.key,
             order_id=workspace.place_id,
             number=0,
-            step=_STEP,
+            step=call.name,
             adapter=adapter_for(workspace.agent),
             turn=turn,
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
@@ -117,20 +115,22 @@ class SummariseSession:
         with prepared_step.fence.lease.hold():
             self._undo(call, prepared_step.place)
             store_of(self.host.state, call.pipeline).keep_summary(call.workspace.place_id, summary)
-        return SessionSummary(kept_bytes=len(summary.encode()), usage=turn.usage)
+        return SessionSummary(kept_bytes=len(summary.encode()), model=turn.outcome.model, usage=turn.usage)
 
     def _leave_unsummarised(
         self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult | None, why: str
     ) -> SessionSummary:
         with prepared_step.fence.lease.hold():
             self._undo(call, prepared_step.place)
-        return SessionSummary(warning=no_summary(why), usage=turn.usage if turn is not None else Usage())
+        if turn is None:
+            return SessionSummary(warning=no_summary(why))
+        return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
 
     def _undo(self, call: SummariseCall, place: Place) -> None:
         """Return the worktree to what it was: not every CLI can be started without tools."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.differs(place, checkpoint):
-            self.host.return_to(place, checkpoint, _UNDONE, _STEP)
+            self.host.return_to(place, checkpoint, _UNDONE, call.name)
 
 
 async def _leave_worktree() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from septet.contracts.lanes import SummariseCall
 from septet.contracts.steps import FinalizeCall, StepCall
 
 
@@ -25,9 +26,9 @@ class _LogContextInbound(ActivityInboundInterceptor):
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent of an activity's input, where it is that of a step or of its finalizer."""
+    """Return the step and the agent of the input of a step, its finalizer or a lane's summary; else nothing."""
     call = args[0] if args else None
     call = call.call if isinstance(call, FinalizeCall) else call
-    if not isinstance(call, StepCall):
+    if not isinstance(call, StepCall | SummariseCall):
         return {}
     return {"step": call.name, "agent": call.workspace.agent}

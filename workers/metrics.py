@@ -11,10 +11,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.runtime import PrometheusConfig
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
 from septet.telemetry.recorder import RECORDER
-from septet.telemetry.step_values import record_finalizer, record_step
+from septet.telemetry.step_values import record_finalizer, record_step, record_summary
 
 
 def prometheus_config(address: str) -> PrometheusConfig:
@@ -82,6 +83,8 @@ class _StepMetricsInbound(ActivityInboundInterceptor):
             raise
         if isinstance(result, StepResult):
             _record(call, result)
+        elif isinstance(call, SummariseCall) and isinstance(result, SessionSummary):
+            record_summary(call, result)
         return result
 
 

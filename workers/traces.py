@@ -4,7 +4,8 @@ Imported only where SEPTET_TRACES names a collector; the packages are those of `
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,11 +17,11 @@ import structlog
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
 from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.worker import (
@@ -32,6 +33,8 @@ from temporalio.worker import (
 )
 
 from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.facts import Usage
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
@@ -45,6 +48,7 @@ _PATIENCE_SECONDS: Final = 2
 _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
+_KIND: Final = "exception.type"
 _SECOND: Final = 1_000_000_000
 """In nanoseconds, the unit of spans."""
 
@@ -64,14 +68,57 @@ class _KnownIds(RandomIdGenerator):
         return ids[1] if (ids := _next_ids.get()) is not None else super().generate_span_id()
 
 
+class _WordlessExporter(SpanExporter):
+    """Exports spans without what their errors say, which may quote issues, answers and people."""
+
+    def __init__(self, following: SpanExporter) -> None:
+        self._following: Final = following
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Hand the spans on."""
+        return self._following.export([_without_words(span) for span in spans])
+
+    def shutdown(self) -> None:
+        """End the exporter that they go to."""
+        self._following.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Have everything sent."""
+        return self._following.force_flush(timeout_millis)
+
+
+def _without_words(span: ReadableSpan) -> ReadableSpan:
+    events = [
+        Event(each.name, {_KIND: str((each.attributes or {}).get(_KIND, ""))}, each.timestamp)
+        for each in span.events
+    ]
+    return ReadableSpan(
+        span.name,
+        span.context,
+        span.parent,
+        span.resource,
+        span.attributes,
+        events,
+        span.links,
+        span.kind,
+        status=Status(span.status.status_code),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
 @cache
-def tracer_to(address: str) -> Tracer:
+def tracer_to(address: str, *, withholds_words: bool = False) -> Tracer:
     """Return the tracer of this process, whose spans go to an OTLP collector over HTTP.
 
     Args:
         address: The collector's, such as `http://127.0.0.1:4318`.
+        withholds_words: Whether the messages of errors stay here.
     """
-    exporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
+    exporter: SpanExporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
+    if withholds_words:
+        exporter = _WordlessExporter(exporter)
     provider = TracerProvider(
         resource=Resource.create({"service.name": "septet"}), id_generator=_KnownIds(), shutdown_on_exit=False
     )
@@ -188,10 +235,7 @@ class AgentTraces(Interceptor):
     def trace_run(self, call: StepCall | FinalizeCall, result: StepResult) -> None:
         """Hand out the span of the agent of a step or a finalizer, and of its tool calls."""
         run = AgentSpan.of(call, result)
-        context = trace.set_span_in_context(trace.get_current_span())
-        span = self.tracer.start_span(
-            run.name, context, kind=SpanKind.CLIENT, attributes=run.attributes, start_time=run.started_ns
-        )
+        span = self._start(run)
         if result.verdict is not Verdict.DONE:
             span.set_status(Status(StatusCode.ERROR, str(result.verdict)))
         inner = trace.set_span_in_context(span)
@@ -202,6 +246,17 @@ class AgentTraces(Interceptor):
             child = self.tracer.start_span(f"execute_tool {tool}", inner, attributes=attributes, start_time=at)
             child.end(at)
         span.end(run.ended_ns)
+
+    def trace_summary(self, call: SummariseCall, summary: SessionSummary, started: datetime) -> None:
+        """Hand out the span of the agent that summarised a lane's session, from `started` until now."""
+        run = AgentSpan.of_summary(call, summary, int(started.timestamp() * _SECOND), time.time_ns())
+        self._start(run).end(run.ended_ns)
+
+    def _start(self, run: "AgentSpan") -> trace.Span:
+        context = trace.set_span_in_context(trace.get_current_span())
+        return self.tracer.start_span(
+            run.name, context, kind=SpanKind.CLIENT, attributes=run.attributes, start_time=run.started_ns
+        )
 
     def _tools(self, result: StepResult) -> Iterator[str]:
         """Yield the tools that a run called, from its stream; nothing where that is gone."""
@@ -240,6 +295,10 @@ class _AgentTracesInbound(ActivityInboundInterceptor):
                 raise
             if isinstance(result, StepResult):
                 await self._trace(call, result)
+            elif (
+                isinstance(call, SummariseCall) and isinstance(result, SessionSummary) and result.usage != Usage()
+            ):
+                self._traces.trace_summary(call, result, activity.info().started_time)
             return result
 
     async def _trace(self, call: object, result: StepResult) -> None:
@@ -266,15 +325,9 @@ class AgentSpan:
             usage = usage_since(usage, call.result.usage)
             started += int(call.result.duration_seconds * _SECOND)
             seconds -= call.result.duration_seconds
-        attributes: dict[str, str | int | float] = {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.agent.name": role,
-            "gen_ai.provider.name": result.agent,
-            "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
-            "gen_ai.usage.output_tokens": usage.output_tokens,
-            "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
-            "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
-            "septet.step": str(result.step),
+        step = call.call.name if isinstance(call, FinalizeCall) else call.name
+        attributes = {
+            **_use(role, result.agent, step, usage),
             "septet.outcome": str(result.verdict),
             "septet.run": result.run,
         }
@@ -283,13 +336,40 @@ class AgentSpan:
             "gen_ai.response.model": result.model,
             "septet.recovered_by": result.recovered_by,
             "septet.parsed_by": result.parsed_by,
-            "septet.cost_usd": usage.cost_usd,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
         return cls(f"invoke_agent {role}", started, started + int(max(seconds, 0.0) * _SECOND), attributes)
 
+    @classmethod
+    def of_summary(
+        cls, call: SummariseCall, summary: SessionSummary, started_ns: int, ended_ns: int
+    ) -> "AgentSpan":
+        """Return the span of the agent that summarised a lane's session."""
+        attributes = {
+            **_use(call.name, call.workspace.agent, call.name, summary.usage),
+            "gen_ai.conversation.id": call.session_id,
+        }
+        if summary.model is not None:
+            attributes["gen_ai.response.model"] = summary.model
+        return cls(f"invoke_agent {call.name}", started_ns, ended_ns, attributes)
+
+
+def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | int | float]:
+    """Return the attributes of every agent run: whose it is, and what it used."""
+    attributes: dict[str, str | int | float] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": role,
+        "gen_ai.provider.name": agent,
+        "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "septet.step": step,
+    }
+    return attributes if usage.cost_usd is None else {**attributes, "septet.cost_usd": usage.cost_usd}
+
 
 def tracing(settings: Settings, address: str) -> tuple[Tracing, AgentTraces]:
     """Return the interceptors for traces: of clients and workers, and inside of that of agents."""
-    tracer = tracer_to(address)
+    tracer = tracer_to(address, withholds_words=settings.seals)
     return Tracing(tracer), AgentTraces(tracer, settings.state_dir)

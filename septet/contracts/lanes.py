@@ -141,6 +141,11 @@ class SummariseCall(Wire):
     model: str | None = None
     limits: Timeouts = Timeouts()
 
+    @property
+    def name(self) -> str:
+        """What people and folders call it, beside the steps."""
+        return "summarise_session"
+
 
 class SessionSummary(Wire):
     """What the question for a summary came to; the summary itself stays on its host's disk."""
@@ -148,4 +153,6 @@ class SessionSummary(Wire):
     kept_bytes: int = 0
     """How long it is; 0: there is none, and `warning` says why."""
     warning: Annotated[str, Field(max_length=500)] = ""
+    model: str | None = None
+    """The model that was asked, if its CLI reports it."""
     usage: Usage = Usage()

@@ -1,6 +1,7 @@
 """From a step's result to the values that are recorded of it."""
 
 from septet.contracts.facts import Usage
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
@@ -22,27 +23,36 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
 
     An answer that was not read has no verdict yet: its finalizer gives it one.
     """
-    step, agent = result.step, result.agent
+    step, agent = call.name, result.agent
     if is_settled(result):
-        _record_verdict(result, recorder)
+        _record_verdict(step, result, recorder)
     if result.recovered_by:
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by=result.recovered_by)
     if result.run:
         recorder.record(AGENT_STARTS, result.agent_starts, step=step, agent=agent)
-        _record_use(call.workspace, result, result.usage, result.duration_seconds, recorder)
+        _record_seconds(step, result, result.duration_seconds, recorder)
+        _record_use(call.workspace, agent, result.model, result.usage, recorder)
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record what a finalizer has come to: its own tokens and time, and the step's verdict where it gives one."""
-    first, step, agent = finalizing.result, result.step, result.agent
+    first, step, agent = finalizing.result, finalizing.call.name, result.agent
     recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
     recorder.record(AGENT_STARTS, step=step, agent=agent)
     if is_settled(result):
-        _record_verdict(result, recorder)
+        _record_verdict(step, result, recorder)
     if result.recovered_by == "finalizer":
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by="finalizer")
-    seconds = result.duration_seconds - first.duration_seconds
-    _record_use(finalizing.call.workspace, result, usage_since(result.usage, first.usage), seconds, recorder)
+    _record_seconds(step, result, result.duration_seconds - first.duration_seconds, recorder)
+    _record_use(finalizing.call.workspace, agent, result.model, usage_since(result.usage, first.usage), recorder)
+
+
+def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
+    """Record what the question for a lane's summary has used; it is no attempt at a step, and has no verdict."""
+    if summary.usage != Usage():
+        agent = call.workspace.agent
+        recorder.record(AGENT_STARTS, step=call.name, agent=agent)
+        _record_use(call.workspace, agent, summary.model, summary.usage, recorder)
 
 
 def is_settled(result: StepResult) -> bool:
@@ -56,17 +66,18 @@ def is_settled(result: StepResult) -> bool:
     return result.verdict is not Verdict.UNPARSED or result.checkpoint is None
 
 
-def _record_verdict(result: StepResult, recorder: Recorder) -> None:
-    recorder.record(STEPS, step=result.step, agent=result.agent, outcome=result.verdict)
+def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
+    recorder.record(STEPS, step=step, agent=result.agent, outcome=result.verdict)
     if result.parsed_by:
-        recorder.record(ANSWERS, step=result.step, agent=result.agent, parsed_by=result.parsed_by)
+        recorder.record(ANSWERS, step=step, agent=result.agent, parsed_by=result.parsed_by)
 
 
-def _record_use(
-    workspace: Workspace, result: StepResult, usage: Usage, seconds: float, recorder: Recorder
-) -> None:
-    agent, model, project = result.agent, result.model, workspace.project
-    recorder.record(AGENT_SECONDS, max(seconds, 0.0), step=result.step, agent=agent, model=model)
+def _record_seconds(step: str, result: StepResult, seconds: float, recorder: Recorder) -> None:
+    recorder.record(AGENT_SECONDS, max(seconds, 0.0), step=step, agent=result.agent, model=result.model)
+
+
+def _record_use(workspace: Workspace, agent: str, model: str | None, usage: Usage, recorder: Recorder) -> None:
+    project = workspace.project
     tokens = {
         "input": usage.input_tokens,
         "output": usage.output_tokens,

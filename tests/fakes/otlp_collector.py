@@ -26,6 +26,8 @@ class CollectedSpan:
     ended_ns: int
     attributes: Mapping[str, Any]
     is_error: bool
+    words: str
+    """What its status and its events say, in one text."""
 
 
 @dataclass
@@ -93,4 +95,5 @@ def _span(span: Any) -> CollectedSpan:
         ended_ns=span.end_time_unix_nano,
         attributes={each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes},
         is_error=span.status.code == 2,
+        words=f"{span.status.message} {span.events}",
     )

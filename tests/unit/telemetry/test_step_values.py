@@ -4,12 +4,14 @@ import pytest
 
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import Usage
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
+from septet.contracts.rework import Rework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
-from septet.telemetry.step_values import record_finalizer, record_step
+from septet.telemetry.step_values import record_finalizer, record_step, record_summary
 
 CALL = StepCall(
     step=Step.BUILD_PLAN,
@@ -120,3 +122,31 @@ def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(recorder:
         result = StepResult(step=Step.BUILD_PLAN, verdict=Verdict.OVER_BUDGET, agent="claude", budget_wait=wait)
         record_step(CALL, result, recorder)
     assert taken == {"septet_steps build_plan claude over_budget": 1}
+
+
+def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder) -> None:
+    """It has the name that rescues, refusals and logs give it, and so has its finalizer; no step has it."""
+    taken = values(recorder)
+    call = CALL.model_copy(
+        update={"step": Step.IMPLEMENT_PLAN, "rework": Rework(round=1, url="https://github.com/o/r/pull/1")}
+    )
+    result = DONE.model_copy(update={"step": Step.IMPLEMENT_PLAN})
+    record_step(call, result, recorder)
+    record_finalizer(FinalizeCall(call=call, session_id="s", reasons=("r",), result=result), result, recorder)
+    assert [key for key in taken if "implement_plan" in key] == []
+    assert (taken["septet_steps rework claude done"], taken["septet_finalizer_runs rework claude done"]) == (2, 1)
+
+
+def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder) -> None:
+    """It is an agent's start with tokens and a cost, and no attempt at a step; one that was not asked for costs nothing."""
+    taken = values(recorder)
+    call = SummariseCall(workspace=CALL.workspace, pipeline="p", session_id="s")
+    usage = Usage(input_tokens=100, output_tokens=10, cost_usd=0.5)
+    record_summary(call, SessionSummary(kept_bytes=80, model="opus", usage=usage), recorder)
+    record_summary(call, SessionSummary(warning="The host was gone."), recorder)
+    assert taken == {
+        "septet_agent_starts summarise_session claude": 1,
+        "septet_tokens claude opus o/r input": 100,
+        "septet_tokens claude opus o/r output": 10,
+        "septet_cost_usd claude opus o/r": 0.5,
+    }

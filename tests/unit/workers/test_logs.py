@@ -7,6 +7,9 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
+from septet.contracts.lanes import SummariseCall
+from septet.contracts.workspace import Workspace
+from workers.log_context import step_context
 from workers.logs import shorten_event
 
 _PROGRAM = """
@@ -70,3 +73,21 @@ def test_an_attempt_that_a_person_ended_is_no_news() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
     assert ended.stderr == b""
+
+
+def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
+    """It is not one of the steps, but an agent works on it as on a step."""
+    workspace = Workspace(
+        work_order_id="wo-1",
+        host="h",
+        task_queue="q",
+        repository="https://github.com/o/r",
+        forge="github",
+        project="o/r",
+        base_branch="main",
+        base_sha="0" * 40,
+        path="/w",
+        agent="claude",
+    )
+    call = SummariseCall(workspace=workspace, pipeline="p", session_id="s")
+    assert step_context([call]) == {"step": "summarise_session", "agent": "claude"}

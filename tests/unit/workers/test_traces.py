@@ -1,0 +1,82 @@
+"""The spans of activities, as a collector gets them from the interceptors of a worker."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.otlp_collector import CollectedSpan, collector
+from fakes.waiting import until
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from septet.contracts.facts import Usage
+from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.contracts.workspace import Workspace
+from septet.settings import Settings
+from workers.observers import observers
+
+WORKSPACE = Workspace(
+    work_order_id="wo-1",
+    host="h",
+    task_queue="q",
+    repository="https://github.com/o/r",
+    forge="github",
+    project="o/r",
+    base_branch="main",
+    base_sha="0" * 40,
+    path="/w",
+    agent="claude",
+)
+
+
+class Activity(ActivityInboundInterceptor):
+    """An activity that ends in one way: with a value, or by raising an error."""
+
+    def __init__(self, end: object) -> None:
+        self._end = end
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ARG002 -- the SDK's own
+        if isinstance(self._end, Exception):
+            raise self._end
+        return self._end
+
+
+async def run(end: object, call: object = None, **settings: Any) -> None:
+    """Run an activity as a worker with these settings runs it."""
+    following: ActivityInboundInterceptor = Activity(end)
+    for each in reversed(observers(Settings(state_dir=Path("."), **settings), serves=True)):
+        following = each.intercept_activity(following)  # type: ignore[union-attr]
+    given = ExecuteActivityInput(fn=run, args=[call], executor=None, headers={})
+    await ActivityEnvironment().run(following.execute_activity, given)
+
+
+async def span_of_failure(**settings: Any) -> CollectedSpan:
+    """Return the span of an activity whose error quotes an agent."""
+    with collector() as collected:
+        with pytest.raises(ApplicationError):
+            await run(ApplicationError("Ada Lovelace", type="StepFailed"), traces=collected.url, **settings)
+        (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    return span
+
+
+async def test_an_error_in_a_trace_says_why_unless_words_are_sealed(tmp_path: Path) -> None:
+    """Where payloads are sealed the span is marked as failed, with the kind of the error and no word of it."""
+    clear = await span_of_failure()
+    assert (clear.is_error, "Ada Lovelace" in clear.words) == (True, True)
+    sealed = await span_of_failure(seal_keys_file=tmp_path / "keys")
+    assert (sealed.is_error, "Ada Lovelace" in sealed.words) == (True, False)
+    assert "ApplicationError" in sealed.words
+
+
+async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
+    """Its span has the agent, the session and the tokens, and lies within its activity."""
+    call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s-1")
+    summary = SessionSummary(kept_bytes=80, model="opus", usage=Usage(input_tokens=100, output_tokens=10))
+    with collector() as collected:
+        await run(summary, call, traces=collected.url)
+        (span,) = until(lambda: collected.named("invoke_agent summarise_session"))
+        (activity,) = until(lambda: collected.named("RunActivity:unknown"))
+    assert (span.parent_id, span.attributes["gen_ai.provider.name"]) == (activity.span_id, "claude")
+    assert (span.attributes["gen_ai.conversation.id"], span.attributes["gen_ai.response.model"]) == ("s-1", "opus")
+    assert span.attributes["gen_ai.usage.input_tokens"] == 100
