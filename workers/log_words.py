@@ -2,28 +2,33 @@
 
 import logging
 import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final
 
 from temporalio.exceptions import ApplicationError
 
-_QUOTES: Final[Mapping[str, str]] = {
-    "result_text_extracted": "preview",
-    "step_not_done": "reasons",
-    "tried_again": "why",
-    "rescue_taken": "reason",
-    "progress_comment_not_written": "why",
-}
-"""By event: what it quotes that an agent or a person may have written."""
+_QUOTES: Final = ("why", "reason", "reasons", "error", "preview", "paths")
+"""What may quote an agent or a person, whatever the event."""
+_OF_THE_MACHINE: Final = (
+    "guests_remain_root",
+    "hosts_are_probed",
+    "seal_damaged",
+    "seal_keys_not_read",
+    "server_not_described",
+    "unconfined",
+)
+"""Events that quote nobody: a worker says what its host, its server or its keys lack."""
 _WITHHELD: Final = "(sealed)"
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Leave out what an event of ours quotes."""
+    """Leave out what an event of ours quotes, and what its error says."""
     del logger, method
-    name = _QUOTES.get(event.get("event", ""), "")
-    if name in event:
-        event[name] = _WITHHELD
+    if event.get("event") not in _OF_THE_MACHINE:
+        event.update(dict.fromkeys(event.keys() & _QUOTES, _WITHHELD))
+    if isinstance(error := event.get("exc_info"), BaseException):
+        del event["exc_info"]
+        event["exception"] = f"{_kind(error)} {_WITHHELD}{_place(error)}"
     return event
 
 

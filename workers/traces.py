@@ -247,9 +247,9 @@ class AgentTraces(Interceptor):
             child.end(at)
         span.end(run.ended_ns)
 
-    def trace_summary(self, call: SummariseCall, summary: SessionSummary, started: datetime) -> None:
-        """Hand out the span of the agent that summarised a lane's session, from `started` until now."""
-        run = AgentSpan.of_summary(call, summary, int(started.timestamp() * _SECOND), time.time_ns())
+    def trace_summary(self, call: SummariseCall, summary: SessionSummary, began_at: datetime) -> None:
+        """Hand out the span of the agent that summarised a lane's session, from `began_at` until now."""
+        run = AgentSpan.of_summary(call, summary, int(began_at.timestamp() * _SECOND), time.time_ns())
         self._start(run).end(run.ended_ns)
 
     def _start(self, run: "AgentSpan") -> trace.Span:

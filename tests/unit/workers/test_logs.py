@@ -91,3 +91,31 @@ def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
     )
     call = SummariseCall(workspace=workspace, pipeline="p", session_id="s")
     assert step_context([call]) == {"step": "summarise_session", "agent": "claude"}
+
+
+_SEALED = """
+import pathlib
+import structlog
+from septet.settings import Settings
+from workers.logs import set_up_logs
+set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json", seal_keys_file=pathlib.Path("keys")))
+log, word = structlog.get_logger(), "Ada Lovelace"
+log.warning("plan_not_posted", why=word, step="build_plan")
+log.warning("budget_not_told", error=word)
+log.warning("an_event_to_come", reason=word, reasons=[word], preview=word, paths=[word])
+try:
+    raise ValueError(word)
+except ValueError as error:
+    log.error("request_broke", exc_info=error)
+log.warning("seal_keys_not_read", error="keys cannot be read")
+"""
+
+
+def test_a_sealed_log_quotes_nobody_whatever_the_event() -> None:
+    """What may quote an agent or a person is withheld by its key; what the worker says of its own machine stays."""
+    ended = subprocess.run([sys.executable, "-c", _SEALED], capture_output=True, check=True, timeout=60, text=True)
+    posted, _, _, broke, keys = map(json.loads, ended.stderr.splitlines())
+    assert "Lovelace" not in ended.stderr
+    assert (posted["why"], posted["step"]) == ("(sealed)", "build_plan")
+    assert "ValueError" in broke["exception"]
+    assert keys["error"] == "keys cannot be read"
