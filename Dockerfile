@@ -49,8 +49,9 @@ RUN apt-get update \
 COPY --from=packages /opt/septet /opt/septet
 COPY --from=agents /opt/agents /opt/agents
 COPY docker/entrypoint.py docker/health.py docker/api_health.py /opt/septet/docker/
+COPY docker/bin/septet /opt/septet/docker/bin/
 # The state directory is a link to the slot that the container has leased: docker/entrypoint.py.
-ENV PATH=/opt/septet/bin:/opt/agents/bin:/usr/local/bin:/usr/bin:/bin \
+ENV PATH=/opt/septet/docker/bin:/opt/septet/bin:/opt/agents/bin:/usr/local/bin:/usr/bin:/bin \
     SEPTET_STATE_DIR=/home/septet/state \
     SEPTET_SANDBOXED=true \
     SEPTET_LOG_FORMAT=json \

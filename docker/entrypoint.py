@@ -1,4 +1,4 @@
-"""Become `septet` in a container: lease a slot of the volume, take the mounted keys, and go.
+"""Become `septet` in a container: lease a slot of the volume, and go.
 
 Replicas share a volume and never a state directory: each leases a slot of its own, `slots/<n>`, by a lock on
 `slots/<n>.lease` that the kernel gives back when the container ends, however it ends. A replica takes the first
@@ -11,22 +11,18 @@ in `homes/<n>`, are resumed.
 import fcntl
 import json
 import os
-import re
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 VOLUME = Path(os.environ.get("SEPTET_VOLUME", "/var/lib/septet"))
-SECRETS = Path(os.environ.get("SEPTET_SECRETS", "/run/secrets"))
 STATE_DIR = Path(os.environ["SEPTET_STATE_DIR"])
 MAX_SLOTS = 1000
-NAME_OF_A_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Replace this process by `septet` with `arguments`; return never."""
-    take_secrets()
     if needs_slot(arguments):
         slot = lease_slot("runner" if arguments[0] == "runner" else "lease")
         point_to(slot)
@@ -47,13 +43,6 @@ def needs_slot(arguments: Sequence[str]) -> bool:
         "--register",
         "--help",
     }.intersection(arguments)
-
-
-def take_secrets() -> None:
-    """Make a variable of every secret file that is named like one, unless it is set already."""
-    for file in sorted(SECRETS.iterdir()) if SECRETS.is_dir() else ():
-        if NAME_OF_A_VARIABLE.fullmatch(file.name) and file.is_file():
-            os.environ.setdefault(file.name, file.read_text(encoding="utf-8").strip())
 
 
 def lease_slot(kind: str) -> Path:

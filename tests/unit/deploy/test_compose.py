@@ -21,3 +21,11 @@ def test_temporals_web_ui_starts_when_it_is_asked_for_and_changes_nothing() -> N
     assert ui["profiles"] == ["ui"]
     assert ui["environment"]["TEMPORAL_DISABLE_WRITE_ACTIONS"] == "true"
     assert not any("ui" in service.get("depends_on", {}) for service in SERVICES.values())
+
+
+def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() -> None:
+    """Webhooks, sealing and Temporal's key are needed wherever Septet talks to the server; agents get theirs alone."""
+    ours = {name for name, service in SERVICES.items() if str(service["image"]).startswith("septet:")}
+    assert {"worker", "api", "runner"} < ours
+    with_keys = {name for name in ours if "./docker/secrets:/run/secrets:ro" in SERVICES[name].get("volumes", ())}
+    assert with_keys == ours - {"runner"}

@@ -1,4 +1,4 @@
-"""The container's entry point: a slot for each replica, and keys from files."""
+"""The container's entry point and its `septet`: a slot for each replica, and keys from files."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ENTRYPOINT = Path(__file__).parents[3] / "docker" / "entrypoint.py"
+DOCKER = Path(__file__).parents[3] / "docker"
 
 SEPTET = """#!{python}
 import json, os, sys
@@ -40,18 +40,26 @@ class Machine:
 
     def container(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """Start a container's first process, each with a root file system of its own."""
+        return self.run([sys.executable, str(DOCKER / "entrypoint.py"), *arguments], variables)
+
+    def second_process(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start `septet` as `docker exec` does: with the image's variables, and without its entry point."""
+        return self.run(["septet", *arguments], {})
+
+    def run(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[str]:
+        """Start a program of the image."""
         self.started += 1
         own = self.root / f"container-{self.started}"
         own.mkdir()
         env = {
-            "PATH": f"{self.root / 'bin'}:{os.defpath}",
+            "PATH": f"{DOCKER / 'bin'}:{self.root / 'bin'}:{os.defpath}",
             "HOME": str(own),
             "SEPTET_VOLUME": str(self.root / "volume"),
             "SEPTET_SECRETS": str(self.root / "secrets"),
             "SEPTET_STATE_DIR": str(own / "state"),
         }
         process = subprocess.Popen(
-            [sys.executable, str(ENTRYPOINT), *arguments],
+            command,
             env=env | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -149,3 +157,18 @@ def test_a_variable_that_is_set_is_kept(machine: Machine) -> None:
     """What the container was started with wins over a file."""
     (machine.root / "secrets" / "A_KEY").write_text("from file", encoding="utf-8")
     assert told(machine.container("worker", A_KEY="from compose"))["key"] == "from compose"
+
+
+def test_a_command_in_a_running_container_has_the_keys_too(machine: Machine) -> None:
+    """`docker compose exec worker septet run` reaches the server and the forge with what the worker has."""
+    (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
+    said = told(machine.second_process("run", "--wait"))
+    assert (said["argv"], said["key"]) == (["run", "--wait"], "sk-1")
+
+
+def test_the_image_finds_its_own_septet_first() -> None:
+    """The Dockerfile puts it on PATH before the package's, where it can be started."""
+    dockerfile = (DOCKER.parent / "Dockerfile").read_text(encoding="utf-8")
+    assert "COPY docker/bin/septet /opt/septet/docker/bin/\n" in dockerfile
+    assert "ENV PATH=/opt/septet/docker/bin:/opt/septet/bin:" in dockerfile
+    assert os.access(DOCKER / "bin" / "septet", os.X_OK)
