@@ -14,6 +14,9 @@ from septet.settings import Settings
 
 FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
 BASE = FOLDER / "base"
+API = FOLDER / "api"
+TRIGGER_FIELDS = {"endpoint", "namespace", "taskQueue", "queueTypes", "targetQueueSize"}
+"""Of those that KEDA documents for Temporal."""
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -27,7 +30,7 @@ def pods() -> dict[str, dict[str, Any]]:
     """Return the specification of each pod by the name of what makes it."""
     return {
         each["metadata"]["name"]: each["spec"]["template"]["spec"]
-        for each in documents(BASE)
+        for each in [*documents(BASE), *documents(API)]
         if "template" in each.get("spec", {})
     }
 
@@ -38,14 +41,14 @@ def containers() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "resource", list(documents(BASE)), ids=lambda each: f"{each['kind']}/{each['metadata']['name']}"
+    "resource", [*documents(BASE), *documents(API)], ids=lambda each: f"{each['kind']}/{each['metadata']['name']}"
 )
 def test_a_resource_is_what_the_schema_of_kubernetes_says(resource: dict[str, Any]) -> None:
     """No field is unknown, missing or of the wrong kind."""
     kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
 
 
-@pytest.mark.parametrize("folder", [BASE, FOLDER / "keda"], ids=lambda each: each.name)
+@pytest.mark.parametrize("folder", [BASE, API, FOLDER / "keda"], ids=lambda each: each.name)
 def test_a_kustomization_names_every_file_beside_it(folder: Path) -> None:
     """A manifest that nobody names is applied by nobody."""
     named = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
@@ -74,13 +77,13 @@ def test_pods_keep_to_the_restricted_standard(name: str) -> None:
 
 
 def test_keys_are_mounted_where_no_agent_runs() -> None:
-    """Agents run in the runner's container: it has neither the Secret nor the settings of the server."""
+    """Whatever talks to the server has the Secret. Agents run in the runner's container, which has neither that nor settings."""
     with_keys = {
         name
         for name, container in containers().items()
         if "keys" in {each["name"] for each in container["volumeMounts"]}
     }
-    assert with_keys == {"worker", "register", "promote"}
+    assert with_keys == {"worker", "register", "promote", "api"} == containers().keys() - {"runner"}
     assert "envFrom" not in containers()["runner"]
 
 
@@ -125,3 +128,47 @@ def test_a_scaled_set_is_the_one_of_the_base_and_watches_its_queue() -> None:
         data["TEMPORAL_NAMESPACE"],
         data["TEMPORAL_ADDRESS"],
     )
+
+
+def rules(direction: str) -> list[dict[str, Any]]:
+    """Return the network's rules for one direction."""
+    policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
+    return list(policy["spec"][direction])
+
+
+def test_workers_reach_temporal_cloud_and_a_server_beside_them() -> None:
+    """Port 7233 is open to public addresses and to the namespace of a server; private addresses are no public ones."""
+    open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
+    peers = [next(iter(peer)) for rule in open_to for peer in rule]
+    assert sorted(peers) == ["ipBlock", "ipBlock", "namespaceSelector"]
+
+
+def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
+    """One rule lets one namespace in, at the port that the worker's container names."""
+    (rule,) = rules("ingress")
+    (port,) = containers()["worker"]["ports"]
+    assert [each["port"] for each in rule["ports"]] == [port["containerPort"]]
+    assert rule["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+
+
+def test_a_cluster_takes_what_keda_makes_of_the_scaling() -> None:
+    """KEDA makes an autoscaler of it: with the cluster's own limits of 30 minutes for a period, and an hour for a window."""
+    (scaled,) = documents(FOLDER / "keda")
+    spec = scaled["spec"]
+    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    target = {"scaleTargetRef": spec["scaleTargetRef"], "maxReplicas": spec["maxReplicaCount"]}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": scaled["metadata"],
+        "spec": target | {"minReplicas": spec["minReplicaCount"], "behavior": behavior},
+    }
+    kubernetes_validate.validate(autoscaler, kubernetes_validate.latest_version(), strict=True)
+    assert all(policy["periodSeconds"] <= 1800 for policy in behavior["scaleDown"]["policies"])
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] <= 3600
+    assert spec.keys() == {
+        "scaleTargetRef", "minReplicaCount", "maxReplicaCount", "pollingInterval", "cooldownPeriod", "advanced", "triggers",
+    }  # fmt: skip
+    (trigger,) = spec["triggers"]
+    assert trigger["metadata"].keys() == TRIGGER_FIELDS
+    assert all(isinstance(value, str) for value in trigger["metadata"].values())
