@@ -55,12 +55,13 @@ from workers.slots import agents_at_once
 
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
+_FOLLOW: Final = "Follow the remedy under each of them."
 _NAMED: Final = 5
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
 class UnfitError(SeptetError):
-    """Something that Septet cannot do without is missing."""
+    """Something that Septet cannot do without is missing or too old."""
 
 
 async def check_machine(repo: str | None, address: str | None) -> CommandReply:
@@ -84,7 +85,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     if repo is not None:
         checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
     names = ", ".join(check.name for check in checks if check.status == "failed")
-    failure = UnfitError(f"Missing: {names}.") if names else None
+    failure = UnfitError(f"These checks failed: {names}.", remedy=_FOLLOW) if names else None
     return CommandReply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), failure)
 
 
@@ -200,7 +201,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
     """Say what confines agents; without it they work all the same."""
     if isinstance(sandbox, SeptetError):
-        return Check("sandbox", "warning", f"No worker can start here: {sandbox.message}", sandbox.remedy)
+        return Check("sandbox", "failed", f"No worker can start here: {sandbox.message}", sandbox.remedy)
     if sandbox.separates:
         message = f"Agents and checks run unconfined, without a sandbox: {OF_USERS}."
         return Check("sandbox", "warning", message, "Where bubblewrap can start, set SEPTET_SANDBOX=auto instead.")
@@ -241,7 +242,7 @@ def _runner(settings: Settings) -> Check:
     try:
         runner_connection.connect_to_runner(state.runner).close()
     except AgentCrashedError as error:
-        return Check("runner", "warning", f"No agent can start here: {error.message}", error.remedy)
+        return Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
 
 

@@ -25,7 +25,7 @@ def login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
             try:
                 yield _login(title, adapter_for(agent), machine, name, path)
             except SeptetError as error:
-                yield Check(title, "warning", f"No worker starts with it: {error.message}", error.remedy)
+                yield Check(title, "failed", f"No worker starts with it: {error.message}", error.remedy)
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:

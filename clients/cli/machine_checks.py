@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.forges.choose import hosts_with_key
 from septet.settings import Settings
 from septet.system import processes
 
@@ -121,15 +122,11 @@ def _identity(settings: Settings) -> Check:
 
 
 def _forge(settings: Settings) -> Check:
-    if settings.github_token is not None:
-        return Check("forge", "ok", f"A key for {', '.join(settings.github_hosts)} is set.")
-    message = "No key for GitHub is set: repositories on this machine work, those on GitHub do not."
-    return Check(
-        "forge",
-        "warning",
-        message,
-        "Set GITHUB_TOKEN to a token that may read issues, push and open pull requests.",
-    )
+    if hosts := hosts_with_key(settings):
+        return Check("forge", "ok", f"A key for {', '.join(hosts)} is set.")
+    message = "No key for a forge is set: only repositories on this machine work."
+    ways = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
+    return Check("forge", "warning", message, f"Set {ways}, and restart the worker.")
 
 
 def _disk(state_dir: Path) -> Check:

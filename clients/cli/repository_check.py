@@ -32,7 +32,7 @@ def repository_findings(repo: str, settings: Settings) -> Iterator[Finding]:
         try:
             yield from _findings(repo, settings, StateDir(Path(folder)))
         except SeptetError as error:
-            yield "warning", error.message, error.remedy
+            yield "failed", error.message, error.remedy
 
 
 def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:

@@ -57,6 +57,11 @@ def token_for(address: Address, settings: Settings) -> str | None:
     return _token(kind, address, settings) if kind is not None else None
 
 
+def hosts_with_key(settings: Settings) -> tuple[str, ...]:
+    """Return the hosts for which the settings name a key: a token, an App or a login. None is asked for it."""
+    return tuple(host for kind in KINDS if _has_key(kind, settings) for host in _hosts(kind, settings))
+
+
 def fork_for(address: Address, settings: Settings) -> str:
     """Return the fork that the settings name for a repository, such as `me/r`; empty where they name none."""
     return settings.forks.get(f"{address.host}/{address.project}".lower(), "")
@@ -85,6 +90,12 @@ def _hosts(kind: ForgeKind, settings: Settings) -> tuple[str, ...]:
     """Return the hosts that speak the forge's API."""
     hosts: tuple[str, ...] = getattr(settings, f"{kind.name}_hosts")
     return hosts
+
+
+def _has_key(kind: ForgeKind, settings: Settings) -> bool:
+    is_app = kind is GITHUB and settings.github_app_id is not None
+    is_login = bool(kind.login) and kind.login[0] in settings.forge_logins
+    return getattr(settings, f"{kind.name}_token") is not None or is_app or is_login
 
 
 def _token(kind: ForgeKind, address: Address, settings: Settings) -> str | None:

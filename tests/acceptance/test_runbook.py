@@ -96,5 +96,5 @@ def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Pat
 def test_the_runbook_reads_each_alert() -> None:
     """Whoever is woken by an alert finds the first command to type."""
     rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
-    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"]]
+    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
     assert re.findall(r"^\| `(Septet\w+)` \|", PAGE, re.MULTILINE) == alerts

@@ -113,7 +113,7 @@ def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> 
 
 def test_a_second_runner_is_refused(team: Septet) -> None:
     """The error names the state directory, and the exit code says that it is running already; doctor sees one."""
-    assert _runner_check(team)["status"] == "warning"
+    assert _runner_check(team)["status"] == "failed"
     with team.serving("runner"):
         ended = team("runner", "--json")
         assert _runner_check(team)["status"] == "ok"

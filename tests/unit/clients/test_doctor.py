@@ -10,9 +10,16 @@ from typing import Any
 
 import pytest
 
-from clients.cli.machine_checks import Check, MissingAgent, filter_checks, without_missing_agents
+from clients.cli.machine_checks import (
+    Check,
+    MissingAgent,
+    filter_checks,
+    machine_checks,
+    without_missing_agents,
+)
 from septet.agents.supervisor.order import HOST_NETWORK_VERSION
 from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
+from septet.settings import Settings
 
 _SEPTET = "from clients.cli.main import main; main()"
 
@@ -68,6 +75,13 @@ def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any
     assert "septet up" in server["remedy"]
 
 
+def test_a_worker_whose_runner_is_missing_is_unfit(tmp_path: Path) -> None:
+    """Where runners start the agents and none is there, no agent can start: the command fails by its name."""
+    git = os.path.dirname(shutil.which("git") or "")
+    code, answer = _doctor(tmp_path, PATH=git, SEPTET_RUNNER="true")
+    assert (code, answer["error"]["message"]) == (1, "These checks failed: runner.")
+
+
 def test_each_finding_has_its_remedy(fit: tuple[int, dict[str, Any]]) -> None:
     """Whatever is not as it should be says how to mend it."""
     assert all(check["remedy"] for check in fit[1]["checks"] if check["status"] != "ok")
@@ -78,7 +92,8 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
     code, answer = _doctor(tmp_path, PATH=str(tmp_path))
     assert (code, answer["ok"]) == (1, False)
     assert _named(answer)["git"]["status"] == "failed"
-    assert "git" in answer["error"]["message"]
+    assert answer["error"]["message"] == "These checks failed: git."
+    assert "remedy" in answer["error"]["remedy"]
 
 
 def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None:
@@ -94,7 +109,10 @@ def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None
 
 
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:
-    """A file with a key and a folder that a CLI is logged in with are seen; what lacks one says how to log in."""
+    """A file with a key and a folder that a CLI is logged in with are seen; what lacks one says how to log in.
+
+    With one that cannot be used no worker starts, and so the command fails.
+    """
     for name in ("spare", "empty"):
         (tmp_path / name).mkdir()
     (tmp_path / "spare/.credentials.json").write_text("{}")
@@ -109,11 +127,15 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
         SEPTET_CLOD_LOGINS="a=/b",
     )
     checks = {name: check for name, check in _named(answer).items() if name.startswith("login ")}
-    assert code == 0
+    assert code == 1
     assert [*checks] == [*(f"login {name} of claude" for name in paths), "login a of clod"]
-    assert {name: check["status"] for name, check in checks.items() if check["status"] == "ok"} == {
+    assert {name: check["status"] for name, check in checks.items()} == {
         "login team of claude": "ok",
         "login spare of claude": "ok",
+        "login empty of claude": "warning",
+        "login wrong of claude": "failed",
+        "login lost of claude": "failed",
+        "login a of clod": "failed",
     }
     assert checks["login team of claude"]["message"].endswith("login seen: ANTHROPIC_API_KEY")
     assert f"CLAUDE_CONFIG_DIR={tmp_path / 'empty'} claude" in checks["login empty of claude"]["remedy"]
@@ -159,7 +181,7 @@ def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) ->
             ("warning", True)
         ]
     wrong = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="cache")[1])["sandbox"]
-    assert (wrong["status"], "SEPTET_GUEST_PATHS" in wrong["message"]) == ("warning", True)
+    assert (wrong["status"], "SEPTET_GUEST_PATHS" in wrong["message"]) == ("failed", True)
 
 
 def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> None:
@@ -167,6 +189,24 @@ def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> Non
     checks = _named(fit[1])
     assert {"user", "git identity", "forge", "disk"} <= set(checks)
     assert "GITHUB_TOKEN" in checks["forge"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("source", "hosts"),
+    [
+        ({"github_token": "t"}, "github.com"),
+        ({"gitlab_token": "t", "gitlab_hosts": "gitlab.example.com"}, "gitlab.example.com"),
+        ({"gitea_token": "t"}, "codeberg.org, gitea.com"),
+        ({"github_app_id": "1", "github_app_key_file": "/app.pem"}, "github.com"),
+        ({"forge_logins": "gh,glab"}, "github.com, gitlab.com"),
+        ({}, ""),
+    ],
+)
+def test_any_source_of_a_forges_key_is_seen(tmp_path: Path, source: dict[str, str], hosts: str) -> None:
+    """A token of any forge, a GitHub App and the logins of programs count; only without all of them there is no forge."""
+    settings = Settings(state_dir=tmp_path, environ={"PATH": os.environ["PATH"]}, **source)  # type: ignore[arg-type]
+    check = next(check for check in machine_checks(settings, confines=True) if check.name == "forge")
+    assert (check.status, hosts in check.message) == ("ok" if hosts else "warning", True)
 
 
 def test_the_findings_are_summed_up(tmp_path: Path) -> None:
@@ -249,10 +289,11 @@ def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: P
     """Below a home that others cannot pass, or for a worker that is not root, nobody starts; the remedy says where."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    _, answer = _doctor(
+    code, answer = _doctor(
         tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(closed / "state")
     )
     check = _named(answer)["sandbox"]
+    assert (code, check["status"]) == (1, "failed")
     assert check["message"].startswith("No worker can start here: SEPTET_SANDBOX=uid")
     assert "/var/lib/septet" in check["remedy"]
 

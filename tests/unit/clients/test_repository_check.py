@@ -68,15 +68,15 @@ def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Orig
 def test_what_would_stop_a_work_order_is_found(
     settings: Settings, origin: Origin, files: dict[str, str], named: str
 ) -> None:
-    """A setting or a command that cannot be used is a warning with the remedy, before any work order meets it."""
+    """A setting or a command that cannot be used fails the check with the remedy, before any work order meets it."""
     origin.push(dict(files))
     found = list(repository_findings(str(origin.bare), settings))
-    assert found[-1][0] == "warning"
+    assert found[-1][0] == "failed"
     assert named in found[-1][1]
 
 
 def test_a_repository_that_is_not_there_is_a_finding(settings: Settings, tmp_path: Path) -> None:
     """A path that leads nowhere is told, and is no traceback."""
     ((status, message, _),) = repository_findings(str(tmp_path / "nowhere"), settings)
-    assert status == "warning"
+    assert status == "failed"
     assert "nowhere" in message
