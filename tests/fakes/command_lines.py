@@ -14,7 +14,9 @@ def unknown_parts(line: str) -> set[str]:
     command: Any = get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]
-    is_group = hasattr(command, "commands") and not (command.invoke_without_command and words and words[0].startswith("-"))
+    is_group = hasattr(command, "commands") and not (
+        command.invoke_without_command and words and words[0].startswith("-")
+    )
     if program != "septet" or is_group:
         return {line}
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}

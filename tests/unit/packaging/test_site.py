@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -13,6 +14,23 @@ LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"']?((
 def _build(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_every_page_is_in_the_navigation_and_is_linked_from_the_first_one() -> None:
+    """A page that neither of them names is found by nobody; decisions have their own list."""
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    named = {
+        page
+        for part in site["project"]["nav"]
+        for each in part.values()
+        for page in each
+        if isinstance(each, list)
+    }
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if page.parent.name != "adr"}
+    assert pages - named == {"index.md", "quickstart.md"}
+    first = "".join((docs / name).read_text(encoding="utf-8") for name in ("index.md", "operating.md"))
+    assert {page for page in named if f"]({page})" not in first} == {"operating.md"}
 
 
 def test_the_site_loads_nothing_from_elsewhere_and_a_broken_link_fails_it(tmp_path: Path) -> None:
