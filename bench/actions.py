@@ -38,6 +38,12 @@ _LOOK_SECONDS: Final = 1.0
 _COUNTED_SECONDS: Final = 12
 _WATCHED_SECONDS: Final = 5
 _AGENT_WATCHED_SECONDS: Final = 40
+_BUDGETS: Final = {
+    "SEPTET_ORDER_BUDGET": "50usd",
+    "SEPTET_PROJECT_BUDGET": "100usd/day",
+    "SEPTET_DAY_BUDGET": "200usd/day",
+}
+_OF_BUDGETS: Final = ("SignalWorkflowExecution", "message_UpdateWorkflowExecution_Acceptance")
 _HEARTBEAT: Final = "RecordActivityTaskHeartbeat"
 BESIDE: Final = "a bare workflow of 7 activities"
 
@@ -61,10 +67,20 @@ async def _measured() -> list[Figure]:
             end = await _count(on, lambda: _merge(on, origin, "wo-counted"))
         async with worker(on, {**on.environ, "SEPTET_SCRIPTED_SECONDS": str(_AGENT_WATCHED_SECONDS)}):
             watched = await _watched(on, origin)
+        other = on.settings.state_dir / "other.git"
+        await asyncio.to_thread(make_repository, other, 100, 7, on.settings.git_env)
+        async with worker(on, {**_environ(on), **_BUDGETS}):
+            budgeted = await _count(on, lambda: _work_order(on, other, "wo-budgeted"))
         events, size = await _history(on, "wo-counted")
         bare_events, bare_size = await _history(on, "bare-counted")
     return [
         _total(work, looks, end, bare),
+        Figure(
+            "Actions of three budgets",
+            sum(budgeted[name] - work[name] for name in _OF_BUDGETS),
+            "",
+            note="of a work order, its project and the day: a question before each step, and what it used after",
+        ),
         Figure("events of a work order", events, "", EVENTS_TARGET, baseline=bare_events, beside=BESIDE),
         Figure("history of a work order", size, "bytes", baseline=bare_size, beside=BESIDE),
         Figure("an open `septet watch`", watched, "Actions a minute", 0.0, note="while an agent works"),
