@@ -18,7 +18,7 @@ scrape_configs:
   - job_name: septet
     static_configs: [{{targets: ["{target}"]}}]
 """
-_RANGE = re.compile(r"\[\d+[smhd]\]")
+_RANGE = re.compile(r"(?<=\[)\d+[smhd](?=\])|(?<=offset )\d+[smhd]")
 _FOR = re.compile(r"\bfor: \w+")
 
 
@@ -50,7 +50,7 @@ def prometheus(folder: Path, target: str, alerts: Path, window: str) -> Iterator
         window: How far back they look, such as `5s`.
     """
     folder.mkdir()
-    text = _FOR.sub("for: 0s", _RANGE.sub(f"[{window}]", alerts.read_text(encoding="utf-8")))
+    text = _FOR.sub("for: 0s", _RANGE.sub(window, alerts.read_text(encoding="utf-8")))
     (folder / "alerts.yml").write_text(text, encoding="utf-8")
     (folder / "prometheus.yml").write_text(_CONFIG.format(target=target), encoding="utf-8")
     address = f"127.0.0.1:{free_port()}"

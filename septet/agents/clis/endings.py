@@ -129,9 +129,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "idle_limit":
-        remedy = (
-            "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
-        )
+        remedy = "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
         return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
         remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
