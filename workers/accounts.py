@@ -15,6 +15,8 @@ from septet.errors import ServerNotReachedError
 _ANSWER_WITHIN: Final = timedelta(seconds=30)
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
+_TRIED_AGAIN: Final = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION})
+"""It is not there yet, or a new run of it begins in this moment."""
 
 
 class AccountNotReachedError(ServerNotReachedError):
@@ -48,15 +50,17 @@ class FleetAccounts:
                     "reserve", call, result_type=Grant, rpc_timeout=_ANSWER_WITHIN
                 )
             except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:
+                if error.status not in _TRIED_AGAIN:
                     raise _not_reached(workflow_id, error) from error
+                is_there = error.status is not RPCStatusCode.NOT_FOUND
             else:
                 return grant
-            if not opens:
+            if not is_there and not opens:
                 return None
-            if attempt:
+            if attempt or is_there:
                 await asyncio.sleep(_PAUSE_SECONDS)
-            await self._open(workflow_id, opening)
+            if not is_there:
+                await self._open(workflow_id, opening)
         raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
 
     async def is_open(self, scope: str) -> bool:

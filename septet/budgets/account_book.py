@@ -45,11 +45,11 @@ class AccountBook:
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
-        self._to_call: list[str] = []
+        self._to_call = list(state.to_call or ())
         """Those that are to ask again, each once: all who waited at a raise, or as a new day began."""
-        self._to_tell = list(self._waiting) if self._is_spent else []
+        self._to_tell = list(self._waiting) if state.to_call is None and self._is_spent else []
         """Those that waited while others held the rest, which is used up now: they ask again, so that people are
-        told. A new run of the account does not know who has asked, and calls all."""
+        told."""
         self._is_room_new = True
         """Whether there may be room that nobody was called for."""
 
@@ -58,7 +58,12 @@ class AccountBook:
         """What the next run of the account has to know."""
         steps = {order_id: step for order_id, step in self._waiting.items() if step}
         return self._state.model_copy(
-            update={"holds": tuple(self._holds.values()), "waiting": tuple(self._waiting), "waiting_steps": steps}
+            update={
+                "holds": tuple(self._holds.values()),
+                "waiting": tuple(self._waiting),
+                "waiting_steps": steps,
+                "to_call": tuple(dict.fromkeys([*self._to_call, *self._to_tell])),
+            }
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:

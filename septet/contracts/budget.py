@@ -127,6 +127,8 @@ class AccountState(Wire):
     """Work orders, oldest first."""
     waiting_steps: Mapping[str, str] = Field(default_factory=dict)
     """By work order: the step whose limit it waits for; those that wait for the whole budget are not there."""
+    to_call: tuple[str, ...] | None = None
+    """Those of them that are to ask again and were not called yet; `None` where an earlier release did not say."""
 
 
 class LimitCall(StrictWire):

@@ -17,6 +17,7 @@ from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.budgets import BudgetClient
@@ -26,7 +27,6 @@ from septet.contracts.budget import (
     AccountState,
     AccountView,
     BudgetWait,
-    Grant,
     LimitCall,
     ReserveCall,
     SettleCall,
@@ -44,6 +44,7 @@ from septet.telemetry.recorder import Recorder
 from workers.accounts import FleetAccounts
 from workers.amount_metrics import AmountMetrics
 from workers.plugin import SeptetPlugin
+from workers.server import temporal_program
 from workflows.account import Account
 from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
@@ -85,13 +86,16 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet(client: Client) -> AsyncIterator[tuple[Doubles, BudgetClient]]:
-    doubles = Doubles(f"queue-{uuid.uuid4().hex}")
+async def fleet(
+    client: Client, task_queue: str = "", cached: int = 1000
+) -> AsyncIterator[tuple[Doubles, BudgetClient]]:
+    doubles = Doubles(task_queue or f"queue-{uuid.uuid4().hex}")
     worker = Worker(
         client,
         task_queue=doubles.task_queue,
         workflows=[WorkOrder, PullRequestWorkflow, Account, Quota, NotificationWorkflow],
         activities=doubles.activities(),
+        max_cached_workflows=cached,
     )
     async with worker:
         yield doubles, BudgetClient(client, doubles.task_queue)
@@ -239,23 +243,44 @@ async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
         assert scopes.ok
 
 
-async def test_hundreds_of_words_go_from_run_to_run_and_lose_nothing(client: Client) -> None:
-    """An account that continues as new knows what was used before, and who asks meanwhile has an answer."""
-    async with fleet(client) as (doubles, budgets):
-        accounts, opening = FleetAccounts(client, doubles.task_queue), AccountState(scope="day")
-        await budgets.set("day", LimitCall(limit="1000usd"))
+async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:
+    """It knows what was used before, and a raise right before a new run calls all who wait."""
+    scope, names = "project/o/r", [f"wo-{number}" for number in range(15)]
+    async with await WorkflowEnvironment.start_local(
+        plugins=[SeptetPlugin()],
+        dev_server_existing_path=str(temporal_program()),
+        dev_server_extra_args=["--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40"],
+    ) as environment:
+        async with fleet(environment.client, cached=0) as (doubles, budgets):
+            accounts = FleetAccounts(environment.client, doubles.task_queue)
+            account = environment.client.get_workflow_handle(f"{doubles.task_queue}-budget/{scope}")
+            await budgets.set(scope, LimitCall(limit="900usd"))
+            first_run = (await account.describe()).run_id
 
-        async def turn(number: int) -> None:
-            asked = ReserveCall(key=f"turn-{number}", order_id=f"wo-{number}", step="build_plan")
-            grant: Grant | None = await accounts.reserve(opening, asked, opens=True)
-            assert grant is not None
-            assert grant.granted
-            await accounts.settle("day", SettleCall(key=asked.key, used=Spending(usd=0.01)))
+            async def is_granted(key: str) -> bool:
+                asked = ReserveCall(key=key, order_id=key, step="build_plan")
+                grant = await accounts.reserve(AccountState(scope=scope), asked, opens=False)
+                return grant is not None and grant.granted
 
-        for first in range(0, 60, 6):
-            await asyncio.gather(*(turn(number) for number in range(first, first + 6)))
-        await wait_until(lambda: budgets.show("day"), lambda answer: answer.budget.total.turns == 60)
-        assert (await budgets.show("day")).budget.total.usd == pytest.approx(0.6)
+            async def turn(number: int) -> None:
+                assert await is_granted(f"turn-{number}")
+                await accounts.settle(scope, SettleCall(key=f"turn-{number}", used=Spending(usd=1.0)))
+
+            for first in range(0, 21, 3):
+                await asyncio.gather(*(turn(number) for number in range(first, first + 3)))
+            assert (await account.describe()).run_id != first_run
+            await budgets.set(scope, LimitCall(limit="21usd"))
+            assert [name for name in names if await is_granted(name)] == []
+            view = (await budgets.show(scope)).budget
+            assert (view.total.usd, view.total.turns, view.waiting_count) == (21.0, 21, 15)
+        before = (await account.describe()).run_id
+        raised = asyncio.create_task(account.execute_update("raise_limit", LimitCall(limit="900usd")))
+        for _ in range(40):
+            await accounts.settle(scope, SettleCall(key="turn-0"))
+        async with fleet(environment.client, doubles.task_queue, cached=0):
+            await raised
+            await wait_until(lambda: budgets.show(scope), lambda answer: not answer.budget.waiting)
+            assert (await account.describe()).run_id != before
 
 
 async def test_a_refusal_names_the_budget(client: Client) -> None:

@@ -155,8 +155,8 @@ def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up() -> N
     assert not account.calls_more
 
 
-def test_a_new_run_of_an_account_that_is_used_up_calls_all_who_wait_once() -> None:
-    """The run before may have ended between the last word and the calls that follow from it."""
+def test_a_new_run_of_an_account_that_is_used_up_calls_once_who_was_not_called_before() -> None:
+    """The run before may have ended between the last word and the calls that follow from it; who has asked is left alone."""
     account = book("5usd", "pipeline/pl-1")
     account.reserve(reserve("a", "wo-a"), NOON)
     while account.reserve(reserve("b", "wo-b"), NOON).granted:
@@ -166,6 +166,9 @@ def test_a_new_run_of_an_account_that_is_used_up_calls_all_who_wait_once() -> No
     assert following.take_callers(NOON) == ["wo-b"]
     assert not following.reserve(reserve("b", "wo-b"), NOON).granted
     assert following.take_callers(NOON) == []
+    assert AccountBook(following.state).take_callers(NOON) == []
+    earlier_release = following.state.model_copy(update={"to_call": None})
+    assert AccountBook(earlier_release).take_callers(NOON) == ["wo-b"]
 
 
 def test_who_is_refused_after_a_raise_is_called_no_more() -> None:
@@ -208,6 +211,19 @@ def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is
     account.settle(settle("gone", 1.0), NOON)
     account.settle(settle("elsewhere", 1.0), NOON)
     assert account.view.total.usd == 2.0
+
+
+def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
+    """What the run before had not come to, the next one does: nobody waits for the calls of every few minutes."""
+    account = book("5usd", "project/o/r")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    account.settle(settle("a", 5.0), NOON)
+    names = [f"wo-{number}" for number in range(50)]
+    for name in names:
+        assert not account.reserve(reserve(name, name), NOON).granted
+    account.set_limit(LimitCall(limit="95usd"), raises=True)
+    following = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
+    assert following.take_callers(NOON) == names
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]))
