@@ -131,6 +131,7 @@ class TurnBudget:
                 step=self._step,
                 step_limit=opening.step_limit,
                 so_far=so_far,
+                wall_seconds=ahead.request.limits.wall_seconds,
             )
             grant = await self.accounts.reserve(opening.account, call, opens=opening.opens)
             if grant is None:

@@ -30,6 +30,9 @@ _KEPT: Final = timedelta(days=45)
 _CALLS_BY_NEWS: Final = "account-calls-by-news"
 """Before it, who was refused while the budget had any room was called again at once, over and over. Asked for by
 itself, and only where somebody waits."""
+_STEPS_AND_HOLDS: Final = "account-days-of-steps-and-ends-of-holds"
+"""Before it, the limit of a step knew neither days nor what others hold, and what a lost turn held was never free.
+Asked for by itself, and only where that matters."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -40,7 +43,7 @@ class Account:
     @workflow.init
     def __init__(self, state: AccountState) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._book = AccountBook(state)
+        self._book = AccountBook(state, lambda: workflow.patched(_STEPS_AND_HOLDS))
         self._has_news = True
         self._last_news = workflow.now()
         self._calls_by_news = True
@@ -121,7 +124,7 @@ class Account:
                 break
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
-        """Wait for news, and where somebody waits, for the day to turn."""
+        """Wait for news, and where somebody waits, for the day to turn or a hold to end."""
         try:
             await workflow.wait_condition(
                 lambda: (
@@ -140,7 +143,8 @@ class Account:
         book = self._book
         if book.waits and (book.calls_again if self._calls_by_news else book.has_room):
             return _CALLED_AGAIN
-        return book.day_ends_in(workflow.now())
+        ends = (book.day_ends_in(workflow.now()), book.hold_ends_in(workflow.now()))
+        return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self) -> None:
         """Wait until nobody has said a word for long; one timer for all that time."""

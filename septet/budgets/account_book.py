@@ -1,12 +1,13 @@
 """What an account grants and counts: pure decisions over its state, each by the clock that it is given."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from septet.contracts.amounts import Limit, Spending, amount_to_add, describe_spending, parse_limit
 from septet.contracts.budget import (
     DAY,
+    DAY_SECONDS,
     DAYS_KEPT,
     MOST_HOLDS,
     MOST_WAITING,
@@ -34,14 +35,23 @@ _FEW_CALLED: Final = 10
 _MOST_CALLED: Final = 100
 """After a raise: more would fill one workflow task."""
 _WAITING_SHOWN: Final = 20
+_TOLD_WITHIN_SECONDS: Final = 600.0
+"""So long an agent that has reached its time limit may take to end, and its worker to tell what it used."""
 
 
 class AccountBook:
     """One budget's account."""
 
-    def __init__(self, state: AccountState) -> None:
-        """Go on from a state."""
+    def __init__(self, state: AccountState, has_patch: Callable[[], bool] = lambda: True) -> None:
+        """Go on from a state.
+
+        Args:
+            state: What is known.
+            has_patch: Asks for the patch before which the limit of a step knew neither days nor what others hold,
+                and a hold had no end. Asked for only where that matters.
+        """
         self._state = state
+        self._has_patch = has_patch
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
@@ -68,7 +78,7 @@ class AccountBook:
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
         """Answer whether an agent may start; what its turn used since the last word is counted first."""
-        self.turn_day(now)
+        self._take_time(now)
         self._count(self._holds.pop(call.key, None), call.so_far)
         self._give_up_older(call)
         if call.step_limit is not None and call.step not in self._state.step_limits:
@@ -83,7 +93,12 @@ class AccountBook:
         self._is_room_new = True  # who waits may find a place beside it
         self._waiting.pop(call.order_id, None)
         self._holds[call.key] = Hold(
-            key=call.key, order_id=call.order_id, step=call.step, before=call.so_far, caps=held
+            key=call.key,
+            order_id=call.order_id,
+            step=call.step,
+            before=call.so_far,
+            caps=held,
+            ends_at=now.timestamp() + call.wall_seconds + _TOLD_WITHIN_SECONDS,
         )
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
@@ -91,7 +106,7 @@ class AccountBook:
 
     def settle(self, call: SettleCall, now: datetime) -> None:
         """Count what a turn used; one that is not open was counted before."""
-        self.turn_day(now)
+        self._take_time(now)
         self._is_room_new = True
         self._count(self._holds.pop(call.key, None), call.used)
 
@@ -138,9 +153,11 @@ class AccountBook:
         if day == state.day:
             return
         days = (*state.days, (state.day, state.today)) if state.day else state.days
-        self._change(day=day, today=Spending(), days=days[-DAYS_KEPT:])
+        self._change(day=day, today=Spending(), today_by_step={}, days=days[-DAYS_KEPT:])
         if self._is_daily:
             self._to_call = list(self._waiting)
+        elif self._waits_for_day_of_step:
+            self._to_call += [order_id for order_id, step in self._waiting.items() if self._is_daily_step(step)]
 
     def take_callers(self, now: datetime, *, by_news: bool = True) -> list[str]:
         """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise.
@@ -151,7 +168,7 @@ class AccountBook:
                 held is used up. Else, as it was once, who is refused is called again at once where the whole
                 budget has any room.
         """
-        self.turn_day(now)
+        self._take_time(now)
         if by_news:
             self._to_call += self._to_tell
         callers, self._to_tell = self._callers(by_news=by_news), []
@@ -174,9 +191,7 @@ class AccountBook:
 
     def _has_room_for(self, step: str) -> bool:
         limit = self._state.step_limits.get(step)
-        if step and limit is not None:
-            return not _is_used_up(limit, self._state.by_step.get(step, Spending()))
-        return self.has_room
+        return self.has_room if limit is None else min(self._left_of_step(step, limit).values()) > 0
 
     @property
     def calls_again(self) -> bool:
@@ -190,13 +205,26 @@ class AccountBook:
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
         """Return how long the day lasts for which somebody waits; `None` where nobody does."""
-        return _next_midnight(now) - now if self._waiting and self._is_daily else None
+        if not self._waiting or not (self._is_daily or self._waits_for_day_of_step):
+            return None
+        return _next_midnight(now) - now
+
+    def hold_ends_in(self, now: datetime) -> timedelta | None:
+        """Return when the first hold ends by itself for whose end somebody waits; `None` where nobody does."""
+        ends = [hold.ends_at for hold in self._open_holds() if hold.ends_at is not None]
+        if (
+            not ends
+            or not any(self._is_held(step) for step in set(self._waiting.values()))
+            or not self._has_patch()
+        ):
+            return None
+        return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
     @property
     def has_room(self) -> bool:
         """Whether there is anything left that nobody holds."""
         limit = self._state.limit
-        return limit is None or min(_amounts_left(limit, self._counted_use, self._amounts_held).values()) > 0
+        return limit is None or min(_amounts_left(limit, self._counted_use, self._amounts_held()).values()) > 0
 
     @property
     def waits(self) -> bool:
@@ -219,8 +247,9 @@ class AccountBook:
             spent=self._counted_use,
             total=state.total,
             by_step=state.by_step,
+            today_by_step=state.today_by_step,
             days=state.days,
-            running=sum(hold.is_open for hold in self._holds.values()),
+            running=len(self._open_holds()),
             waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
             waiting_count=len(waiting),
             remedy=f"`{self._raise_command(self._waiting[waiting[0]])}`" if waiting else "",
@@ -244,38 +273,79 @@ class AccountBook:
     def _counted_use(self) -> Spending:
         return self._state.today if self._is_daily else self._state.total
 
-    @property
-    def _amounts_held(self) -> Mapping[str, float]:
+    def _open_holds(self, step: str = "") -> list[Hold]:
+        """Return what turns hold that may still run: those of a step, or all."""
+        return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
+
+    def _amounts_held(self, step: str = "") -> Mapping[str, float]:
         held = dict.fromkeys(("usd", "tokens", "seconds"), 0.0)
-        for hold in self._holds.values():
-            for name in held if hold.is_open else ():
+        for hold in self._open_holds(step):
+            for name in held:
                 held[name] += getattr(hold.caps, name) or 0.0
         return held
 
+    @property
+    def _shares_steps(self) -> bool:
+        """Whether several agents hold parts of the limit of a step."""
+        return not self._is_single and self._has_patch()
+
+    def _is_daily_step(self, step: str) -> bool:
+        limit = self._state.step_limits.get(step)
+        return limit is not None and limit.daily
+
+    @property
+    def _waits_for_day_of_step(self) -> bool:
+        """Whether anybody waits for the daily limit of a step."""
+        return any(self._is_daily_step(step) for step in self._waiting.values()) and self._has_patch()
+
+    def _use_of_step(self, step: str) -> Spending:
+        """Return what counts against the limit of a step."""
+        is_daily = self._is_daily_step(step) and self._has_patch()
+        by_step = self._state.today_by_step if is_daily else self._state.by_step
+        return by_step.get(step, Spending())
+
+    def _left_of_step(self, step: str, limit: Limit) -> dict[str, float]:
+        """Return what is left of a step's limit that nobody holds."""
+        held = self._amounts_held(step) if self._shares_steps else None
+        return _amounts_left(limit, self._use_of_step(step), held)
+
+    def _is_held(self, step: str) -> bool:
+        """Say whether others hold what is left of a limit that is not used up."""
+        limit = self._state.step_limits.get(step)
+        if limit is not None:
+            return not _is_used_up(limit, self._use_of_step(step))
+        return self._state.limit is not None and not self._is_spent
+
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
         """Return why the turn has to wait; else what it holds, and where its agent is asked to end."""
-        state, bounds = self._state, Caps()
-        step_limit, step_spent = state.step_limits.get(call.step), state.by_step.get(call.step, Spending())
+        state, held, told = self._state, Caps(), Caps()
+        step_limit = state.step_limits.get(call.step)
         if step_limit is not None:
-            left = _amounts_left(step_limit, step_spent)
-            if min(left.values()) <= 0:
-                return self._wait(step_limit, step_spent, now, call.step)
-            bounds = _caps(left)
-        if state.limit is None:
-            return bounds, bounds
-        others = any(hold.is_open for hold in self._holds.values())
-        left, share = (
-            _amounts_left(state.limit, self._counted_use, self._amounts_held),
-            self._share(state.limit, call.step),
-        )
+            left = self._left_of_step(call.step, step_limit)
+            others = self._open_holds(call.step)
+            room = self._room(step_limit, left, call.step, others) if self._shares_steps else _whole(left)
+            if room is None:
+                return self._wait(step_limit, self._use_of_step(call.step), now, call.step)
+            held, told = room
+        if state.limit is not None:
+            left = _amounts_left(state.limit, self._counted_use, self._amounts_held())
+            room = self._room(state.limit, left, call.step, self._open_holds())
+            if room is None:
+                return self._wait(state.limit, self._counted_use, now, "")
+            held, told = held.lowered(room[0]), told.lowered(room[1])
+        return held, told
+
+    def _room(
+        self, limit: Limit, left: Mapping[str, float], step: str, others: Sequence[Hold]
+    ) -> tuple[Caps, Caps] | None:
+        """Return what a turn of a step may hold of a limit, and where its agent is asked to end."""
+        share = self._share(limit, step)
         if any(left[name] <= 0 or (others and left[name] < share[name]) for name in left):
-            return self._wait(state.limit, self._counted_use, now, "")
+            return None
         if self._is_single or all(left[name] <= share[name] for name in left):
-            held = bounds.lowered(_caps(left))
-            return held, held
+            return _whole(left)
         part = {name: min(left[name], share[name]) for name in left}
-        told = {name: amount * _TOLD for name, amount in part.items()}
-        return bounds.lowered(_caps(part)), bounds.lowered(_caps(told))
+        return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def _share(self, limit: Limit, step: str) -> dict[str, float]:
         """Return what a turn of a step is to hold: as much as the dearest so far, or a part of the limit."""
@@ -302,7 +372,8 @@ class AccountBook:
         """Return the command that raises the limit of a step, or of the whole budget."""
         state, option = self._state, f" --step {step}" if step else ""
         limit = state.step_limits.get(step) if step else state.limit
-        use = state.by_step.get(step, Spending()) if step else self._counted_use
+        by_step = state.today_by_step if self._is_daily_step(step) else state.by_step
+        use = by_step.get(step, Spending()) if step else self._counted_use
         amount = amount_to_add(limit, use) if limit is not None else "5usd"
         return f"septet budget raise {state.scope} {amount}{option}"
 
@@ -310,16 +381,33 @@ class AccountBook:
         """Count what a turn used beyond what was counted of it."""
         if hold is None:
             return
-        state, more, was_spent = self._state, use.since(hold.before), self._is_spent
-        step = hold.step or "other"
+        state, step, more = self._state, hold.step or "other", use.since(hold.before)
+        was_spent, was_step_spent = self._is_spent, self._is_step_spent(step)
         self._change(
             total=state.total.plus(more),
             today=state.today.plus(more),
             by_step={**state.by_step, step: state.by_step.get(step, Spending()).plus(more)},
+            today_by_step={**state.today_by_step, step: state.today_by_step.get(step, Spending()).plus(more)},
             dearest={**state.dearest, step: state.dearest.get(step, Spending()).most(more)},
         )
         if self._is_spent and not was_spent:
             self._to_tell = list(self._waiting)
+        if self._is_step_spent(step) and not was_step_spent:
+            self._to_tell += [order_id for order_id, waits_for in self._waiting.items() if waits_for == step]
+
+    def _is_step_spent(self, step: str) -> bool:
+        limit = self._state.step_limits.get(step)
+        return limit is not None and _is_used_up(limit, self._use_of_step(step))
+
+    def _take_time(self, now: datetime) -> None:
+        """Begin a new day, where it is one, and free what turns hold whose agents do not run any longer."""
+        self.turn_day(now)
+        for hold in self._open_holds():
+            if hold.ends_at is None:  # of an earlier release
+                self._holds[hold.key] = hold.model_copy(update={"ends_at": now.timestamp() + DAY_SECONDS})
+            elif hold.ends_at <= now.timestamp() and self._has_patch():
+                self._holds[hold.key] = hold.model_copy(update={"is_open": False})
+                self._is_room_new = True
 
     def _give_up_older(self, call: ReserveCall) -> None:
         """Free what an earlier turn of the work order held, of which nobody told the end: its host may be gone."""
@@ -339,6 +427,11 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 def _is_used_up(limit: Limit, use: Spending) -> bool:
     return min(_amounts_left(limit, use).values()) <= 0
+
+
+def _whole(left: Mapping[str, float]) -> tuple[Caps, Caps] | None:
+    """Return all that is left as what a turn holds and as its agent's bound; `None` where nothing is left."""
+    return (_caps(left), _caps(left)) if min(left.values()) > 0 else None
 
 
 def _caps(amounts: Mapping[str, float]) -> Caps:

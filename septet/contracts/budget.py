@@ -11,6 +11,7 @@ from septet.contracts.wire import StrictWire, Wire
 MOST_WAITING: Final = 2000
 MOST_HOLDS: Final = 2000
 DAYS_KEPT: Final = 31
+DAY_SECONDS: Final = 86_400.0
 DAY: Final = "day"
 ORDER: Final = "order"
 PIPELINE: Final = "pipeline"
@@ -59,6 +60,8 @@ class ReserveCall(Wire):
     """The step's own, where it has one that the account does not know yet."""
     so_far: Spending = Spending()
     """What the turn has used up to now."""
+    wall_seconds: float = DAY_SECONDS
+    """How long the agent may run, at the most."""
 
 
 class SettleCall(Wire):
@@ -104,6 +107,8 @@ class Hold(Wire):
     caps: Caps = Caps()
     is_open: bool = True
     """Whether its agent may still run; else only its figures are waited for."""
+    ends_at: float | None = None
+    """When its agent does not run any longer, whoever tells of its end, in Unix seconds; unknown to older runs."""
 
 
 class AccountState(Wire):
@@ -118,6 +123,7 @@ class AccountState(Wire):
     """The day of `today`: ISO 8601, UTC."""
     today: Spending = Spending()
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
+    today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
     dearest: Mapping[str, Spending] = Field(default_factory=dict)
     """By step: the most that one turn used."""
     days: tuple[tuple[str, Spending], ...] = ()
@@ -152,6 +158,8 @@ class AccountView(Wire):
     """What counts against the limit; for a daily limit, today's use."""
     total: Spending = Spending()
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
+    today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
+    """What counts against the daily limits of steps."""
     days: tuple[tuple[str, Spending], ...] = ()
     running: int = 0
     """Agents that are using it now."""

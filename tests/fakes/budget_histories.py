@@ -23,7 +23,7 @@ from workflows.pull_request import PullRequestWorkflow
 from workflows.quota import Quota
 from workflows.work_order import WorkOrder
 
-BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "quota", "costs")
+BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "account-of-steps", "quota", "costs")
 _ORDER: Final = "wo-over-budget"
 _WITHIN_SECONDS: Final = 60.0
 
@@ -50,6 +50,7 @@ async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
         handles = {
             "order-over-budget": await _order_over_budget(client, doubles.task_queue),
             **dict.fromkeys(("account", "account-by-news"), account),
+            "account-of-steps": await _shared_step(client, accounts, doubles.task_queue),
             "quota": await _quota(client, accounts, doubles.task_queue),
             "costs": await _costs(client, doubles.task_queue),
         }
@@ -66,6 +67,21 @@ async def _order_over_budget(client: Client, task_queue: str) -> WorkflowHandle[
     await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
     await BudgetClient(client, task_queue).raise_limit(_ORDER, LimitCall(limit="9usd"))
     await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+    return handle
+
+
+async def _shared_step(client: Client, accounts: FleetAccounts, task_queue: str) -> WorkflowHandle[Any, Any]:
+    """Let agents of one step hold its whole limit in a project's account, and another one wait for one of them."""
+    opening = AccountState(scope="project/o/r", step_limits={Step.BUILD_PLAN: parse_limit("1usd/day")})
+    keys = [f"turn-{number}" for number in range(11)]
+    for key in keys:
+        asked = ReserveCall(key=key, order_id=f"wo-{key}", step=Step.BUILD_PLAN)
+        grant = await accounts.reserve(opening, asked, opens=True)
+    await accounts.settle(opening.scope, SettleCall(key=keys[0], used=Spending(usd=0.1)))
+    handle = client.get_workflow_handle(account_id(task_queue, opening.scope))
+    await wait_until(lambda: handle.query(Account.account), lambda view: not view.waiting)
+    assert grant is not None
+    assert grant.wait is not None
     return handle
 
 

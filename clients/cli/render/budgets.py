@@ -34,8 +34,7 @@ def show_budget(view: AccountView) -> None:
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
     out.print(f"total         {describe_use(view.total)}", soft_wrap=True)
     for step, spent in view.by_step.items():
-        limit = f", limit {view.step_limits[step]}" if step in view.step_limits else ""
-        out.print(Text(printable(f"{step:<21} {describe_use(spent)}{limit}")), soft_wrap=True)
+        out.print(Text(printable(f"{step:<21} {describe_use(spent)}{_limit_of_step(view, step)}")), soft_wrap=True)
     for day, spent in view.days[-_DAYS_SHOWN:]:
         out.print(f"{day}    {describe_use(spent)}", soft_wrap=True)
     if view.waiting:
@@ -50,6 +49,14 @@ def describe_use(use: Spending) -> str:
     runs = f"{use.turns} agent run{'s' * (use.turns != 1)}"
     text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {use.seconds / 60:.1f} minutes, {runs}"
     return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
+
+
+def _limit_of_step(view: AccountView, step: str) -> str:
+    if step not in view.step_limits:
+        return ""
+    limit = parse_limit(view.step_limits[step])
+    today = describe_spending(view.today_by_step.get(step, Spending()), limit)
+    return f", limit {limit}" + (f": {today} today" if limit.daily else "")
 
 
 def _share_of_limit(view: AccountView) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, Caps, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 STEP = "implement_plan"
@@ -101,6 +101,54 @@ def test_a_step_has_a_limit_of_its_own() -> None:
     assert account.reserve(reserve("c", step="create_commit"), NOON).granted
     account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
+
+
+def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
+    """Who waits for it is called then and finds room, whatever the step used before."""
+    account = book("50usd")
+    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd/day")})
+    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
+    account.settle(settle("a", 3.0), NOON)
+    wait = account.reserve(reserve("b"), NOON).wait
+    assert wait is not None
+    assert (wait.until, "It resets at midnight UTC." in wait.remedy) == ("2026-03-10T00:00:00.000Z", True)
+    assert account.take_callers(NOON) == []
+    assert account.day_ends_in(NOON) == timedelta(hours=12)
+    midnight = NOON + timedelta(hours=12)
+    assert account.take_callers(midnight) == ["wo-1"]
+    assert account.reserve(reserve("b"), midnight).caps == Caps(usd=3.0)
+    assert account.view.by_step[STEP].usd == 3.0
+    assert account.view.today_by_step == {}
+
+
+def test_agents_that_share_the_limit_of_a_step_hold_parts_of_it() -> None:
+    """What several agents of the step may use adds up to its limit at most; who finds too little left waits for them."""
+    account = AccountBook(AccountState(scope="project/o/r", step_limits={STEP: parse_limit("2usd")}))
+    grants = [account.reserve(reserve(f"turn-{number}", f"wo-{number}"), NOON) for number in range(12)]
+    granted = [grant for grant in grants if grant.granted]
+    assert len(granted) >= 5
+    assert sum(grant.caps.usd or 0.0 for grant in granted) <= 2.0
+    assert grants[-1].wait is not None
+    assert not grants[-1].wait.is_spent
+    assert account.reserve(reserve("c", "wo-c", step="create_commit"), NOON).granted
+    account.settle(settle("turn-0", 0.0), NOON)
+    assert account.take_callers(NOON) == [f"wo-{number}" for number in range(len(granted), 12)][:10]
+
+
+def test_who_waits_for_what_others_hold_of_a_step_is_called_as_that_is_used_up() -> None:
+    """It asks again and is told that the limit is used up, so that people are told."""
+    account = AccountBook(AccountState(scope="project/o/r", step_limits={STEP: parse_limit("2usd")}))
+    account.reserve(reserve("a", "wo-a"), NOON)
+    while account.reserve(reserve("b", "wo-b"), NOON).granted:
+        account.settle(settle("b", 0.6), NOON)
+    account.take_callers(NOON)  # there may be room for less
+    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
+    account.settle(settle("a", 2.0), NOON)
+    assert account.take_callers(NOON) == ["wo-b"]
+    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
+    assert wait is not None
+    assert wait.is_spent
+    assert account.take_callers(NOON) == []
 
 
 def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
@@ -213,6 +261,52 @@ def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is
     assert account.view.total.usd == 2.0
 
 
+def test_what_a_lost_turn_holds_is_free_once_its_agent_cannot_run_any_longer() -> None:
+    """Its host may be gone for good: who waits for what it holds is called then, and what it used still counts."""
+    account = book("10usd", "project/o/r")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    account.settle(settle("a", 4.8), NOON)
+    assert account.reserve(reserve("lost", "wo-lost").model_copy(update={"wall_seconds": 3600.0}), NOON).granted
+    assert account.hold_ends_in(NOON) is None
+    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
+    assert wait is not None
+    assert not wait.is_spent
+    pause = account.hold_ends_in(NOON)
+    assert pause is not None
+    assert timedelta(hours=1) < pause < timedelta(hours=2)
+    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
+    assert again.take_callers(NOON + pause) == ["wo-b"]
+    assert again.view.running == 0
+    assert again.reserve(reserve("b", "wo-b"), NOON + pause).granted
+    again.settle(settle("lost", 1.0), NOON + pause)
+    assert again.view.total.usd == 5.8
+
+
+def test_a_hold_that_an_earlier_release_noted_ends_after_a_day() -> None:
+    """It does not say how long its agent may run, which is a day at the most."""
+    hold = Hold(key="lost", order_id="wo-lost", caps=Caps(usd=5.0))
+    state = AccountState(scope="project/o/r", limit=parse_limit("5usd"), holds=(hold,), waiting=("wo-b",))
+    account = AccountBook(state)
+    assert account.take_callers(NOON) == []
+    assert account.hold_ends_in(NOON) == timedelta(days=1)
+    assert account.take_callers(NOON + timedelta(days=1)) == ["wo-b"]
+    assert account.view.running == 0
+
+
+def test_a_run_without_the_patch_decides_as_it_began() -> None:
+    """Its limits of steps know neither days nor holds, and its holds have no end: what was recorded replays."""
+    limits = {STEP: parse_limit("2usd"), "build_plan": parse_limit("1usd/day")}
+    account = AccountBook(AccountState(scope="project/o/r", step_limits=limits), has_patch=lambda: False)
+    for key in ("a", "b"):
+        assert account.reserve(reserve(key, key), NOON).caps == Caps(usd=2.0)
+    account.reserve(reserve("c", "c", step="build_plan"), NOON)
+    account.settle(settle("c", 1.0), NOON)
+    later = NOON + timedelta(days=7)
+    assert account.take_callers(later) == []
+    assert not account.reserve(reserve("c", "c", step="build_plan"), later).granted
+    assert (account.view.running, account.day_ends_in(later), account.hold_ends_in(later)) == (2, None, None)
+
+
 def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
     """What the run before had not come to, the next one does: nobody waits for the calls of every few minutes."""
     account = book("5usd", "project/o/r")
@@ -226,10 +320,14 @@ def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
     assert following.take_callers(NOON) == names
 
 
-@given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]))
-def test_many_agents_pass_a_shared_limit_by_one_turn_at_most(seed: int, agents: int, limit: str) -> None:
+@given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]), st.booleans())
+def test_many_agents_pass_a_shared_limit_by_one_turn_at_most(
+    seed: int, agents: int, limit: str, of_step: bool
+) -> None:
     """However many run at a time: each ends after the request that passes its part, and no more start than there is room for."""
-    random, account, running = Random(seed), book(limit, "project/o/r"), dict[str, float]()  # noqa: S311 -- a test repeats it by its seed
+    limits = {"step_limits": {STEP: parse_limit(limit)}} if of_step else {"limit": parse_limit(limit)}
+    account = AccountBook(AccountState.model_validate({"scope": "project/o/r", **limits}))
+    random, running = Random(seed), dict[str, float]()  # noqa: S311 -- a test repeats it by its seed
     request, spent, started = 0.05, 0.0, 0
     for _ in range(400):
         if len(running) < agents and random.random() < 0.6:
