@@ -1,5 +1,6 @@
 """A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from temporalio import activity
@@ -8,6 +9,7 @@ from activities._fence import Fence, take_fence
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs
 from activities._frozen_rework import words_of
 from activities._pipeline import pipeline_note, summary_for_new_session
+from activities.budget_openings import Opening, openings_of
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
@@ -37,6 +39,8 @@ class PreparedTurn:
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
     """The same of the agent that takes over where the usage limits of the first one's logins are reached."""
+    openings: Sequence[Opening] = field(default=(), kw_only=True)
+    """The accounts of budgets that are asked before an agent starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +164,18 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     if not turn.about_session:
         tools = settings.tools_for(call.step, call.settings, one_process=warm)
     own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
+    openings = openings_of(host.settings, call, settings)
     return PreparedStep(
-        workspace, place, own, fence, call, settings, call.starts_from, began_at, fallback=fallback
+        workspace,
+        place,
+        own,
+        fence,
+        call,
+        settings,
+        call.starts_from,
+        began_at,
+        fallback=fallback,
+        openings=openings,
     )
 
 

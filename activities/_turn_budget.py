@@ -14,7 +14,7 @@ from activities._login_choice import LoginChoice
 from activities._prepared_steps import PreparedStep, PreparedTurn
 from activities._turn_costs import note_costs
 from activities.accounts import Accounts
-from activities.budget_openings import Opening, openings_of, shared_openings
+from activities.budget_openings import Opening
 from activities.host import Host
 from septet.agents.turns.launch import TurnRequest, within_caps
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
@@ -160,7 +160,7 @@ class TurnBudget:
 
     async def _find_openings(self) -> list[Opening]:
         """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
-        openings = self._openings()
+        openings = self.turn.openings
         return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
 
     async def _is_asked(self, opening: Opening) -> bool:
@@ -215,9 +215,3 @@ class TurnBudget:
     @property
     def _step(self) -> str:
         return self.turn.call.name if isinstance(self.turn, PreparedStep) else self.turn.request.step
-
-    def _openings(self) -> list[Opening]:
-        turn, settings = self.turn, self.host.settings
-        if isinstance(turn, PreparedStep):
-            return openings_of(settings, turn.call, turn.repository_settings)
-        return shared_openings(settings, turn.workspace.project)

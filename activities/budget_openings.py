@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from septet.contracts.amounts import Limit, parse_limit
 from septet.contracts.budget import DAY, ORDER, PIPELINE, PROJECT, AccountState
+from septet.contracts.lanes import SummariseCall
 from septet.contracts.steps import StepCall
 from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
@@ -25,22 +26,37 @@ class Opening:
 
 def openings_of(settings: Settings, call: StepCall, repository: RepositorySettings) -> list[Opening]:
     """Return the accounts that are asked before an agent of a step starts."""
-    openings = []
-    limit = repository.budget_for(call.budget or settings.order_budget or "")
     if call.rework is not None:
         step_limit = repository.budget_for_rounds(settings.follow_budget)
     else:
         step_limit = repository.budget_for_step(call.step, call.settings)
+    return _openings(settings, call, repository, call.pipeline or call.pays_from, step_limit)
+
+
+def openings_of_summary(settings: Settings, call: SummariseCall, repository: RepositorySettings) -> list[Opening]:
+    """Return the accounts that are asked before a lane's session is asked for a summary."""
+    return _openings(settings, call, repository, call.pipeline)
+
+
+def _openings(
+    settings: Settings,
+    call: StepCall | SummariseCall,
+    repository: RepositorySettings,
+    pipeline: str,
+    step_limit: Limit | None = None,
+) -> list[Opening]:
+    openings = []
+    limit = repository.budget_for(call.budget or settings.order_budget or "")
     if limit is not None or step_limit is not None:
         order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
         openings.append(Opening(order, step_limit))
-    if call.pipeline and call.pipeline_budget:
-        scope = f"{PIPELINE}/{call.pipeline}"
+    if pipeline and call.pipeline_budget:
+        scope = f"{PIPELINE}/{pipeline}"
         openings.append(Opening(AccountState(scope=scope, limit=parse_limit(call.pipeline_budget))))
-    return [*openings, *shared_openings(settings, call.project or call.workspace.project)]
+    return [*openings, *_shared_openings(settings, call.project or call.workspace.project)]
 
 
-def shared_openings(settings: Settings, project: str) -> list[Opening]:
+def _shared_openings(settings: Settings, project: str) -> list[Opening]:
     """Return the accounts that all work orders of a project share."""
     day = _limit(settings.day_budget)
     day = day.model_copy(update={"daily": True}) if day is not None else None

@@ -1,6 +1,7 @@
 """The summary turn: ask a lane's session, before it is left, for what the issues after it need."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -11,8 +12,9 @@ from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedTurn, by_agents
-from activities._turn_budget import TurnBudget
+from activities._turn_budget import OverBudgetError, TurnBudget
 from activities.attempts import heartbeating
+from activities.budget_openings import openings_of_summary
 from activities.failures import translating_failures
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
@@ -63,7 +65,7 @@ class SummariseSession:
                         )
                         accounts = self.host.accounts
                         budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
-                        turn = await (carrying() if budget is None else budget.carry_out(carrying))
+                        turn = await _within(budget, carrying)
                         if budget is not None:
                             await budget.settle(turn.outcome.model)
                         return await stoppable_thread(
@@ -104,7 +106,9 @@ class SummariseSession:
             objects=place.objects,
         )
         own, _ = by_agents(workspace, request, warm=False, tools="none")
-        return PreparedTurn(workspace, place, own, fence)
+        return PreparedTurn(
+            workspace, place, own, fence, openings=openings_of_summary(host.settings, call, settings)
+        )
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
@@ -131,6 +135,18 @@ class SummariseSession:
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.differs(place, checkpoint):
             self.host.return_to(place, checkpoint, _UNDONE, call.name)
+
+
+async def _within(budget: TurnBudget | None, turn: Callable[..., Awaitable[TurnResult]]) -> TurnResult:
+    """Carry the turn out within its budgets; nobody waits for a summary until there is room.
+
+    Raises:
+        AttemptFailedError: A budget has no room.
+    """
+    try:
+        return await (turn() if budget is None else budget.carry_out(turn))
+    except OverBudgetError as refusal:
+        raise AttemptFailedError(refusal) from refusal
 
 
 async def _leave_worktree() -> None:

@@ -140,6 +140,10 @@ class SummariseCall(Wire):
     session_id: str
     model: str | None = None
     limits: Timeouts = Timeouts()
+    project: str = ""
+    budget: str = ""
+    """The work order's own, as it is written; empty where it has none."""
+    pipeline_budget: str = ""
 
     @property
     def name(self) -> str:

@@ -62,6 +62,8 @@ class StepCall(Wire):
     budget: str = ""
     """The work order's own, as it is written; empty where it has none."""
     pipeline_budget: str = ""
+    pays_from: str = ""
+    """The pipeline whose budget counts where a reset has taken the work order out of it."""
     waits_for_budget: bool = False
     """The workflow waits where the step comes back as `over_budget`; else it is tried again."""
     rework: Rework | None = None

@@ -12,6 +12,9 @@ from temporalio.exceptions import ApplicationError
 
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
+from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.budget import AccountState
+from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.settings import Settings
 from workers.held_turns import LeftTurns
@@ -118,6 +121,31 @@ async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: St
     assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
     both = (over.usage.cost_usd or 0.0) + (done.usage.cost_usd or 0.0)
     assert books.view().total.usd == pytest.approx(both)
+
+
+@pytest.mark.parametrize("spent", ["order/wo-1", "pipeline/pl-1", "project/renamed", "day", ""])
+async def test_a_lanes_summary_is_paid_from_all_budgets_and_waits_for_none(
+    paid: StepLab, books: Books, spent: str
+) -> None:
+    """Where one is used up there is no summary, and no agent starts for it."""
+    await paid.open()
+    paid.scenario()
+    asked = {"project": "renamed", "budget": "5usd", "pipeline_budget": "9usd"}
+    result = await paid.run(Step.CLASSIFY_ISSUE, pipeline="pl-1", **asked)
+    for scope in ("project/renamed", "day"):
+        books.books[scope] = AccountBook(AccountState(scope=scope, limit=parse_limit("7usd")))
+    if spent:
+        state = books.books[spent].state
+        books.books[spent] = AccountBook(state.model_copy(update={"total": Spending(usd=9.0)}))
+    before, starts = {scope: books.view(scope).total for scope in books.books}, len(paid.runs)
+    assert paid.workspace is not None
+    assert result.session_id is not None
+    call = SummariseCall(workspace=paid.workspace, pipeline="pl-1", session_id=result.session_id, **asked)
+    summary = await paid.summarise(call)
+    counted = {scope for scope in books.books if books.view(scope).total != before[scope]}
+    assert counted == (set() if spent else set(books.books))
+    assert ("is used up" in summary.warning, len(paid.runs)) == (bool(spent), starts + (not spent))
+    assert all(books.view(scope).running == 0 for scope in books.books)
 
 
 async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(

@@ -71,9 +71,10 @@ async def test_a_session_that_is_too_long_leaves_a_summary_to_the_next_one(clien
     """It is asked before the next issue begins; that one pays for it, and its sessions are new ones."""
     async with line_of(client) as line:
         line.tokens |= {"a": 1001, "b": 1000}
-        handle = await line.start("a", "b", "c", context_tokens=1000, plans_ahead=1)
+        handle = await line.start("a", "b", "c", context_tokens=1000, plans_ahead=1, budget="50usd")
         view = await handle.result()
         a, b, c = view.issues
+        assert {call.pipeline_budget for call in line.summarised} == {"50usd"}
         asked = [
             (call.workspace.work_order_id, call.workspace.place_id, call.session_id) for call in line.summarised
         ]
@@ -402,10 +403,13 @@ async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> No
 
 
 async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Client) -> None:
-    """Its lane is another one's by now: it goes on in a workspace of its own, from its checkpoint, in a new session."""
+    """Its lane is another one's by now: it goes on in a workspace of its own, from its checkpoint, in a new session.
+
+    The pipeline's budget still counts for it.
+    """
     async with line_of(client) as line:
         line.fails["a", Step.IMPLEMENT_PLAN] = 2
-        handle = await line.start("a", "b")
+        handle = await line.start("a", "b", budget="50usd")
         assert statuses(await handle.result()) == ["failed", "completed"]
         order = f"{handle.id}-a"
         begun = len(line.doubles.calls_of(Step.IMPLEMENT_PLAN))
@@ -414,6 +418,7 @@ async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Cl
         assert task.status is Status.COMPLETED
         again = line.doubles.calls_of(Step.IMPLEMENT_PLAN)[begun]
         assert (again.workspace.place_id, again.session_id, again.pipeline) == (order, None, "")
+        assert (again.pays_from, again.pipeline_budget) == (handle.id, "50usd")
         opened = next(asked for name, asked in line.doubles.calls if name == "open_workspace")
         assert opened.restores == "after-generate_branch"
 

@@ -28,6 +28,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._order: WorkOrderInput
         self._checkpoint = ""
         self._attempt = 1
+        self._left_pipeline = ""
         self._outline: Outline | None = None
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
@@ -132,6 +133,7 @@ class WorkOrderBase(WorkOrderHandlers):
             self._role_sessions.forget()
         if self._order.pipeline is None or not self._decisions.was_reset:
             return
+        self._left_pipeline = self._order.pipeline
         self._order = self._order.model_copy(update={"pipeline": None})
         self._decisions.is_in_pipeline = False
         self._visit = LaneVisit(self._hosts)
@@ -155,6 +157,9 @@ class WorkOrderBase(WorkOrderHandlers):
                 session_id=self._visit.session_id or "",
                 model=self._order.model,
                 limits=self._order.timeouts,
+                project=self._state.task.project,
+                budget=self._order.budget or "",
+                pipeline_budget=self._order.pipeline_budget or "",
             )
             summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
             self._state.take_in_summary(summary, workflow.now())
@@ -227,5 +232,6 @@ class WorkOrderBase(WorkOrderHandlers):
             project=self._state.task.project,
             budget=self._order.budget or "",
             pipeline_budget=self._order.pipeline_budget or "",
+            pays_from=self._left_pipeline,
             waits_for_budget=True,
         )

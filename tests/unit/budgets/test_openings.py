@@ -7,13 +7,13 @@ import pytest
 from activities.budget_openings import openings_of
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import ReserveCall, SettleCall
+from septet.contracts.budget import AccountState, ReserveCall, SettleCall
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace
-from septet.repository_settings import load_repository_settings
+from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
@@ -41,6 +41,15 @@ def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository
     opening = openings_of(Settings(), call, settings)[0]
     assert (opening.account.scope, opening.account.limit) == ("order/wo-1", parse_limit(limit))
     assert opening.step_limit == parse_limit(limit)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_work_order_that_a_reset_has_taken_out_of_its_pipeline_is_paid_from_that_budget(*, left: bool) -> None:
+    """It was started for the pipeline, whose budget limits all its agents."""
+    whose = {"pays_from": "pl-1"} if left else {"pipeline": "pl-1"}
+    call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE, pipeline_budget="5usd").model_copy(update=whose)
+    accounts = [opening.account for opening in openings_of(Settings(), call, RepositorySettings())]
+    assert AccountState(scope="pipeline/pl-1", limit=parse_limit("5usd")) in accounts
 
 
 @pytest.mark.parametrize(
