@@ -145,12 +145,13 @@ class LineStream(ABC, Generic[E]):
     @property
     def progress(self) -> StreamProgress:
         """What the stream has said so far."""
-        facts, last = self.facts, self._reader.last
+        facts, last, used = self.facts, self._reader.last, self.usage
         return StreamProgress(
             session_id=facts.session_id,
             last_event=last.type if last is not None and isinstance(last.type, str) else "",
             turns=facts.turns,
-            tokens=self.usage.tokens,
+            tokens=used.tokens,
+            cost_usd=used.cost_usd or 0.0,
             results=facts.results,
         )
 

@@ -98,7 +98,9 @@ _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
 """Ends that an agent does not come to by itself; `exited` where a signal did it."""
-_STOPS_ON_REQUEST: Final = frozenset({("ended", endings.TURN_LIMIT), ("ended", endings.AFTER_RESULT)})
+_STOPS_ON_REQUEST: Final = frozenset(
+    ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
+)
 _Number: TypeAlias = int | float
 _CUT: Final = Ending(
     "limit",

@@ -53,6 +53,8 @@ class StreamProgress:
     """Turns of the assistant, without those of its sub-agents."""
     tokens: int = 0
     """All tokens so far: input, output, cache read and cache written."""
+    cost_usd: float = 0.0
+    """US dollars so far, of a CLI that tells them while it works."""
     results: int = 0
     """Results of the session; more than one when the CLI went on by itself."""
 

@@ -6,17 +6,19 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from septet.agents.clis import endings
 from septet.agents.clis.adapter import Dialect
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
 from septet.system.preview import end_of_file
 
+HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
 """Among a run's limits: what its budgets let it use before it asks again."""
@@ -126,14 +128,14 @@ async def follow(
     after a result follow from the stream, so they are asked for here.
     """
     on_progress(reading.progress())
-    results, result_at, began_at = 0, 0.0, time.monotonic()
+    results, result_at, began_at = 0, 0.0, time.monotonic() - _age_of(reading.run)
     while not await attachment.wait_for_end(pace.look_seconds):
         await pace.looks.catch_up(reading, pace.look_seconds)
         on_progress(reading.progress())
         progress = reading.dialect.progress
         if progress.turns > turn_limit:
             attachment.ask_to_end(endings.TURN_LIMIT)
-        if _has_used_hold(reading.run, progress.tokens, time.monotonic() - began_at):
+        if _has_used_hold(reading.run, progress, time.monotonic() - began_at):
             attachment.ask_to_end(endings.BUDGET)
         if progress.results != results:
             results, result_at = progress.results, time.monotonic()
@@ -142,7 +144,17 @@ async def follow(
     return attachment.record
 
 
-def _has_used_hold(run: Run, tokens: int, seconds: float) -> bool:
-    """Say whether an agent has used what its budgets let it use for now; its time is that of this attempt."""
+def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
+    """Say whether an agent that has run for so long has used what its budgets let it use for now."""
     limits = run.record.limits if run.record is not None else {}
-    return tokens >= limits.get(HELD_TOKENS, math.inf) or seconds >= limits.get(HELD_SECONDS, math.inf)
+    used = {HELD_USD: progress.cost_usd, HELD_TOKENS: progress.tokens, HELD_SECONDS: seconds}
+    return any(amount >= limits.get(name, math.inf) for name, amount in used.items())
+
+
+def _age_of(run: Run) -> float:
+    """Return for how many seconds an agent has run, whoever followed it before; 0 where nobody knows."""
+    if run.record is None:
+        return 0.0
+    with suppress(ValueError):
+        return max((datetime.now(UTC) - datetime.fromisoformat(run.record.started_at)).total_seconds(), 0.0)
+    return 0.0

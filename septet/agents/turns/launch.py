@@ -19,7 +19,7 @@ from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run, RunKey, 
 from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
-from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, Pace
+from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, Pace
 from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
@@ -294,7 +294,7 @@ def _time_and_turns(limits: Timeouts) -> dict[str, float]:
 
 
 def _hold_limits(caps: Caps) -> dict[str, float]:
-    held = {"held_usd": caps.usd, HELD_TOKENS: caps.tokens, HELD_SECONDS: caps.seconds}
+    held = {HELD_USD: caps.usd, HELD_TOKENS: caps.tokens, HELD_SECONDS: caps.seconds}
     return {name: amount for name, amount in held.items() if amount is not None}
 
 
