@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue
 
 from activities._claims import Proof
-from septet.agents.turns.turn_runs import TurnResult, context_of
+from septet.agents.turns.turn_runs import TurnResult, context_of, warnings_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
@@ -52,16 +52,11 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
             "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
             "timestamp": turn.started_at,
             "usage": turn.usage,
-            "warnings": _bound_texts((*_changes_of(turn), *outcome.warnings), _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "warnings": _bound_texts((*warnings_of(turn), *outcome.warnings), _WARNINGS_SHOWN, _WARNING_LENGTH),
             "run": turn.run.name,
             "sandbox": record.sandbox if record is not None else "",
         }
     )
-
-
-def _changes_of(turn: TurnResult) -> tuple[str, ...]:
-    """Return a warning where a usage limit has had more than one agent or login work on a turn."""
-    return (f"the usage limit was reached: {', then '.join(turn.workers)}",) if len(turn.workers) > 1 else ()
 
 
 def begin_again(unread: StepResult) -> StepResult:

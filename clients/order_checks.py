@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clients.repository_path import enclosing_repository, is_repository, with_host
+from septet.contracts.amounts import parse_limit
 from septet.contracts.names import AGENTS
 from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError
@@ -115,3 +116,19 @@ def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
     short = f"{line[: LONGEST_TITLE - 1].rstrip()}…"
     whole = "\n\n".join(part for part in (order.title.strip(), order.description) if part)
     return order.model_copy(update={"title": short, "description": whole})
+
+
+def find_unlimited(order: WorkOrderInput) -> str:
+    """Return which of the agents that are named the budget does not limit, for they do not tell what it limits."""
+    if order.budget is None:
+        return ""
+    from septet.agents.clis.registry import ADAPTERS
+
+    limit = parse_limit(order.budget)
+    named = [ADAPTERS[name] for name in (order.agent, order.fallback_agent) if name is not None]
+    notes = [
+        f"{each.name} reports {untold}" for each in named if (untold := each.capabilities.untold(limit.amounts))
+    ]
+    better = limit.model_copy(update={"minutes": 90.0})
+    remedy = f"Limit minutes too, such as `--budget {better}`."
+    return f"Not limited by `--budget {limit}`: {', and '.join(notes)}. {remedy}" if notes else ""

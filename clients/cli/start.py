@@ -83,9 +83,9 @@ async def _start_before_people(
     """Start a work order, and show its id as soon as the server has it; all else that is told comes after that."""
     from clients.cli.start_view import show_new_order
 
-    uncommitted = asyncio.create_task(asyncio.to_thread(_uncommitted_text, order.repository))
+    notice = asyncio.create_task(asyncio.to_thread(_notice, order))
     task, estimate = await operations.begin(order, order_id, again=again)
-    return await show_new_order(operations, task, estimate, uncommitted, wait=wait)
+    return await show_new_order(operations, task, estimate, notice, wait=wait)
 
 
 async def _reply_of_dry_run(
@@ -176,6 +176,13 @@ def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
     if named is not None:
         return parse_reference(named)
     return RepositoryReference(repository_here("septet run PATH-OR-ADDRESS …, or the address of an issue"))
+
+
+def _notice(order: "WorkOrderInput") -> str:
+    """Return what people may not expect of a work order; or nothing."""
+    from clients.order_checks import find_unlimited
+
+    return "\n".join(filter(None, (_uncommitted_text(order.repository), find_unlimited(order))))
 
 
 def _uncommitted_text(repository: str) -> str:

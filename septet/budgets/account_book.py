@@ -336,15 +336,15 @@ class AccountBook:
         return held, told
 
     def _room(
-        self, limit: Limit, left: Mapping[str, float], step: str, others: Sequence[Hold]
+        self, limit: Limit, rest: Mapping[str, float], step: str, others: Sequence[Hold]
     ) -> tuple[Caps, Caps] | None:
         """Return what a turn of a step may hold of a limit, and where its agent is asked to end."""
         share = self._share(limit, step)
-        if any(left[name] <= 0 or (others and left[name] < share[name]) for name in left):
+        if any(rest[name] <= 0 or (others and rest[name] < share[name]) for name in rest):
             return None
-        if self._is_single or all(left[name] <= share[name] for name in left):
-            return _whole(left)
-        part = {name: min(left[name], share[name]) for name in left}
+        if self._is_single or all(rest[name] <= share[name] for name in rest):
+            return _whole(rest)
+        part = {name: min(rest[name], share[name]) for name in rest}
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def _share(self, limit: Limit, step: str) -> dict[str, float]:
@@ -429,9 +429,9 @@ def _is_used_up(limit: Limit, use: Spending) -> bool:
     return min(_amounts_left(limit, use).values()) <= 0
 
 
-def _whole(left: Mapping[str, float]) -> tuple[Caps, Caps] | None:
+def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
     """Return all that is left as what a turn holds and as its agent's bound; `None` where nothing is left."""
-    return (_caps(left), _caps(left)) if min(left.values()) > 0 else None
+    return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 
 def _caps(amounts: Mapping[str, float]) -> Caps:

@@ -1,5 +1,6 @@
 """What a CLI can do for the engine beside its work."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from septet.agents.clis.login_files import LoginFile
@@ -50,6 +51,8 @@ class Capabilities:
     """It can be started with no tools at all; else with its most restricted mode."""
     input_stream: bool = False
     """One process of it can serve many turns: it reads them from its stdin, a JSON line each, as claude does."""
+    tells: tuple[str, ...] = ("usd", "tokens")
+    """What it tells of what it used; its seconds are known of each."""
     turn_limit: bool = False
     """It holds a limit of turns itself."""
     needs_login: bool = True
@@ -86,3 +89,13 @@ class Capabilities:
     """Its command line is the worker's own, and may name files that it reads."""
     session_files: str = ""
     """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""
+
+    def untold(self, limited: Collection[str]) -> str:
+        """Return in words what it does not tell, where no other amount is limited; nothing where one is.
+
+        Args:
+            limited: The amounts that a budget limits, of `usd`, `tokens` and `seconds`.
+        """
+        if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
+            return ""
+        return "no dollars" if self.tells else "neither dollars nor tokens"

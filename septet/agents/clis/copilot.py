@@ -20,6 +20,7 @@ _QUIET: Final[Mapping[str, str]] = {"COPILOT_AUTO_UPDATE": "false"}
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.0.102",
     memory_mib=300,
+    tells=(),
     own_session_id=True,
     resumes_after_kill=False,
     login_files=("~/.copilot/config.json",),

@@ -10,13 +10,14 @@ from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import count_unknown_errors, note_spent, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
-from septet.agents.turns.follow import StreamReading
+from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.recovery import Move, Rung, Start, next_move
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
+_HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
 """Streams say things twice, and with much around them."""
@@ -203,6 +204,18 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
         outcome = count_try(outcome, count_unknown_errors(others) + 1, usage)
     workers = dict.fromkeys(run.record.worker for run in own_runs if run.record is not None)
     return TurnResult(outcome, reading.run, rung, len(own_runs), usage, tuple(workers))
+
+
+def warnings_of(result: TurnResult) -> tuple[str, ...]:
+    """Return who worked on a turn, where a usage limit has had several; and what its budgets do not limit."""
+    workers, record = result.workers, result.run.record
+    changes = (f"the usage limit was reached: {', then '.join(workers)}",) if len(workers) > 1 else ()
+    held = [amount for name, amount in _HELD.items() if record is not None and name in record.limits]
+    untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
+    return (
+        *changes,
+        *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
+    )
 
 
 def context_of(result: TurnResult) -> int:

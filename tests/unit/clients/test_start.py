@@ -1,8 +1,12 @@
 import subprocess
 import sys
 
+import pytest
+
+from clients.order_checks import find_unlimited
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.names import AGENTS
+from septet.contracts.order import WorkOrderInput
 
 HEAVY = ("fastapi", "jinja2", "msgspec", "pydantic", "rich", "temporalio")
 UNUSED_BY_RUN = (
@@ -52,3 +56,26 @@ def test_septet_run_shows_an_id_without_what_only_others_need() -> None:
 def test_the_names_of_agents_are_those_of_their_adapters() -> None:
     """Who only checks a name does not import the adapters."""
     assert tuple(ADAPTERS) == AGENTS
+
+
+@pytest.mark.parametrize(
+    ("agent", "fallback", "budget", "told"),
+    [
+        ("codex", None, "5usd", "Not limited by `--budget 5usd`: codex reports no dollars."),
+        ("claude", "codex", "5usd,2Mtok/day", ""),
+        ("claude", "copilot", "5usd/day", "copilot reports neither dollars nor tokens"),
+        ("copilot", "gemini", "2Mtok", "Not limited by `--budget 2Mtok`: copilot reports neither"),
+        ("copilot", "codex", "5usd,90min", ""),
+        (None, None, "5usd", ""),
+        ("codex", None, None, ""),
+    ],
+)
+def test_a_budget_that_does_not_limit_an_agent_is_told_at_the_start(
+    agent: str | None, fallback: str | None, budget: str | None, told: str
+) -> None:
+    """Of the agents that are named, with an amount that limits each of them."""
+    fields = {"repository": "/app", "title": "Go", "agent": agent, "fallback_agent": fallback, "budget": budget}
+    notice = find_unlimited(WorkOrderInput.model_validate(fields))
+    assert told in notice
+    assert bool(notice) == bool(told)
+    assert not notice or "90min" in notice

@@ -1,0 +1,32 @@
+"""What the result of a turn tells people."""
+
+from pathlib import Path
+
+import pytest
+
+from septet.agents.clis.outcome import Outcome
+from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.turns.turn_runs import TurnResult, warnings_of
+
+
+@pytest.mark.parametrize(
+    ("agent", "held", "warned"),
+    [
+        ("codex", ("held_usd",), True),
+        ("codex", ("held_usd", "held_tokens"), False),
+        ("codex", (), False),
+        ("claude", ("held_usd",), False),
+        ("copilot", ("held_tokens",), True),
+        ("copilot", ("held_usd", "held_seconds"), False),
+    ],
+)
+def test_a_turn_warns_of_a_budget_that_does_not_limit_its_agent(
+    agent: str, held: tuple[str, ...], *, warned: bool
+) -> None:
+    """Whoever chose the agent: a second agent that took over does not report what the first one did."""
+    record = RunRecord(
+        key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
+        argv=(), env_names=(), worktree="/", limits=dict.fromkeys(held, 5.0), started_at="2026-03-09T12:00:00Z",
+    )  # fmt: skip
+    turn = TurnResult(Outcome(ended="ok"), Run(Path("/"), record), None, 1)
+    assert [f"{agent} reports n" in warning for warning in warnings_of(turn)] == [True] * warned
