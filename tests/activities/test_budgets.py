@@ -94,6 +94,22 @@ async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, bo
     assert await teller.look() == 0
 
 
+async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: StepLab, books: Books) -> None:
+    """A kill between the two leaves a hold; the next attempt asks for the same turn, which holds and counts once."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    books.lost_grants = 1
+    with pytest.raises(ApplicationError) as lost:
+        await paid.running(call)
+    assert not lost.value.non_retryable
+    assert (books.view().running, [*paid.parts.host.held_turns.places()], paid.runs) == (1, [], [])
+    done = await paid.running(call)
+    assert (books.view().running, books.view().total.turns) == (0, 1)
+    assert books.view().total.usd == pytest.approx(done.usage.cost_usd)
+    assert [*paid.parts.host.held_turns.places()] == []
+
+
 async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, books: Books) -> None:
     """Somebody who tells of a turn by himself within the time is not forestalled."""
     await paid.open_to(Step.CLASSIFY_ISSUE)

@@ -7,6 +7,7 @@ from septet.budgets.account_book import AccountBook
 from septet.contracts.budget import AccountState, AccountView, Grant, ReserveCall, SettleCall
 from septet.contracts.quota import QuotaPause
 from septet.errors import ServerNotReachedError
+from workers.accounts import AccountNotReachedError
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 ORDER = "order/wo-1"
@@ -19,12 +20,19 @@ class Books:
     books: dict[str, AccountBook] = field(default_factory=dict)
     pauses: dict[str, QuotaPause] = field(default_factory=dict)
     away: bool = False
+    lost_grants: int = 0
+    """So many of the next grants nobody hears of, as where a worker is killed before it has noted one."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
         if opens:
             self.books.setdefault(opening.scope, AccountBook(opening))
         book = self.books.get(opening.scope)
-        return book.reserve(call, NOON) if book is not None else None
+        grant = book.reserve(call, NOON) if book is not None else None
+        if grant is not None and self.lost_grants:
+            self.lost_grants -= 1
+            message = "The answer was lost."
+            raise AccountNotReachedError(message)
+        return grant
 
     async def is_open(self, scope: str) -> bool:
         return scope in self.books
