@@ -129,6 +129,7 @@ class TurnBudget:
                 key=held.key,
                 order_id=self.turn.request.key.workflow_id,
                 step=self._step,
+                limit=opening.account.limit,
                 step_limit=opening.step_limit,
                 so_far=so_far,
                 wall_seconds=ahead.request.limits.wall_seconds,

@@ -54,7 +54,7 @@ async def show(operations: "Operations", budget: Scope) -> CommandReply:
 @app.command("set")
 @given.give_operations
 async def set_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
-    """Set a budget; work orders that wait for it continue if there is room.
+    """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room.
 
     Example: septet budget set project/o/r 20usd/day
     """

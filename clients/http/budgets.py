@@ -33,7 +33,7 @@ async def get_budget(operations: Connected, budget: Name) -> BudgetReply:
 
 @router.post("/budgets/set", dependencies=[Depends(json_alone)], responses=_WITH_BODY)
 async def set_budget(operations: Connected, body: LimitJson) -> BudgetReply:
-    """Set a budget; work orders that wait for it continue if there is room."""
+    """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room."""
     return await operations.budgets.set(body.budget, _call(body))
 
 

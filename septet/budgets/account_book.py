@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from septet.contracts.amounts import Limit, Spending, amount_to_add, describe_spending, parse_limit
+from septet.contracts.amounts import NO_LIMIT, Limit, Spending, amount_to_add, describe_spending, parse_limit
 from septet.contracts.budget import (
     DAY,
     DAY_SECONDS,
@@ -81,8 +81,7 @@ class AccountBook:
         self._take_time(now)
         self._count(self._holds.pop(call.key, None), call.so_far)
         self._give_up_older(call)
-        if call.step_limit is not None and call.step not in self._state.step_limits:
-            self._change(step_limits={**self._state.step_limits, call.step: call.step_limit})
+        self._take_limits(call)
         decision = self._decide(call, now)
         if isinstance(decision, BudgetWait):
             self._waiting[call.order_id] = decision.step
@@ -117,6 +116,10 @@ class AccountBook:
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
         """Return why a limit cannot be raised so, and what helps; nothing where it can."""
         state, step = self._state, call.step
+        if call.limit == NO_LIMIT:
+            option = f" --step {step}" if step else ""
+            remedy = f"Remove it with `septet budget set {state.scope} {NO_LIMIT}{option}`."
+            return f"`{NO_LIMIT}` is not an amount.", remedy
         whose = f"the step {step} of {state.scope}" if step else state.scope
         limit = state.step_limits.get(step) if step else state.limit
         if limit is None:
@@ -134,18 +137,30 @@ class AccountBook:
         return "", ""
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set the limit, or raise it; who waits asks again."""
-        limit, state = parse_limit(call.limit), self._state
-        before = state.step_limits.get(call.step) if call.step else state.limit
-        if raises and before is not None:
+        """Set the limit, remove it, or raise it; who waits asks again."""
+        state, step = self._state, call.step
+        limit = None if call.limit == NO_LIMIT else parse_limit(call.limit)
+        before = state.step_limits.get(step) if step else state.limit
+        if limit is not None and raises and before is not None:
             limit = before.plus(limit)
-        if state.scope == DAY:
+        if limit is not None and state.scope == DAY:
             limit = limit.model_copy(update={"daily": True})
-        if call.step:
-            self._change(step_limits={**state.step_limits, call.step: limit})
+        others = tuple(each for each in state.unlimited if each != step)
+        self._change(unlimited=others if limit is not None else (*others, step))
+        if step:
+            limits = {**state.step_limits, step: limit}
+            self._change(step_limits={name: each for name, each in limits.items() if each is not None})
         else:
             self._change(limit=limit)
         self._to_call = list(self._waiting)
+
+    def _take_limits(self, call: ReserveCall) -> None:
+        """Take the limits that a turn brings, as far as nobody has set or removed another one."""
+        state = self._state
+        if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
+            self._change(step_limits={**state.step_limits, call.step: call.step_limit})
+        if call.limit is not None and state.limit is None and "" not in state.unlimited and self._has_patch():
+            self._change(limit=call.limit)
 
     def turn_day(self, now: datetime) -> None:
         """Begin a new day, where it is one."""

@@ -10,6 +10,8 @@ from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 
 EXAMPLES: Final = "5usd, 2Mtok, 90min, or several of them with commas"
+NO_LIMIT: Final = "none"
+"""Written in place of a limit where it is to be removed."""
 _DAILY: Final = "/day"
 _PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z$]+)")
 _UNITS: Final[Mapping[str, tuple[str, float]]] = {
@@ -163,8 +165,14 @@ def _check(text: str) -> str:
     return str(parse_limit(text))
 
 
+def _check_or_none(text: str) -> str:
+    return NO_LIMIT if text.strip().lower() == NO_LIMIT else _check(text)
+
+
 BudgetText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check)]
 """A limit as people write it."""
+LimitText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check_or_none)]
+"""A limit as people write it, or `none`."""
 
 
 def amount_to_add(limit: Limit, use: Spending) -> str:

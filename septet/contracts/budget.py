@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.amounts import BudgetText, Limit, Spending, lower_of
+from septet.contracts.amounts import Limit, LimitText, Spending, lower_of
 from septet.contracts.wire import StrictWire, Wire
 
 MOST_WAITING: Final = 2000
@@ -56,6 +56,8 @@ class ReserveCall(Wire):
     """Names the turn: a retry of the same has the same key."""
     order_id: str
     step: str = ""
+    limit: Limit | None = None
+    """The whole budget's, where the account has none yet."""
     step_limit: Limit | None = None
     """The step's own, where it has one that the account does not know yet."""
     so_far: Spending = Spending()
@@ -118,6 +120,8 @@ class AccountState(Wire):
     limit: Limit | None = None
     """Nothing is limited where there is none; it counts all the same."""
     step_limits: Mapping[str, Limit] = Field(default_factory=dict)
+    unlimited: tuple[str, ...] = ()
+    """Steps whose limit somebody has removed, empty for the whole budget: no turn brings another one."""
     total: Spending = Spending()
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
@@ -140,8 +144,8 @@ class AccountState(Wire):
 class LimitCall(StrictWire):
     """Set a budget, or raise it."""
 
-    limit: BudgetText
-    """The limit; for a raise, the amount to add."""
+    limit: LimitText
+    """The limit, or `none` to remove it; for a raise, the amount to add."""
     step: Annotated[str, StringConstraints(max_length=40)] = ""
     """The step to limit; the whole budget when empty."""
     who: Annotated[str, StringConstraints(max_length=200)] = ""

@@ -54,6 +54,8 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert step["step_limits"] == {"build_plan": "2usd"}
     step = served("budget", "raise", "project/o/budgets", "1usd", "--step", "build_plan", "--json").json["budget"]
     assert step["step_limits"] == {"build_plan": "3usd"}
+    step = served("budget", "set", "project/o/budgets", "none", "--step", "build_plan", "--json").json["budget"]
+    assert step["step_limits"] == {}
     served.wait_for("/budgets", lambda reply: "project/o/budgets" in json.dumps(reply["budgets"]))
     assert "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
     assert "0.00 of 20.00 USD today" in served("budget", "list").out

@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState
+from septet.contracts.budget import AccountState, LimitCall
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.settings import Settings
@@ -131,7 +131,8 @@ async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: St
     assert over.session_id is not None
     assert over.checkpoint == paid.snapshots()[-1]
     assert books.view().total.usd == pytest.approx(over.usage.cost_usd)
-    books.books[ORDER] = AccountBook(books.books[ORDER].state.model_copy(update={"limit": None}))
+    books.books[ORDER] = AccountBook(books.books[ORDER].state)
+    books.books[ORDER].set_limit(LimitCall(limit="none"), raises=False)
     on = paid.call(Step.IMPLEMENT_PLAN, session_id=over.session_id, starts_from=over.checkpoint, attempt=2)
     done = await paid.running(on.model_copy(update={"budget": "0.02usd", "waits_for_budget": True}))
     assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)

@@ -232,6 +232,34 @@ def test_who_is_refused_after_a_raise_is_called_no_more() -> None:
     assert account.take_callers(NOON) == []
 
 
+def test_a_limit_that_somebody_has_removed_is_not_brought_again() -> None:
+    """What a work order or a worker's settings name counts only where nobody has said otherwise."""
+    account = book("1usd")
+    limits = {"limit": parse_limit("1usd"), "step_limit": parse_limit("3usd")}
+    account.reserve(reserve("a").model_copy(update=limits), NOON)
+    account.settle(settle("a", 3.0), NOON)
+    assert not account.reserve(reserve("b").model_copy(update=limits), NOON).granted
+    account.set_limit(LimitCall(limit=" None "), raises=False)
+    account.set_limit(LimitCall(limit="none", step=STEP), raises=False)
+    assert (account.view.limit, account.view.step_limits) == ("", {})
+    assert account.take_callers(NOON) == ["wo-1"]
+    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
+    assert again.reserve(reserve("b").model_copy(update=limits), NOON).caps == Caps()
+    again.set_limit(LimitCall(limit="9usd"), raises=False)
+    again.set_limit(LimitCall(limit="8usd", step=STEP), raises=False)
+    assert again.reserve(reserve("b").model_copy(update=limits), NOON).caps == Caps(usd=5.0)
+    message, remedy = again.find_mistake(LimitCall(limit="none"))
+    assert (message, remedy) == ("`none` is not an amount.", "Remove it with `septet budget set order/wo-1 none`.")
+
+
+def test_an_account_that_has_only_the_limit_of_a_step_takes_the_limit_that_a_turn_brings() -> None:
+    """Whoever has limited a step before the first agent started has not removed the budget's own limit."""
+    account = AccountBook(AccountState(scope="day", step_limits={STEP: parse_limit("9usd/day")}))
+    limited = reserve("a", step="build_plan").model_copy(update={"limit": parse_limit("1usd/day")})
+    assert account.reserve(limited, NOON).granted
+    assert account.view.limit == "1usd/day"
+
+
 def test_a_budget_is_raised_in_its_own_kind() -> None:
     """What it does not limit cannot be added; what helps names an amount of the kind that is used up."""
     account = book("1tok,9usd")
