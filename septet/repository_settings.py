@@ -69,6 +69,7 @@ from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSetti
 from septet.contracts.names import SETTINGS_PATH, Sessions, Step
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
+from septet.contracts.wording import reason_of
 from septet.errors import RepositorySettingsError
 from septet.system.toml_lines import line_of
 
@@ -88,13 +89,15 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
     | dict.fromkeys(
         ("github_token", "gitlab_token", "gitea_token", "credentials", "login", "path", "agent_path"), _KEYS
     )
-    | dict.fromkeys(("budget", "budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
+    | dict.fromkeys(("budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
 )
 """Keys that would loosen what a repository must not loosen, and why they are refused."""
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
-    {"model_type": "Input should be a table", "string_pattern_mismatch": "Input should be a name"}
+    {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
 )
-"""What pydantic says in words of its own, in ours."""
+"""What is meant here by errors for which other faces have words of their own."""
+_BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
+_SEE: Final = "See docs/commands.md#settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 
 _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
@@ -372,8 +375,10 @@ def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
     where = f"{SETTINGS_PATH} line {line_of(text, path)}"
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
-        wrong = _MEANING.get(error["type"], error["msg"])
-        return RepositorySettingsError(f"{where}: {key}: {wrong}.", remedy="Correct the value.")
+        reason = _MEANING.get(error["type"]) or reason_of(error)
+        return RepositorySettingsError(f"{where}: {key} {reason}.", remedy=_SEE)
+    if path[-1] == "budget":
+        return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_BUDGETS_PLACE)
     if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):
         return RepositorySettingsError(f"{where}: {key} cannot be set here. {reason}.", remedy="Delete it.")
     return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_suggestion(path))
