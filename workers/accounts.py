@@ -4,7 +4,12 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -29,10 +34,11 @@ class AccountNotReachedError(ServerNotReachedError):
 class FleetAccounts:
     """Workflows of type `Account`: an update asks, a signal tells."""
 
-    def __init__(self, client: Client, task_queue: str) -> None:
-        """Ask the accounts of a queue of work orders."""
+    def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
+        """Ask the accounts of a queue of work orders; nobody is waited for longer than `answer_within`."""
         self._client = client
-        self._task_queue = task_queue
+        self.task_queue = task_queue
+        self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
         """Ask an account for room; `None` where there is no such budget.
@@ -42,13 +48,18 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: It did not answer.
         """
-        workflow_id = account_id(self._task_queue, opening.scope)
+        workflow_id = account_id(self.task_queue, opening.scope)
         handle = self._client.get_workflow_handle(workflow_id)
         for attempt in range(_TRIES):
             try:
                 grant: Grant = await handle.execute_update(
-                    "reserve", call, result_type=Grant, rpc_timeout=_ANSWER_WITHIN
+                    "reserve", call, result_type=Grant, rpc_timeout=self._answer_within
                 )
+            except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+                if _is_cancelled():  # the SDK hides it
+                    raise asyncio.CancelledError from error
+                message = f"The account {workflow_id} did not answer: no worker has taken it up."
+                raise AccountNotReachedError(message) from error
             except RPCError as error:
                 if error.status not in _TRIED_AGAIN:
                     raise _not_reached(workflow_id, error) from error
@@ -69,7 +80,7 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        return await self._describe(account_id(self._task_queue, scope)) is not None
+        return await self._describe(account_id(self.task_queue, scope)) is not None
 
     async def settle(self, scope: str, call: SettleCall) -> None:
         """Tell an account what a turn used; one that is not there needs no word.
@@ -77,7 +88,7 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        workflow_id = account_id(self._task_queue, scope)
+        workflow_id = account_id(self.task_queue, scope)
         try:
             await self._client.get_workflow_handle(workflow_id).signal("settle", call, rpc_timeout=_ANSWER_WITHIN)
         except RPCError as error:
@@ -90,7 +101,7 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        description = await self._describe(quota_id(self._task_queue, login))
+        description = await self._describe(quota_id(self.task_queue, login))
         return None if description is None else await description.memo_value(MEMO, None, type_hint=QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
@@ -99,13 +110,13 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        workflow_id = quota_id(self._task_queue, login)
+        workflow_id = quota_id(self.task_queue, login)
         try:
             await self._client.start_workflow(
                 "Quota",
                 pause,
                 id=workflow_id,
-                task_queue=self._task_queue,
+                task_queue=self.task_queue,
                 start_signal="pause",
                 start_signal_args=[pause],
                 memo={MEMO: pause},
@@ -131,13 +142,18 @@ class FleetAccounts:
                 "Account",
                 opening,
                 id=workflow_id,
-                task_queue=self._task_queue,
+                task_queue=self.task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 static_summary=f"The budget of {opening.scope}"[:200],
                 rpc_timeout=_ANSWER_WITHIN,
             )
         except RPCError as error:
             raise _not_reached(workflow_id, error) from error
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:

@@ -109,12 +109,12 @@ class Limit(Wire):
         )
 
     def lowered(self, other: "Limit | None") -> "Limit":
-        """Return the lower of two limits, in each of what they name."""
+        """Return the lower of two limits, in each of what they name: for each day only where both are."""
         if other is None:
             return self
         names = ("usd", "tokens", "minutes")
         lowest = {name: lower_of(getattr(self, name), getattr(other, name)) for name in names}
-        return Limit.model_validate({**lowest, "daily": self.daily})
+        return Limit.model_validate({**lowest, "daily": self.daily and other.daily})
 
     def __str__(self) -> str:
         """Return it as it is written."""

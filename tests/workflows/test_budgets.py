@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -41,7 +42,7 @@ from septet.errors import NotFoundError, RefusedTransitionError
 from septet.state import StateDir
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
-from workers.accounts import FleetAccounts
+from workers.accounts import AccountNotReachedError, FleetAccounts
 from workers.amount_metrics import AmountMetrics
 from workers.plugin import SeptetPlugin
 from workers.server import temporal_program
@@ -281,6 +282,21 @@ async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() 
             await raised
             await wait_until(lambda: budgets.show(scope), lambda answer: not answer.budget.waiting)
             assert (await account.describe()).run_id != before
+
+
+async def test_an_account_that_no_worker_takes_up_is_asked_again_later(client: Client) -> None:
+    """Its attempt ends with an error that time cures; one that is cancelled meanwhile is cancelled."""
+    opening = AccountState(scope="day", limit=parse_limit("5usd"))
+    accounts = FleetAccounts(client, f"queue-{uuid.uuid4().hex}", timedelta(seconds=1))
+    asked = ReserveCall(key="turn-1", order_id="wo-1")
+    with pytest.raises(AccountNotReachedError, match="did not answer") as silent:
+        await accounts.reserve(opening, asked, opens=True)
+    assert silent.value.retryable
+    waiting = asyncio.create_task(FleetAccounts(client, accounts.task_queue).reserve(opening, asked, opens=True))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 async def test_a_refusal_names_the_budget(client: Client) -> None:

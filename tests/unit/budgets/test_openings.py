@@ -30,6 +30,9 @@ WORKSPACE = Workspace(
         ("5usd", "9usd", "5usd"),
         ("5usd,90min", "9usd,10min", "5usd,10min"),
         ("", "3usd", "3usd"),
+        ("5usd/day", "3usd", "3usd"),
+        ("5usd", "3usd/day", "3usd"),
+        ("5usd/day", "3usd/day", "3usd/day"),
     ],
 )
 def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository: str, limit: str) -> None:
