@@ -23,7 +23,9 @@ WORTH_A_MOVE_SECONDS: Final = 300.0
 _AT_ONCE_SECONDS: Final = 0.1
 _DIGEST_LENGTH: Final = 24
 _MARGIN_SECONDS: Final = 1.0
-"""Clocks differ."""
+_LOOKED_AGAIN_SECONDS: Final = 4.0
+_CLOCKS_DIFFER_SECONDS: Final = 60.0
+"""A pause ends by the server's clock, which ends its workflow; one that is still there after that is over too."""
 
 _log = structlog.get_logger()
 
@@ -64,7 +66,7 @@ class LoginChoice:
             for login in self.host.logins_of(request.adapter):
                 is_answered = limit is None and request.adapter == usual and login == own
                 pause = answer if is_answered else await self._find_pause(request.adapter, login)
-                if pause is None or pause.until <= time.time():
+                if pause is None or pause.until + _CLOCKS_DIFFER_SECONDS <= time.time():
                     return _with_login(request, login)
                 pauses.append(pause)
             if min(pause.until for pause in pauses) - time.time() <= WORTH_A_MOVE_SECONDS:
@@ -136,7 +138,7 @@ def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
     return AgentApiUnavailableError(
         f"{message}: {first.message}",
         remedy="It continues by itself.",
-        retry_after_seconds=first.until - time.time() + _MARGIN_SECONDS,
+        retry_after_seconds=max(first.until - time.time(), _LOOKED_AGAIN_SECONDS) + _MARGIN_SECONDS,
     )
 
 

@@ -1,5 +1,6 @@
 """A step within a budget: what its agents use is counted once, whatever happens to its attempts."""
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -186,3 +187,22 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
         with pytest.raises(ApplicationError, match="usage limit of scripted's login"):
             await paid.run(Step.CLASSIFY_ISSUE)
         assert len(paid.runs) == 1
+
+
+async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab, books: Books) -> None:
+    """A host whose clock is ahead of the server's starts no agent before the limit is over; it waits a minute at most."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario(classify_issue={"api_error": 429})
+    with pytest.raises(ApplicationError, match="429"):
+        await paid.run(Step.CLASSIFY_ISSUE)
+    over = {login: pause.model_copy(update={"until": time.time() - 5.0}) for login, pause in books.pauses.items()}
+    books.pauses, books.behind_seconds = over, 60.0
+    with pytest.raises(ApplicationError, match="usage limit of scripted's login") as refused:
+        await paid.run(Step.CLASSIFY_ISSUE)
+    assert refused.value.next_retry_delay is not None
+    assert refused.value.next_retry_delay.total_seconds() > 1.0
+    assert len(paid.runs) == 1
+    paid.scenario()
+    books.pauses = {login: pause.model_copy(update={"until": 1.0}) for login, pause in over.items()}
+    books.behind_seconds = time.time()
+    assert (await paid.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE

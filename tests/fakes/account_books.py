@@ -1,5 +1,6 @@
 """The accounts of budgets and the pauses of logins, in this process."""
 
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -20,6 +21,8 @@ class Books:
     books: dict[str, AccountBook] = field(default_factory=dict)
     pauses: dict[str, QuotaPause] = field(default_factory=dict)
     away: bool = False
+    behind_seconds: float = 0.0
+    """So far the server's clock, by which pauses end, is behind this host's."""
     lost_grants: int = 0
     """So many of the next grants nobody hears of, as where a worker is killed before it has noted one."""
 
@@ -43,7 +46,8 @@ class Books:
         self.books[scope].settle(call, NOON)
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        return self.pauses.get(login)
+        pause = self.pauses.get(login)
+        return pause if pause is not None and pause.until > time.time() - self.behind_seconds else None
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
         self.pauses[login] = pause
