@@ -17,6 +17,8 @@ class ApiError:
     remedy: str = ""
     retry_after_seconds: float | None = None
     """How long to wait at least, where waiting helps."""
+    retry_is_named: bool = False
+    """Whether the CLI named that time, and it is to come: then it does not grow from one wait to the next."""
 
 
 _AUTHENTICATION: Final = ApiError(
@@ -96,8 +98,9 @@ def classify(status: int | None, words: str, *, resets_at: float | None = None) 
     moment = resets_at or find_reset(words)
     if moment is None or not error.retryable:
         return error
-    wait = max(moment - time.time(), 0.0) + _RESET_MARGIN_SECONDS
-    return ApiError(error.kind, retryable=True, retry_after_seconds=wait)
+    left = moment - time.time()
+    wait = max(left, 0.0) + _RESET_MARGIN_SECONDS
+    return ApiError(error.kind, retryable=True, retry_after_seconds=wait, retry_is_named=left > 0)
 
 
 def _classify_words(status: int | None, words: str) -> ApiError:

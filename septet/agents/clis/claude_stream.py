@@ -106,7 +106,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
     by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith("API Error")
     if error.kind == "unknown" and not by_api:
         return Ending("crashed", "agent_error", words)
-    return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+    return endings.api_ending(error, words)
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:

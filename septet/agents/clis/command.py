@@ -142,7 +142,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
     words = (stderr.strip() or mask(text))[-_MESSAGE_LIMIT:]
     error = api_errors.classify(None, words)
     if end.cause == "exited" and end.exit_code is not None and error.kind != "unknown":
-        return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+        return endings.api_ending(error, words)
     return endings.without_result(end, words, spoke=bool(text))
 
 

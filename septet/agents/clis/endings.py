@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from signal import Signals
 from typing import Final
 
+from septet.agents.clis.api_errors import ApiError
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
 from septet.system.masking import mask
@@ -47,6 +48,21 @@ class Ending:
     remedy: str = ""
     retryable: bool = False
     retry_after_seconds: float | None = None
+    retry_is_named: bool = False
+    """Whether the CLI named that time."""
+
+
+def api_ending(error: ApiError, words: str) -> Ending:
+    """Return how a run ended at an error of the model API."""
+    return Ending(
+        "api_error",
+        error.kind,
+        words,
+        error.remedy,
+        error.retryable,
+        error.retry_after_seconds,
+        error.retry_is_named,
+    )
 
 
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
@@ -67,6 +83,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
         remedy=ending.remedy,
         retryable=ending.retryable,
         retry_after_seconds=ending.retry_after_seconds,
+        retry_is_named=ending.retry_is_named,
         exit_code=end.exit_code,
         signal=end.signal,
         duration_seconds=end.duration_seconds,

@@ -199,7 +199,7 @@ class LineStream(ABC, Generic[E]):
 def api_error(status: int | None, words: str) -> Ending:
     """Return the ending for an error of the model API."""
     error = api_errors.classify(status, words)
-    return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+    return endings.api_ending(error, words)
 
 
 def count(value: object) -> int:

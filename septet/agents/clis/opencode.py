@@ -355,7 +355,11 @@ class OpenCodeStream(LineStream[_Event]):
 
 def _not_before(failure: Ending, retry_after: object) -> Ending:
     seconds = retry_after if isinstance(retry_after, str) and retry_after.isdecimal() else ""
-    return replace(failure, retry_after_seconds=float(seconds)) if failure.retryable and seconds else failure
+    return (
+        replace(failure, retry_after_seconds=float(seconds), retry_is_named=True)
+        if failure.retryable and seconds
+        else failure
+    )
 
 
 _arguments: Final = msgspec.json.Decoder(dict[str, Any])

@@ -91,6 +91,8 @@ class Outcome:
     retryable: bool = False
     """Whether the same may succeed later with nobody's help."""
     retry_after_seconds: float | None = None
+    retry_is_named: bool = False
+    """Whether the CLI named that time."""
     exit_code: int | None = None
     signal: int | None = None
     duration_seconds: float | None = None

@@ -31,16 +31,18 @@ def failure_of(
     Args:
         outcome: How the run ended.
         run: Where its files are.
-        starts: Why each run of the step was started: each wait for the same is twice as long as the one before.
+        starts: Why each run of the step was started: each wait for the same is twice as long as the one before,
+            where the CLI has not named the time.
         crashed_again: Every rung of the ladder was tried.
     """
     message = f"{outcome.message} The run's files are in {run.folder}."
     remedy = outcome.remedy or _RETRY
     if outcome.retryable and not crashed_again:
-        wait = (outcome.retry_after_seconds or 1.0) * 2 ** min(starts.count("waited"), 10)
-        longest = max(_LONGEST_WAIT_SECONDS, outcome.retry_after_seconds or 0.0)
+        wait = outcome.retry_after_seconds or 1.0
+        if not outcome.retry_is_named:
+            wait = min(wait * 2 ** min(starts.count("waited"), 10), max(_LONGEST_WAIT_SECONDS, wait))
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
-        error = kind(message, remedy="Septet tries again automatically.", retry_after_seconds=min(wait, longest))
+        error = kind(message, remedy="Septet tries again automatically.", retry_after_seconds=wait)
         if isinstance(error, AgentApiUnavailableError):
             error.is_usage_limit = outcome.kind == _USAGE_LIMIT
         return error
