@@ -375,8 +375,8 @@ def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
     where = f"{SETTINGS_PATH} line {line_of(text, path)}"
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
-        reason = _MEANING.get(error["type"]) or reason_of(error)
-        return RepositorySettingsError(f"{where}: {key} {reason}.", remedy=_SEE)
+        wrong = _MEANING.get(error["type"]) or reason_of(error)
+        return RepositorySettingsError(f"{where}: {key} {wrong}.", remedy=_SEE)
     if path[-1] == "budget":
         return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_BUDGETS_PLACE)
     if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):

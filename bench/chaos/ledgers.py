@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from septet.agents.clis import endings
+from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, Runs
 
@@ -13,6 +15,7 @@ BUDGET = "1000Mtok"
 """Of each work order, where a trial names no other: it is never used up, and its account counts every turn."""
 _PATIENCE_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
+_NO_END = ExitRecord(cause="lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Ledger:
     """By what its agents have printed."""
     longest_turn: int = 0
     """By what the one of them has printed that used most."""
+    stopped: int = 0
+    """How many of them were asked to end because they had used what the budget let them use."""
     over: int = 0
     """By how much it was above its limit when it waited, at the most."""
 
@@ -36,7 +41,7 @@ class Ledger:
 
     @property
     def is_within(self) -> bool:
-        """Whether it was above its limit by no more than one turn: an agent that runs is not ended in its turn."""
+        """Whether it was above its limit by no more than one run: an agent goes on while its worker is dead."""
         return self.over <= self.longest_turn
 
 
@@ -48,21 +53,19 @@ async def settled_ledger(order: str, state: Path, count: Callable[[], Awaitable[
         state: The state directory of its host.
         count: Returns what its account has counted up to now.
     """
-    turns = await asyncio.to_thread(tokens_streamed, state, order)
+    runs = await asyncio.to_thread(Runs(state / "runs").of, order)
+    turns = await asyncio.to_thread(lambda: [_tokens_of(run) for run in runs])
+    stopped = sum((run.exit() or _NO_END).why == endings.BUDGET for run in runs)
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    ledger = Ledger(order, await count(), sum(turns), max(turns, default=0))
+    ledger = Ledger(order, await count(), sum(turns), max(turns, default=0), stopped)
     while not ledger.is_even and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
         ledger = replace(ledger, counted=await count())
     return ledger
 
 
-def tokens_streamed(state: Path, order: str) -> list[int]:
-    """Return the tokens that each agent run of a work order has printed, read anew from its stream."""
-    return [_tokens_of(run) for run in Runs(state / "runs").of(order)]
-
-
 def _tokens_of(run: Run) -> int:
+    """Return the tokens that an agent run has printed, read anew from its stream."""
     end = run.exit()
     if run.record is None or end is None or not run.has_started:
         return 0

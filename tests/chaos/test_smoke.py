@@ -37,9 +37,13 @@ async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_no
 async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_and_waits_within_one_turn() -> (
     None
 ):
-    """Budgets are reached again and again while workers and agents die: accounts count what agents have printed."""
+    """Budgets are reached again and again while workers and agents die: accounts count what agents have printed.
+
+    Agents that reach one as they work are stopped.
+    """
     account = Account(await tried(Septet("5ktok"), without_impossible(SMOKE)))
     assert broken(account) == (), evidence(account)
     assert account.all.completed == SMOKE.runs
     assert account.seen.raises >= SMOKE.runs
+    assert sum(ledger.stopped for ledger in account.seen.ledgers) > 0
     assert account.all.tokens_counted > 5000 * SMOKE.runs

@@ -8,7 +8,7 @@ import pytest
 from septet.agents.clis.api_errors import classify
 from septet.agents.clis.endings import api_ending, with_ending
 from septet.agents.clis.outcome import ExitRecord, Outcome
-from septet.agents.runs.folders import Run
+from septet.agents.runs.folders import Run, StartReason
 from septet.agents.turns.failures import failure_of
 
 
@@ -23,5 +23,6 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     moment = None if resets_in is None else time.time() + resets_in
     error = classify(429, "rate limit", resets_at=moment)
     outcome = with_ending(Outcome(ended="ok"), api_ending(error, "rate limit"), ExitRecord(cause="exited"))
-    failure = failure_of(outcome, Run(Path("/"), None), ["first", *["waited"] * waited])
+    starts: list[StartReason] = ["waited"] * waited
+    failure = failure_of(outcome, Run(Path("/"), None), ["first", *starts])
     assert failure.retry_after_seconds == pytest.approx(seconds, abs=2.0)
