@@ -158,8 +158,8 @@ async def test_a_lanes_summary_is_paid_from_all_budgets_and_waits_for_none(
     before, starts = {scope: books.view(scope).total for scope in books.books}, len(paid.runs)
     assert paid.workspace is not None
     assert result.session_id is not None
-    call = SummariseCall(workspace=paid.workspace, pipeline="pl-1", session_id=result.session_id, **asked)
-    summary = await paid.summarise(call)
+    call = SummariseCall(workspace=paid.workspace, pipeline="pl-1", session_id=result.session_id)
+    summary = await paid.summarise(call.model_copy(update=asked))
     counted = {scope for scope in books.books if books.view(scope).total != before[scope]}
     assert counted == (set() if spent else set(books.books))
     assert ("is used up" in summary.warning, len(paid.runs)) == (bool(spent), starts + (not spent))
