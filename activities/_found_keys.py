@@ -3,17 +3,15 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
 from typing import Final
 
 from activities._claims import AnyClaim
 from activities.host import Host
 from septet.contracts.facts import KeyFinding
-from septet.git.added_lines import committed_lines, staged_lines
+from septet.git.added_lines import added_lines
 from septet.git.engine import Git
 from septet.git.keys_in_work import KeysFoundError
 from septet.git.place import Place
-from septet.key_scan.patches import AddedLine
 from septet.key_scan.scanner import KeyMatch, KeyScanner
 from septet.system.durable import write_first
 from septet.system.text import cut
@@ -33,12 +31,10 @@ def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str
 
     Raises:
         KeysFoundError: They do; the message names files, lines and rules, and never a value.
-        EvidenceError: The scanner did not come to its end.
+        EvidenceError: They add more than is read, or the scanner did not come to its end.
         GitError: git could not tell what is added.
     """
-    lines: Sequence[AddedLine] = committed_lines(claim.place, claim.began_at, head)
-    if staged is not None:
-        lines = (*lines, *staged_lines(staged, head))
+    lines = added_lines(claim.place, claim.began_at, head, staged)
     matches = [
         match
         for match in KeyScanner(host.state.key_scanner).scan(lines)

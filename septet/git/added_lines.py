@@ -1,47 +1,89 @@
 """The lines that a work order adds: staged for the next commit, or in commits that are to be pushed."""
 
 import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from septet.errors import EvidenceError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.view import view_git
 from septet.key_scan.patches import AddedLine, read_added_lines
 
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
-_BYTES: Final = 64 * 1024 * 1024
+_MIB: Final = 1024 * 1024
+_MOST_BYTES: Final = 64 * _MIB
 _SECONDS: Final = 120.0
 
 
-def staged_lines(git: Git, head: str) -> tuple[AddedLine, ...]:
-    """Return what the index of `git` adds to commit `head`, in the first 64 MiB of its patch; no binary file.
+@dataclass(frozen=True, slots=True)
+class CommitPatch:
+    """What one commit brings."""
 
-    Raises:
-        GitError: git could not tell, or not in time.
-    """
-    patch = git.run(
-        "diff-index", "--cached", "--no-renames", *_PATCH, head, "--", timeout_seconds=_SECONDS, limit_bytes=_BYTES
-    )
-    return tuple(line for line in read_added_lines(patch) if line.path)
+    commit: str
+    message: bytes
+    patch: bytes
+    """Against its first parent, without context; of a binary file git shows no line."""
 
 
-def committed_lines(place: Place, since: str, sha: str) -> tuple[AddedLine, ...]:
+def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
     """Return what the commits after `since` add, in messages and files, also where a later one removes it.
 
-    In the first 64 MiB of their patches, the newest first; of a merge, what it adds to its first parent.
+    What an index adds to the last of them comes behind that.
+
+    Args:
+        place: The work order's place.
+        since: A commit.
+        head: The last of the commits, built on `since`.
+        staged: The engine's view with that index, where there is one.
 
     Raises:
+        EvidenceError: Their messages and patches have more than 64 MiB.
+        GitError: git could not tell, or not in time.
+    """
+    patches = committed_patches(place, since, head)
+    lines = [line for each in patches for line in read_added_lines(each.patch, each.message, each.commit)]
+    if staged is not None:
+        rest_bytes = _MOST_BYTES - sum(len(each.patch) for each in patches)
+        options = ("--cached", "--no-renames", *_PATCH, head, "--")
+        lines += read_added_lines(_whole(staged, "diff-index", *options, most_bytes=rest_bytes))
+    return tuple(line for line in lines if line.path)
+
+
+def committed_patches(place: Place, since: str, sha: str) -> tuple[CommitPatch, ...]:
+    """Return what each commit after `since` brings, the newest first.
+
+    Raises:
+        EvidenceError: Their messages and patches have more than 64 MiB.
         GitError: git could not tell, or not in time.
     """
     if since == sha:
         return ()
-    mark = secrets.token_hex(16)
-    log = view_git(place).run(
-        "log", "--no-renames", "--diff-merges=first-parent", *_PATCH, f"--format={mark}%H%n%B", f"{since}..{sha}",
-        "--", timeout_seconds=_SECONDS, limit_bytes=_BYTES,
-    )  # fmt: skip
-    lines: list[AddedLine] = []
-    for commit in log.split(mark.encode())[1:]:
-        name, _, patch = commit.partition(b"\n")
-        lines += read_added_lines(patch, name.decode(errors="replace"))
-    return tuple(line for line in lines if line.path)
+    mark = secrets.token_hex(16)  # no message and no line holds it
+    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, f"--format={mark}%H%n%B{mark}")
+    log = _whole(view_git(place), "log", *options, f"{since}..{sha}", "--")
+    return tuple(_read_commits(log.split(mark.encode())[1:]))
+
+
+def _read_commits(parts: list[bytes]) -> Iterator[CommitPatch]:
+    for head, patch in zip(parts[::2], parts[1::2], strict=True):
+        name, _, message = head.partition(b"\n")
+        yield CommitPatch(name.decode("ascii"), message, patch)
+
+
+def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
+    """Return all that a git command prints: what is not read is not known to hold no key.
+
+    Raises:
+        EvidenceError: It prints more than `most_bytes`.
+        GitError: git failed, or took too long.
+    """
+    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    if len(output) > most_bytes:
+        raise EvidenceError(
+            f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
+            remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
+            "commits without them.",
+        )
+    return output

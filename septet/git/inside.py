@@ -2,32 +2,46 @@
 
 import os
 import stat
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import BinaryIO, Final
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
-    """Return the first `limit_bytes` of a plain file below `root`, or `None` where there is none.
+    """Return the first `limit_bytes` of a plain file below `root`, or `None` where there is none."""
+    with open_inside(root, path) as file:
+        try:
+            return file.read(limit_bytes) if file is not None else None
+        except OSError:
+            return None
+
+
+@contextmanager
+def open_inside(root: Path, path: str) -> Iterator[BinaryIO | None]:
+    """Open a plain file below `root`; `None` where there is none.
 
     Each folder on the way is opened in the one before it, and a symlink anywhere on the way counts as nothing.
     """
+    with ExitStack() as stack:
+        yield _open(stack, root, path)
+
+
+def _open(stack: ExitStack, root: Path, path: str) -> BinaryIO | None:
     parts = PurePosixPath(path).parts
     if not parts or ".." in parts or PurePosixPath(path).is_absolute():
         return None
     try:
-        with ExitStack() as stack:
-            at = _close_later(stack, os.open(root, _FOLDER))
-            for name in parts[:-1]:
-                at = _close_later(stack, os.open(name, _FOLDER, dir_fd=at))
-            file = _close_later(stack, os.open(parts[-1], _FILE, dir_fd=at))
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                return None
-            with open(file, "rb", closefd=False) as reader:
-                return reader.read(limit_bytes)
+        at = _close_later(stack, os.open(root, _FOLDER))
+        for name in parts[:-1]:
+            at = _close_later(stack, os.open(name, _FOLDER, dir_fd=at))
+        file = _close_later(stack, os.open(parts[-1], _FILE, dir_fd=at))
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        return stack.enter_context(open(file, "rb", closefd=False))
     except (OSError, ValueError):
         # ValueError is a name that no file can have.
         return None

@@ -24,20 +24,20 @@ class AddedLine:
     """The commit that adds it; empty where nothing has been committed yet."""
 
 
-def read_added_lines(patch: bytes, commit: str = "") -> Iterator[AddedLine]:
-    """Return the added lines of a patch that was made with `--unified=0` and without prefixes, in their order.
+def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
+    """Return the lines of a message, and those that a patch adds, in their order.
 
     Args:
-        patch: What git printed; text before the first file is taken for a commit's message.
+        patch: What git printed with `--unified=0` and without prefixes; nothing but patches of files.
+        message: The commit's message.
         commit: The commit whose patch it is.
     """
-    path, number, in_message, in_hunk = MESSAGE, 0, True, False
+    for number, line in enumerate(message.splitlines(), 1):
+        yield AddedLine(MESSAGE, number, line, commit)
+    path, number, in_hunk = "", 0, False
     for line in patch.split(b"\n"):
         if line.startswith(b"diff --git "):
-            path, number, in_message, in_hunk = "", 0, False, False
-        elif in_message:
-            number += 1
-            yield AddedLine(MESSAGE, number, line, commit)
+            path, number, in_hunk = "", 0, False
         elif match := _HUNK.match(line):
             number, in_hunk = int(match["first"]), True
         elif line.startswith(b"+") and in_hunk:

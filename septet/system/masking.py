@@ -112,6 +112,11 @@ def mask_bytes(content: bytes) -> bytes:
     return content
 
 
+def longest_form_bytes() -> int:
+    """Return how long the longest form of a hidden value is; 0 where there is none."""
+    return max(map(len, _forms_in_bytes()), default=0)
+
+
 def mask_json(content: bytes) -> bytes:
     """Return a JSON document with all hidden values masked in its strings; numbers and structure stay."""
     if not _hidden.values or mask_bytes(content) == content:

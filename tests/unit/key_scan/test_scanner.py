@@ -100,10 +100,10 @@ def test_without_a_candidate_nothing_is_started(tmp_path: Path) -> None:
 def test_a_patch_is_read_line_by_line() -> None:
     """Each added line has its file and number, also where its content looks like a patch."""
     patch = b"\n".join((
-        b"A message", b"diff --git a.py a.py", b"--- a.py", b"+++ a.py", b"@@ -3 +3,2 @@ def f():", b"-old", b"+++ new",
+        b"diff --git a.py a.py", b"--- a.py", b"+++ a.py", b"@@ -3 +3,2 @@ def f():", b"-old", b"+++ new",
         b"+two", b"diff --git b c.txt b c.txt", b"--- /dev/null", b"+++ b c.txt\t", b"@@ -0,0 +1 @@", b"+one",
         b"\\ No newline at end of file",
     ))  # fmt: skip
-    assert [(line.path, line.number, line.content) for line in read_added_lines(patch)] == [
+    assert [(line.path, line.number, line.content) for line in read_added_lines(patch, b"A message\n")] == [
         (MESSAGE, 1, b"A message"), ("a.py", 3, b"++ new"), ("a.py", 4, b"two"), ("b c.txt", 1, b"one"),
     ]  # fmt: skip

@@ -1,0 +1,81 @@
+"""What a work order adds is read whole, whatever an agent says about it: in attributes, in messages, by its size."""
+
+from collections.abc import Iterator
+
+import pytest
+from fakes.repositories import git
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError
+from septet.git.added_lines import added_lines, committed_patches
+from septet.git.keys_in_work import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.place import Place
+from septet.git.staging import look, stage
+from septet.key_scan.patches import MESSAGE
+from septet.system.masking import hide, reveal
+
+KEY = "a-key-of-the-worker"
+
+
+@pytest.fixture
+def hidden() -> Iterator[None]:
+    """A key of the worker's is known."""
+    hide([KEY])
+    yield
+    reveal([KEY])
+
+
+def commit(place: Place, files: dict[str, bytes], message: str = "work") -> str:
+    """Commit files as an agent does, and return the commit."""
+    for name, content in files.items():
+        (place.worktree / name).write_bytes(content)
+    git(place.worktree, "add", "-A")
+    git(place.worktree, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", stdin=message.encode())
+    return git(place.worktree, "rev-parse", "HEAD")
+
+
+def test_a_binary_file_has_no_lines(place: Place) -> None:
+    """What is binary by its content is none of the lines, and costs nothing of what may be read."""
+    head = commit(place, {"picture.bin": bytes(range(256)) * 100})
+    assert [line.content for line in added_lines(place, place.base_sha, head)] == [b"work"]
+
+
+def test_a_message_is_read_to_its_end(place: Place) -> None:
+    """A line of a message that looks like the beginning of a patch ends nothing."""
+    message = "work\n\ndiff --git a b\n+++ b\n@@ -0,0 +1 @@\n+last\n"
+    head = commit(place, {"one.txt": b"one\n"}, message)
+    found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
+    assert found[-2:] == [(MESSAGE, 6, b"+last"), ("one.txt", 1, b"one")]
+
+
+def test_more_than_is_read_is_an_error(place: Place) -> None:
+    """Work whose lines nobody can have read to the end is neither committed nor pushed; the agent is told why."""
+    (place.worktree / "large.txt").write_bytes((b"x" * 1024 * 1024 + b"\n") * 65)
+    with pytest.raises(EvidenceError, match=r"more than 64 MiB .* \.gitignore"):
+        added_lines(place, place.base_sha, place.base_sha, stage(place, look(place)))
+    with pytest.raises(EvidenceError, match="more than 64 MiB"):
+        committed_patches(place, place.base_sha, commit(place, {}))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", f"work\n\n- by {KEY}\n"), (b"x" * 9000 + b"\n\0" + KEY.encode() + b"\n", "work")],
+    ids=["in a list", "behind a NUL"],
+)
+@pytest.mark.usefixtures("hidden")
+def test_a_key_is_found_wherever_it_stands(place: Place, content: bytes, message: str) -> None:
+    """A key of the worker's is found in an item of a message's list, and in a text that has a NUL."""
+    head = commit(place, {"one.txt": content}, message)
+    with pytest.raises(KeysFoundError, match=head[:12]):
+        refuse_keys_in_commits(place, place.base_sha, head)
+
+
+@pytest.mark.usefixtures("hidden")
+def test_a_file_is_searched_to_its_end(place: Place) -> None:
+    """A key is found once, with its line, behind the first part of a large file and where two parts meet."""
+    part = 16 * 1024 * 1024
+    (place.worktree / "far.bin").write_bytes(b"\0" * part + b"\n" + KEY.encode() + b"\n")
+    (place.worktree / "between.bin").write_bytes(b"\n" * (part - 5) + KEY.encode())
+    changes = [FileChange(path=name, operation="create") for name in ("far.bin", "between.bin")]
+    with pytest.raises(KeysFoundError, match=f"far.bin line 2, between.bin line {part - 4}:"):
+        refuse_keys_in_files(place, changes)
