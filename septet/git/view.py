@@ -39,8 +39,9 @@ _CONFIG: Final = """\
 \trecurseSubmodules = no
 """
 # Line endings are converted as the repository wants it; programs (`filter`) are not run, so that an LFS pointer
-# stays a pointer, and what an agent adds is committed as it is rather than uploaded by nobody.
-_ATTRIBUTES: Final = "* -filter\n"
+# stays a pointer, and what an agent adds is committed as it is rather than uploaded by nobody. Whether a file is
+# text its content says: by an attribute an agent could have the search for keys pass over it.
+_ATTRIBUTES: Final = b"* -filter !diff\n"
 _LINKS: Final = ("objects", "refs", "packed-refs")
 _CHECKSUM_BYTES: Final = 20
 _MOST_ENTRIES: Final = 1_000_000
@@ -77,7 +78,7 @@ def make_view(place: Place, config: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "info").mkdir(mode=0o700, parents=True)
     (folder / "config").write_text(config + _CONFIG, encoding="utf-8")
-    (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+    _write_attributes(place)
     (folder / "info" / "exclude").symlink_to(dot_git / "info" / "exclude")
     for name in _LINKS:
         (folder / name).symlink_to(dot_git / name)
@@ -92,6 +93,7 @@ def hold_head(place: Place) -> Head:
         GitError: The commit cannot be read.
     """
     head = read_head(place.worktree / ".git")
+    _write_attributes(place)
     held = read_file(view_folder(place) / "HEAD") or b""
     if held != head.sha.encode() + b"\n":
         (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
@@ -100,6 +102,13 @@ def hold_head(place: Place) -> Head:
         view_git(place).run("read-tree", "-m", "-i", head.sha)  # -i: the files need not match
         _note_held(place, head.sha)
     return head
+
+
+def _write_attributes(place: Place) -> None:
+    """Write the view's attributes, where it has none or those of an earlier release."""
+    path = view_folder(place) / "info" / "attributes"
+    if read_file(path) != _ATTRIBUTES:
+        write_atomically(path, _ATTRIBUTES)
 
 
 def _bound_tree(place: Place, sha: str) -> None:

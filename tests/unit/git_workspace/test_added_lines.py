@@ -1,6 +1,7 @@
 """What a work order adds is read whole, whatever an agent says about it: in attributes, in messages, by its size."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from fakes.repositories import git
@@ -11,6 +12,7 @@ from septet.git.added_lines import added_lines, committed_patches
 from septet.git.keys_in_work import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.place import Place
 from septet.git.staging import look, stage
+from septet.git.view import view_folder
 from septet.key_scan.patches import MESSAGE
 from septet.system.masking import hide, reveal
 
@@ -32,6 +34,28 @@ def commit(place: Place, files: dict[str, bytes], message: str = "work") -> str:
     git(place.worktree, "add", "-A")
     git(place.worktree, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", stdin=message.encode())
     return git(place.worktree, "rev-parse", "HEAD")
+
+
+def _new_view(_: Place) -> None:
+    """Leave the view as it is."""
+
+
+def _earlier_view(place: Place) -> None:
+    (view_folder(place) / "info" / "attributes").write_text("* -filter\n")
+
+
+@pytest.mark.parametrize("make_view", [_new_view, _earlier_view])
+@pytest.mark.parametrize("attribute", ["-diff", "binary", "diff=driver", "macro"])
+def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Callable[[Place], None]) -> None:
+    """Lines count that an agent's attributes declare binary, staged or committed, in views of earlier releases too."""
+    make_view(place)
+    Path(place.env["HOME"], ".gitconfig").write_text('[diff "driver"]\n\tbinary = true\n')
+    attributes = f"[attr]macro binary diff=driver\n* {attribute}\n".encode()
+    head = commit(place, {".gitattributes": attributes, "one.txt": b"one\n"})
+    (place.worktree / "two.txt").write_bytes(b"two\n")
+    staged = stage(place, look(place))
+    lines = added_lines(place, place.base_sha, head, staged)
+    assert {(line.path, line.content) for line in lines} >= {("one.txt", b"one"), ("two.txt", b"two")}
 
 
 def test_a_binary_file_has_no_lines(place: Place) -> None:
