@@ -84,6 +84,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
     """Push with a lease on where the branch was as the round began; a commit of others is never replaced.
 
     Raises:
+        KeysFoundError: A commit adds what looks like a key.
         EvidenceError: The branch has moved.
     """
     branch = claim.call.progress.branch_name or ""
@@ -93,6 +94,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
         return
     if not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
+    refuse_found_keys(host, claim, None, sha)  # the message of this round's commit among the rest
     claim.fence.check()
     try:
         push(claim.place, branch, sha, expected_tip=rework.head, token=token)

@@ -1,5 +1,6 @@
 """What looks like a key, in what is about to be committed or pushed. None here is one, nor does it stand here whole."""
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -8,7 +9,9 @@ from fakes.repositories import git
 from fakes.step_lab import StepLab
 
 from septet.contracts.names import Step, Verdict
+from septet.contracts.rework import Rework
 from septet.contracts.steps import StepResult
+from septet.key_scan.patches import MESSAGE as MESSAGE_PATH
 from septet.key_scan.patches import AddedLine
 from septet.key_scan.scanner import KeyScanner
 
@@ -108,3 +111,20 @@ async def test_what_looks_like_a_key_is_not_pushed(lab: StepLab) -> None:
     assert git(lab.origin.bare, "branch", "--list", lab.progress.branch_name or "") == ""
     passed = await lab.run(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=(found.id,))
     assert passed.verdict is Verdict.DONE
+
+
+async def test_the_message_of_a_rounds_commit_is_read_before_its_push(lab: StepLab) -> None:
+    """What looks like a key in the message that the engine commits with is not pushed; once a person lets it pass, it is."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    head, branch = git(lab.worktree, "rev-parse", "HEAD"), lab.progress.branch_name or ""
+    git(lab.worktree, "push", "-q", str(lab.origin.bare), branch)
+    (lab.place.records / "rework.json").write_text(json.dumps({"run_id": lab.run_id, "round": 1, "words": {}}))
+    rework = Rework(round=1, url="https://forge.example/pull/1", head=head)
+    answer = {"success": True, "summary": "Done.", "commit_message": f"rework: use {TOKEN}", "replies": []}
+    lab.scenario(rework={"answer": answer, "edits": {"src/app.py": "x = 1\n"}})
+    refused = await lab.run(Step.IMPLEMENT_PLAN, rework=rework)
+    (found,) = refused.findings
+    assert (found.path, found.rule) == (MESSAGE_PATH, "github-pat")
+    assert lab.origin.sha(branch) == head
+    passed = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, rework=rework, allowed_findings=(found.id,))
+    assert (passed.verdict, passed.commit_sha) == (Verdict.DONE, lab.origin.sha(branch))
