@@ -8,7 +8,7 @@ from typing import Final
 from activities._claims import AnyClaim
 from activities.host import Host
 from septet.contracts.facts import KeyFinding
-from septet.git.added_lines import added_lines
+from septet.git.added_lines import added_lines, refuse_controls
 from septet.git.engine import Git
 from septet.git.keys_in_work import KeysFoundError
 from septet.git.place import Place
@@ -31,10 +31,12 @@ def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str
 
     Raises:
         KeysFoundError: They do; the message names files, lines and rules, and never a value.
-        EvidenceError: They add more than is read, or the scanner did not come to its end.
+        EvidenceError: A commit's message has control characters, they add more than is read, or the scanner did
+            not come to its end.
         GitError: git could not tell what is added.
     """
     lines = added_lines(claim.place, claim.began_at, head, staged)
+    refuse_controls(lines)
     matches = [
         match
         for match in KeyScanner(host.state.key_scanner).scan(lines)

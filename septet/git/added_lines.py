@@ -1,7 +1,7 @@
 """The lines that a work order adds: staged for the next commit, or in commits that are to be pushed."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,12 +9,14 @@ from septet.errors import EvidenceError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.view import view_git
-from septet.key_scan.patches import AddedLine, read_added_lines
+from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
+from septet.system.text import without_controls
 
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _SECONDS: Final = 120.0
+_SHORT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,24 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
         options = ("--cached", "--no-renames", *_PATCH, head, "--")
         lines += read_added_lines(_whole(staged, "diff-index", *options, most_bytes=rest_bytes))
     return tuple(line for line in lines if line.path)
+
+
+def refuse_controls(lines: Iterable[AddedLine]) -> None:
+    """See that no commit's message holds what moves a cursor, or makes it read otherwise than it is.
+
+    A carriage return passes at a line's end.
+
+    Raises:
+        EvidenceError: One does; the message names the commit.
+    """
+    for line in lines:
+        text = line.content.removesuffix(b"\r").decode(errors="replace")
+        if line.path == MESSAGE and without_controls(text) != text:
+            raise EvidenceError(
+                f"The message of commit {line.commit[:_SHORT]} has control characters in line {line.number}, or "
+                "some that change the direction of text.",
+                remedy="Recreate the branch's commits with messages that have none.",
+            )
 
 
 def committed_patches(place: Place, since: str, sha: str) -> tuple[CommitPatch, ...]:

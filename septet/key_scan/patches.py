@@ -32,7 +32,7 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
         message: The commit's message.
         commit: The commit whose patch it is.
     """
-    for number, line in enumerate(message.splitlines(), 1):
+    for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)
     path, number, in_hunk = "", 0, False
     for line in patch.split(b"\n"):

@@ -8,7 +8,7 @@ from fakes.repositories import git
 
 from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
-from septet.git.added_lines import added_lines, committed_patches
+from septet.git.added_lines import added_lines, committed_patches, refuse_controls
 from septet.git.keys_in_work import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.place import Place
 from septet.git.staging import look, stage
@@ -70,6 +70,20 @@ def test_a_message_is_read_to_its_end(place: Place) -> None:
     head = commit(place, {"one.txt": b"one\n"}, message)
     found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
     assert found[-2:] == [(MESSAGE, 6, b"+last"), ("one.txt", 1, b"one")]
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\r", "\x85", "\u202e"])
+def test_controls_in_a_message_are_refused(place: Place, character: str) -> None:
+    """An agent's commit whose message moves a cursor or turns its text is told with its line; a CRLF is none."""
+    head = commit(place, {}, f"work\r\n\r\nfirst{character}last\n")
+    with pytest.raises(EvidenceError, match=f"{head[:12]} .* line 3"):
+        refuse_controls(added_lines(place, place.base_sha, head))
+
+
+def test_a_plain_message_passes(place: Place) -> None:
+    """Tabs, line ends of other systems and all letters pass, and what files hold is no message."""
+    head = commit(place, {"one.txt": b"\x1b[31m\n"}, "wörk 👩‍💻\r\n\r\n\t- עברית\n")
+    refuse_controls(added_lines(place, place.base_sha, head))
 
 
 def test_more_than_is_read_is_an_error(place: Place) -> None:
