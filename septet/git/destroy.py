@@ -18,6 +18,7 @@ from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
+from septet.git.pipes import refuse_pipes
 from septet.git.place import Place, vault_lock
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.facts import Snapshot
@@ -106,8 +107,10 @@ def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was ke
 
     Raises:
         SnapshotError: The workspace could not be secured first; then nothing was changed.
+        WorkspaceError: git would wait at a pipe.
         GitError: git refuses, for what is there would be overwritten.
     """
+    refuse_pipes(place.worktree)
     _, rescue = _secure(place, why, secured_by)
     git.run("read-tree", "-m", "-u", was, to, timeout_seconds=_CHECKOUT_SECONDS)
     return rescue

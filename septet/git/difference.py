@@ -11,6 +11,7 @@ from septet.errors import GitError
 from septet.git.dot_git import refuse_links
 from septet.git.engine import Git
 from septet.git.foreign import refuse_foreign
+from septet.git.pipes import refuse_pipes
 from septet.git.place import Place, borrowed_from
 from septet.git.view import view_folder
 
@@ -64,12 +65,13 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
     a step. A symlink is shown as what it is, and never followed.
 
     Raises:
-        WorkspaceError: The worktree's `.git` is gone or leads elsewhere.
+        WorkspaceError: The worktree's `.git` is gone or leads elsewhere, or git would wait at a pipe.
         GitError: git could not read the worktree, or not in time.
         OSError: There is no worktree, or no room for a copy of the index.
     """
     refuse_links(place.worktree / ".git")
     refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
+    refuse_pipes(place.worktree)
     with tempfile.TemporaryDirectory(prefix="septet-look-") as folder:
         index = Path(folder) / "index"
         shutil.copy2(view_folder(place) / "index", index)

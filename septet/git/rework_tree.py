@@ -15,6 +15,7 @@ from septet.git.engine import Git
 from septet.git.evidence import contains
 from septet.git.mirror import refresh_mirror
 from septet.git.own_pushes import is_own_push
+from septet.git.pipes import refuse_pipes
 from septet.git.place import Place
 from septet.git.push import remote_branch
 from septet.git.remote import Remote
@@ -110,8 +111,10 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
     """Return what a merge of `theirs` into HEAD comes to; nothing in the worktree changes.
 
     Raises:
+        WorkspaceError: git would wait at a pipe.
         GitError: git cannot merge them.
     """
+    refuse_pipes(place.worktree)
     ours = read_head(place.worktree / ".git").sha
     completed = view_git(place).try_run(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs

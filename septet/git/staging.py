@@ -10,6 +10,7 @@ from typing import Final
 from septet.git.changes import StatusEntry, read_status, shown_path
 from septet.git.dot_git import Head, unfinished_operation
 from septet.git.engine import Git
+from septet.git.pipes import refuse_pipes
 from septet.git.place import Place
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.view import hold_head, touched_index, view_folder, view_git
@@ -46,9 +47,10 @@ def look(place: Place, scan: WorktreeScan | None = None) -> Dirt:
             and not at all where nothing did.
 
     Raises:
-        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
     """
+    refuse_pipes(place.worktree, scan)
     head = hold_head(place)
     git, conflicts = _with_staged(place, head)
     staged = git.index == staging_index(place) or bool(conflicts)

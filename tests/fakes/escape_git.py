@@ -164,6 +164,7 @@ put('new.py', 'x = 1\\n')
 _VIEW = "the engine's own view of the repository, with separate settings"
 _SAFE = "the engine's settings on each command line"
 _LOOK = "names and types in `.git` are checked before git reads them"
+_PIPES = "a worktree with a pipe that git would open is refused"
 _FILTER = "put('.gitattributes', '* filter=evil diff=evil\\n'); "
 
 GIT_ROUTES = (
@@ -228,6 +229,13 @@ GIT_ROUTES = (
              "instead('.git/refs/heads/feat/y', os.mkfifo)", _LOOK, _without_look("for-each-ref")),
     GitRoute("git-fifo-index", "put a pipe in place of the index",
              "instead('.git/index', os.mkfifo)", "the agent's index is read as data", _without_view("status")),
+    GitRoute("git-fifo-ignore", "put a pipe in place of `.gitignore`, in a folder",
+             "os.mkfifo('a/.gitignore')", _PIPES, _without_look("status", "--untracked-files=all")),
+    GitRoute("git-fifo-attributes", "put a pipe in place of `.gitattributes`",
+             "os.mkfifo('.gitattributes'); put('README.md', 'changed\\n')", _PIPES, _without_look("diff")),
+    GitRoute("git-fifo-nested", "put a pipe in place of the HEAD of a repository inside the worktree",
+             "os.makedirs('b/.git/objects'); os.mkdir('b/.git/refs'); os.mkfifo('b/.git/HEAD')", _PIPES,
+             _without_look("status")),
     GitRoute("git-file", "put a file that names another repository in place of `.git`",
              "os.rename('.git', 'was'); put('.git', 'gitdir: ' + other + '/.git\\n')",
              "`.git` is a folder, and named on each command line", _other_worktree),

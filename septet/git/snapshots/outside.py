@@ -7,7 +7,17 @@ from typing import Final
 
 from septet.git.engine import Git
 from septet.git.snapshots.ledger import Kind, Outside, Record
-from septet.git.snapshots.survey import OVER_LIMIT, Figures, Survey, blocks, disk_usage, join, parent
+from septet.git.snapshots.survey import (
+    OVER_LIMIT,
+    Figures,
+    Survey,
+    above,
+    blocks,
+    disk_usage,
+    join,
+    parent,
+    pipes_in,
+)
 
 LONGEST_PATH_BYTES: Final = 4000
 """Longer paths are not asked about: they are beyond what the system lets git open."""
@@ -60,10 +70,18 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
-    unknown = [path for path in candidates if path not in scene.untracked]
+    unknown = _without_waiting(scene, [path for path in candidates if path not in scene.untracked])
     _take_ignored(scene, sorting, candidates, _ask(vault, unknown))
     _apply_limit(scene, sorting, limit_bytes)
     return sorting
+
+
+def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
+    """Return those of `paths` for which git reads no pipe: one in the place of a `.gitignore` ignores nothing."""
+    looks = scene.survey.looks if paths else {}
+    ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
+    silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
+    return [path for path in paths if silent.isdisjoint((*above(path), b""))] if silent else paths
 
 
 def is_refused(name: bytes) -> bool:

@@ -62,6 +62,13 @@ def pack_look(entries: Mapping[bytes, Figures]) -> Look:
     return Look(b"\0".join(entries), array("q", [number for row in entries.values() for number in row]).tobytes())
 
 
+def pipes_in(look: Look) -> list[bytes]:
+    """Return which names of a folder are pipes; one that has none is not unpacked."""
+    if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::_FIGURES]))):
+        return []
+    return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
+
+
 @dataclass(slots=True)
 class Survey:
     """What a worktree looks like now."""

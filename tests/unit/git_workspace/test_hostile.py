@@ -1,20 +1,30 @@
 """Nothing that an agent leaves in a worktree or its `.git` starts a program when the engine looks, commits or pushes."""
 
+import contextlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import SeptetError
+from septet.errors import SeptetError, WorkspaceError
 from septet.git.branches import branch_refusal, create_branch
 from septet.git.commit import commit_all
+from septet.git.difference import difference
 from septet.git.evidence import gather, keeps, plan_file, read_base_file
 from septet.git.place import Place
 from septet.git.push import push
+from septet.git.rework_tree import merge_trees
+from septet.git.snapshots.scan import scan
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import prepare
 
 Open = Callable[..., Place]
+LIMIT = 1_000_000
+SECONDS = 60
+"""git itself would wait for twice as long."""
 
 
 @pytest.fixture
@@ -265,3 +275,75 @@ def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_
 
     assert target.read_text() == "theirs"
     assert git(place.worktree, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".gitignore",
+        "src/.gitignore",
+        "src/.gitattributes",
+        ".gitmodules",
+        "lib/.git/HEAD",
+        "lib/.git/refs/heads/main",
+        ".git/modules/lib/commondir",
+        f"{'/'.join(['long' * 62] * 16)}/.gitignore",
+    ],
+    ids=lambda name: name[-26:],
+)
+def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
+    """A pipe in the place of what git opens is refused at once, before and after a walk; a snapshot is taken all the same."""
+    _prepare(place)
+    _make_pipe(place.worktree, Path(name))
+    walked = scan(place, ignored_limit_bytes=LIMIT)
+    began = time.monotonic()
+    looks: tuple[Callable[[], object], ...] = (
+        lambda: gather(place),
+        lambda: gather(place, scan=walked),
+        lambda: commit_all(place, "work"),
+        lambda: difference(place, limit_bytes=LIMIT),
+        lambda: merge_trees(place, place.base_sha),
+    )
+    for look in looks:
+        with pytest.raises(WorkspaceError, match="is a pipe"):
+            look()
+    assert take(place, "rescue", "all that is there", ignored_limit_bytes=LIMIT) is not None
+    assert time.monotonic() - began < SECONDS
+
+
+def test_a_pipe_ignores_nothing(place: Place) -> None:
+    """A snapshot holds what a `.gitignore` would leave out that is a pipe, and leaves out what another one says."""
+    _prepare(place)
+    for folder in ("src", "other"):
+        (place.worktree / folder).mkdir(exist_ok=True)
+        (place.worktree / folder / "debug.out").write_text("kept")
+    (place.worktree / "src" / ".gitignore").write_text("*.out\n")
+    _make_pipe(place.worktree, Path("other/.gitignore"))
+    snapshot = take(place, "rescue", "all that is there", ignored_limit_bytes=0)
+    assert snapshot is not None
+    assert [left.path for left in snapshot.left_out] == ["other/.gitignore", "src/debug.out"]
+
+
+@pytest.mark.parametrize("name", ["pipe", "src/pipe", ".git/pipe"])
+def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) -> None:
+    """A pipe of the work's own holds nobody up."""
+    _prepare(place)
+    _make_pipe(place.worktree, Path(name))
+    assert gather(place).clean
+    assert gather(place, scan=scan(place, ignored_limit_bytes=LIMIT)).clean
+
+
+def _prepare(place: Place) -> None:
+    """Make the place of snapshots, and take the first one."""
+    prepare(place)
+    seed(place, ignored_limit_bytes=LIMIT)
+
+
+def _make_pipe(root: Path, path: Path) -> None:
+    """Make a pipe and the folders above it, also where the whole path is longer than the system takes."""
+    with contextlib.chdir(root):
+        for folder in path.parts[:-1]:
+            Path(folder).mkdir(exist_ok=True)
+            os.chdir(folder)
+        Path(path.name).unlink(missing_ok=True)
+        os.mkfifo(path.name)
