@@ -44,8 +44,8 @@ class StepAttempt:
     """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
     budget: TurnBudget | None = field(init=False)
     """That of the turn, where this host has accounts to ask."""
-    was_changed: bool = field(default=False, init=False)
-    """Whether the worktree was changed between steps, and was put back."""
+    told: tuple[str, ...] = field(default=(), init=False)
+    """What was changed before the step, and was put back."""
 
     def __post_init__(self) -> None:
         """Take the turn's budget."""
@@ -77,9 +77,9 @@ class StepAttempt:
         """See that the worktree is untouched, and meanwhile ask what the start of the first agent depends on."""
         seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
         if self.budget is None or activity.info().attempt > 1:
-            self.was_changed = await seeing
+            self.told = await seeing
         else:
-            self.was_changed, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
+            self.told, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done in a rescue, and return what is known of the step.

@@ -1,6 +1,7 @@
 """Between two steps nobody but the engine writes: what has changed all the same is kept, put back, and told."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Final
 
 import structlog
@@ -8,23 +9,28 @@ import structlog
 from activities._prepared_steps import PreparedStep
 from activities.host import Host
 from septet.contracts.names import Step
-from septet.errors import WorkspaceError
+from septet.errors import EvidenceError, WorkspaceError
 from septet.git.evidence import plan_file
+from septet.git.place import Place
+from septet.git.plan import holds_plan, put_plan_back
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.sameness import really_changed
-from septet.git.snapshots.vault import first_and_last, vault_at
+from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
 
 TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
 """What a rescue and a step's warning say."""
+PLAN_TOLD: Final = "the plan's file was changed; it was restored to the plan that was found"
+"""The same of the plan alone."""
 
 _log = structlog.get_logger()
 
 
-def see_untouched(host: Host, prepared_step: PreparedStep) -> bool:
-    """Put back what was changed since the step before, and return whether there was anything; a rescue holds it.
+def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
+    """Put back what was changed since the step before, and return what is to be told of it; a rescue holds it.
 
     Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence tells commits and
     branches. Nothing is compared where an agent of this step, or of before a reset, has begun: the ladder of a
-    retry looks after what that one left.
+    retry looks after what that one left. A second try keeps the worktree of the first, but not its plan.
 
     Raises:
         SnapshotError: What is there could not be kept; then nothing was changed.
@@ -32,30 +38,66 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> bool:
         WorkspaceError: The plan is not the one that was approved.
     """
     if not _begins(prepared_step):
-        return False
-    changed = False
-    if not prepared_step.call.workspace.lane:
+        return ()
+    call, told = prepared_step.call, []
+    if not call.workspace.lane:
         with prepared_step.fence.lease.hold():
-            changed = _put_back(host, prepared_step)
-    call = prepared_step.call
-    if call.step is Step.IMPLEMENT_PLAN and call.attempt == 1 and call.rework is None:
+            if _put_back(host, prepared_step):
+                told.append(TOLD)
+    if call.step is Step.IMPLEMENT_PLAN and call.rework is None:
+        if _put_plan_back(host, prepared_step):
+            told.append(PLAN_TOLD)
         _expect_plan(prepared_step)
-    return changed
+    return tuple(told)
+
+
+def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
+    """Put back the plan that was found where another one is there now; say whether it was."""
+    call, place, progress = prepared_step.call, prepared_step.place, prepared_step.call.progress
+    path, sha256 = progress.plan_path, progress.plan_sha256
+    if not path or not sha256 or _plan_digest(place, path) == sha256:
+        return False
+    source = next((each for each in _with_plan(prepared_step) if holds_plan(place, each, path, sha256)), None)
+    if source is None:
+        return False
+    with prepared_step.fence.lease.hold():
+        host.rescue_once(place, PLAN_TOLD, call.name)
+        current = host.checkpoint_once(place, PLAN_TOLD)
+        put_plan_back(place, current, source, path, host.why(PLAN_TOLD, call.name))
+        host.snapshot(place, "checkpoint", PLAN_TOLD, call.name)
+    _log.warning("plan_changed", step=call.step, path=path, returns_to=source.name)
+    return True
+
+
+def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
+    """Give the snapshots that may hold the plan as it was found."""
+    call, vault = prepared_step.call, vault_at(prepared_step.place)
+    if start := call.starts_from or call.workspace.checkpoint:
+        yield find(vault, start)
+    for snapshot in reversed(list_snapshots(vault, prepared_step.place.order_id)):
+        if (snapshot.kind, snapshot.step) == ("checkpoint", Step.FIND_PLAN_FILE):
+            yield snapshot
+
+
+def _plan_digest(place: Place, path: str) -> str:
+    """Return the SHA-256 of the plan that is there; the empty string where it is no file."""
+    try:
+        with (place.worktree / plan_file(place, path)).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except EvidenceError:
+        return ""
 
 
 def _expect_plan(prepared_step: PreparedStep) -> None:
     progress, place = prepared_step.call.progress, prepared_step.place
     if not progress.plan_path or not progress.plan_sha256:
         return
-    name = plan_file(place, progress.plan_path)
-    with (place.worktree / name).open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = _plan_digest(place, progress.plan_path)
     if found != progress.plan_sha256:
-        message = (
-            f"{name} has changed since the plan was found: its SHA-256 is {found}, and was {progress.plan_sha256}."
-        )
         raise WorkspaceError(
-            message, remedy="Look at the rescue, then run `septet retry` from the step find_plan_file."
+            f"{progress.plan_path} has changed since the plan was found: its SHA-256 is {found or 'none'}, and "
+            f"was {progress.plan_sha256}.",
+            remedy="Look at the rescue, then run `septet retry` from the step find_plan_file.",
         )
 
 

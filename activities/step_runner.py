@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from activities._attempt import StepAttempt, attempting
-from activities._between_steps import TOLD
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
 from activities._over_budget import leave_over_budget
@@ -56,8 +55,7 @@ class StepRunner:
                 await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
             else:
                 await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
-            if attempt.was_changed:
-                attempt.result = add_warnings(attempt.result, TOLD)
+            attempt.result = add_warnings(attempt.result, *attempt.told)
             attempt.result = await self._tell(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result

@@ -8,7 +8,10 @@ from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
+from septet.git.plan import holds_plan
+from septet.git.snapshots.vault import find, vault_at
 
+PLAN_TOLD = "the plan's file was changed; it was restored to the plan that was found"
 TOLD = "the worktree was changed between steps; it was restored to what the previous step left"
 
 
@@ -60,6 +63,33 @@ answer({IMPLEMENTED!r})
 
     assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
     assert TOLD not in done.warnings
+
+
+@pytest.mark.parametrize("spoils", ["write({plan!r}, '# another plan')", "os.unlink({plan!r})"])
+async def test_a_second_try_carries_out_the_approved_plan(lab: StepLab, spoils: str) -> None:
+    """A first try that changed the plan's file leaves its work, but another plan in a rescue alone."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    approved = (lab.worktree / PLAN).read_bytes()
+    digest = hashlib.sha256(approved).hexdigest()
+    lab.progress = lab.progress.model_copy(update={"plan_sha256": digest})
+    lab.agent(f"""
+{spoils.format(plan=PLAN)}
+write('src/half.py', 'half')
+answer({IMPLEMENTED | {"success": False}!r})
+""")
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    start = lab.snapshots("checkpoint")[-1]
+    lab.agent(f"""
+assert open({PLAN!r}, 'rb').read() == {approved!r} and os.path.exists('src/half.py')
+answer({IMPLEMENTED!r})
+""")
+
+    done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
+
+    assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
+    assert PLAN_TOLD in done.warnings
+    rescue = find(vault_at(lab.place), refused.rescues[-1].snapshot)
+    assert not holds_plan(lab.place, rescue, PLAN, digest)
 
 
 async def test_a_plan_that_is_not_the_approved_one_is_not_carried_out(lab: StepLab) -> None:
