@@ -27,6 +27,7 @@ from septet.system.threads import stoppable_thread
 
 _REASON: Final = "a round on the pull request begins"
 _PATHS_SHOWN: Final = 20
+_YOURSELF: Final = "Answer the pull request yourself; its branch is as it was."
 
 _log = structlog.get_logger()
 
@@ -82,7 +83,10 @@ class _Preparation:
             return frozen.prepared[self.call.attempt - 1]
         address, forge = self.host.forge(self.call.workspace.repository)
         if not isinstance(forge, FollowedForge):
-            raise ForgeError(f"Septet cannot follow pull requests of {address.url}.")
+            raise ForgeError(
+                f"Septet cannot follow pull requests of {address.url}.",
+                remedy="Answer the pull request yourself; agents can on GitHub, GitLab and Gitea.",
+            )
         feedback = read_feedback(forge, pull_request_number(rework.url), self.call.progress.commit_sha or "")
         if feedback.pull_request.state != "open":
             return PreparedRework(rework=rework, state=feedback.pull_request.state)
@@ -156,7 +160,9 @@ class _Preparation:
             return
         start = self.call.starts_from
         if not start:
-            raise WorkspaceError(f"{self.place.order_id} has no checkpoint to begin a round with.")
+            raise WorkspaceError(
+                f"{self.place.order_id} has no checkpoint to begin a round with.", remedy=_YOURSELF
+            )
         if self.host.differs(self.place, start):
             self.host.return_to(self.place, start, _REASON, self.call.name)
 
@@ -165,7 +171,7 @@ class _Preparation:
         taken = self.host.snapshot(self.place, "checkpoint", _REASON, self.call.name)
         known = first_and_last(vault_at(self.place), self.place.order_id)
         if taken is None and known is None:
-            raise WorkspaceError(f"{self.place.order_id} has no snapshot.")
+            raise WorkspaceError(f"{self.place.order_id} has no snapshot.", remedy=_YOURSELF)
         return taken or find(vault_at(self.place), known[1].name if known else "")
 
     def _checkpoint(self, rework: Rework) -> PreparedRework:

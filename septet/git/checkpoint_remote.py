@@ -72,7 +72,10 @@ class CheckpointRef:
             GitError: It refused.
         """
         if self.tip(vault) is None:
-            raise NotFoundError(f"{self.remote.url} keeps no checkpoint under {self.ref}.")
+            raise NotFoundError(
+                f"{self.remote.url} keeps no checkpoint under {self.ref}.",
+                remedy="Start a worker on the state directory that has the work order.",
+            )
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
         with share_guard(vault.guard):

@@ -85,7 +85,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
         want = _without_heavy(want, left_out)
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
     if not accept_loss:
-        _refuse(place, in_the_way)
+        _refuse(place, in_the_way, "Move that elsewhere, then try again.")
     with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
@@ -135,7 +135,8 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
         return None
     current, rescue = _secure(place, why)
     if not accept_loss:
-        _refuse(place, read_left_out(vault_at(place), current.commit))
+        remedy = "Save that elsewhere, and have the janitor drop the rest: SEPTET_DROP_IGNORED_FILES=true."
+        _refuse(place, read_left_out(vault_at(place), current.commit), remedy)
     with _naming(place, current):
         _clear(_aside(place))
         place.worktree.rename(_aside(place))
@@ -258,7 +259,7 @@ def _is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 
-def _refuse(place: Place, left_out: Iterable[bytes]) -> None:
+def _refuse(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
     """Refuse to remove what no snapshot holds.
 
     Raises:
@@ -269,7 +270,7 @@ def _refuse(place: Place, left_out: Iterable[bytes]) -> None:
         return
     rest = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
     message = f"{place.worktree} holds what no snapshot does: {', '.join(paths[:_SHOWN_PATHS])}{rest}."
-    raise SnapshotError(message, remedy="Save it from there, then say that the rest may be lost.")
+    raise SnapshotError(message, remedy=remedy)
 
 
 def _move_out(root: int, paths: Iterable[bytes], aside: Path) -> None:

@@ -59,13 +59,13 @@ def switch_head(git_dir: Path, branch: str, was: Head) -> None:
     """Make `branch` the current branch, if HEAD still is what it was. No file and no index changes.
 
     Raises:
-        WorkspaceError: HEAD has moved, or is being written by a git that has not ended.
+        WorkspaceError: HEAD has moved, or is being written by a running git process.
     """
     lock = git_dir / "HEAD.lock"
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except FileExistsError as error:
-        raise WorkspaceError(f"{lock} is held by a git that has not ended.", remedy=_REMEDY) from error
+        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=_REMEDY) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(b"ref: refs/heads/" + os.fsencode(branch) + b"\n")
@@ -95,7 +95,7 @@ def clear_locks(git_dir: Path) -> None:
     """
     refuse_links(git_dir)
     if (heads := git_dir / "refs" / "heads").is_symlink():
-        raise WorkspaceError(f"{heads} leads out of the worktree.", remedy=_REMEDY)
+        raise WorkspaceError(f"{heads} points outside the worktree.", remedy=_REMEDY)
     clear_stale_locks(git_dir, git_dir.parent)
 
 
@@ -113,7 +113,7 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
         if not folder.is_dir() or folder.is_symlink():
             raise WorkspaceError(f"{folder} is no longer a plain folder.", remedy=_REMEDY)
     if link := next((folder for folder in on_the_way if folder.is_symlink()), None):
-        raise WorkspaceError(f"{link} leads out of the worktree.", remedy=_REMEDY)
+        raise WorkspaceError(f"{link} points outside the worktree.", remedy=_REMEDY)
     if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
         raise WorkspaceError(f"{exclude} is not a plain file.", remedy=_REMEDY)
 

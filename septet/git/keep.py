@@ -153,9 +153,9 @@ def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None
 def _expect_host(chain: ChainState, host: str) -> None:
     if chain.host != host:
         message = f"The work order has moved to host {chain.host}; work done here no longer counts."
-        remedy = "`septet rescue list` shows what this host has of it. If a retry brought it back here, say"
+        remedy = "`septet rescue list` shows what this host has of it. If a retry brought it back to this host,"
         raise MovedError(
-            message, remedy=f"{remedy} `septet host-gone {host}` while it runs: the work order continues there."
+            message, remedy=f"{remedy} run `septet host-gone {host}` while it runs: it continues on another host."
         )
 
 

@@ -184,7 +184,10 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
     if not branches:
         raise InvalidInputError(f"{url} has no commit yet.", remedy="Push a first commit to it.")
     if any(len(sha) != _SHA1_LENGTH for sha in refs.shas.values()):
-        raise InvalidInputError(f"{url} uses SHA-256 object names, which Septet does not support.")
+        raise InvalidInputError(
+            f"{url} uses SHA-256 object names, which Septet does not support.",
+            remedy="Use a repository with SHA-1 object names.",
+        )
     if base is not None:
         name = base.removeprefix(_HEADS)
         if name not in branches:

@@ -45,7 +45,10 @@ def prepare_host(move: WorkspaceMove) -> None:
     place = move.place
     refresh_mirror(place.mirror, move.origin, place.base_branch)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
-        raise NotFoundError(f"{place.origin} no longer has the base commit {place.base_sha}.")
+        raise NotFoundError(
+            f"{place.origin} no longer has the base commit {place.base_sha}.",
+            remedy="Push that commit to it again, or start a worker on the state directory that has it.",
+        )
     prepare(place)
 
 

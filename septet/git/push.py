@@ -14,16 +14,22 @@ from septet.git.remote_failures import failure_of, printable, remote_words
 from septet.git.view import view_folder
 
 _REJECTED: Final = 1
-_SOMEBODY_ELSE: Final = "Someone else has pushed to the branch: check it there, then choose another branch."
+_SOMEBODY_ELSE: Final = (
+    "Someone else has pushed to the branch. Keep their commits elsewhere, delete the branch on the forge, "
+    "then run `septet retry ID`."
+)
+_PROTECTED: Final = (
+    "The branch is protected: let the worker's account push to {branch}, then run `septet retry ID`."
+)
 _REMEDIES: Final = (
     ("stale info", _SOMEBODY_ELSE),
     ("non-fast-forward", _SOMEBODY_ELSE),
     ("workflow", "The worker's token needs the right to write workflows."),
     ("gh013", "A rule of the repository forbids the push: see what the remote said."),
-    ("protected", "The branch is protected: allow the worker's account to write it, or choose another branch."),
-    ("gh006", "The branch is protected: allow the worker's account to write it, or choose another branch."),
+    ("protected", _PROTECTED),
+    ("gh006", _PROTECTED),
     ("hook declined", "A hook of the remote forbids the push: see what the remote said."),
-    ("checked out", "The branch is checked out in the origin: choose another branch."),
+    ("checked out", "The branch is checked out there: check out another one, then run `septet retry ID`."),
     ("unpack", "Give the worker's user the right to write the origin's objects."),
 )
 
@@ -101,4 +107,5 @@ def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
     everything = f"{line}\n{stderr}".lower()
     remedy = next((remedy for word, remedy in _REMEDIES if word in everything), "See what the remote said.")
     reason = line.rpartition("\t")[2] or line
-    return GitError(f"{origin} rejected the push to {branch}: {reason}\n{stderr}", remedy=remedy)
+    message = f"{origin} rejected the push to {branch}: {reason}\n{stderr}"
+    return GitError(message, remedy=remedy.format(branch=branch))

@@ -53,7 +53,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
             "access denied",
         ),
         GitError,
-        "does not allow this to the worker's account",
+        "denied access to the worker's account",
         "Give the account or its token the right to read and write the repository's contents.",
     ),
     (
@@ -70,7 +70,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
     (
         ("could not resolve host", "name or service not known", "name resolution"),
         GitUnavailableError,
-        "has a host that was not found",
+        "cannot be reached: its host name was not found",
         "Check the host's name and this machine's DNS.",
     ),
     (
@@ -96,7 +96,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
     (
         ("permission denied", "insufficient permission", "read-only file system"),
         GitError,
-        "does not allow this to the worker's user",
+        "denied access to the worker's user",
         "Give the worker's user the right to read and write the folder.",
     ),
 )

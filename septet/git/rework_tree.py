@@ -13,6 +13,7 @@ from septet.git.destroy import Why, change_tree
 from septet.git.dot_git import clear_locks, read_head, refuse_links
 from septet.git.engine import Git
 from septet.git.evidence import contains
+from septet.git.git_words import shown_words
 from septet.git.mirror import refresh_mirror
 from septet.git.own_pushes import is_own_push
 from septet.git.pipes import refuse_pipes
@@ -120,9 +121,8 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs
     )
     tree, *names = completed.stdout.rstrip(b"\0").split(b"\0")
-    if completed.exit_code not in {0, _CONFLICTS}:
-        words = completed.stderr.decode(errors="replace").strip()[:1000]
-        raise GitError(f"{theirs[:12]} cannot be merged into {place.worktree}: {words}")
+    if completed.exit_code not in {0, _CONFLICTS} or not tree:  # of a commit that is not there it prints none
+        raise GitError(f"{theirs[:12]} cannot be merged into {place.worktree}: {shown_words(completed.stderr)}")
     paths = tuple(dict.fromkeys(shown_path(name) for name in names if name))
     return MergedTree(tree.decode("ascii"), paths if completed.exit_code else ())
 

@@ -111,7 +111,7 @@ class Pack:
         try:
             return self._file.write(content)
         except OSError as error:
-            raise SnapshotError(f"{self._folder} takes no more: {error.strerror}.", remedy=_REMEDY) from error
+            raise SnapshotError(f"{self._folder} cannot be written: {error.strerror}.", remedy=_REMEDY) from error
 
     def _forget_from(self, offset: int) -> None:
         """Take back what was written last."""

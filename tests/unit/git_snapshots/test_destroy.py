@@ -162,7 +162,7 @@ def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> N
     (place.worktree / "src/app.py").write_text("changed\n")
     with pytest.raises(SnapshotError, match="README.md") as refused:
         return_to(place, _base(place), WHY)
-    assert "may be lost" in refused.value.remedy
+    assert "Move that elsewhere" in refused.value.remedy
     assert (place.worktree / "README.md").is_fifo()
     assert (place.worktree / "src/app.py").read_text() == "changed\n"
 

@@ -216,7 +216,7 @@ def test_two_work_orders_at_once(open_place: Callable[[str], Place], tmp_path: P
 
 
 def test_a_full_disk_loses_nothing(place: Place) -> None:
-    """When the vault takes no more, the snapshot fails with a remedy and leaves no half pack behind."""
+    """When the vault cannot be written, the snapshot fails with a remedy and leaves no half pack behind."""
     (place.worktree / "large").write_bytes(os.urandom(3 << 20))
     packs = sorted((place.vault / "objects/pack").iterdir())
     program = (
@@ -234,7 +234,7 @@ def test_a_full_disk_loses_nothing(place: Place) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", program], input=pickle.dumps(place), capture_output=True, check=True, cwd=Path.cwd()
     )
-    assert b"takes no more" in ended.stdout
+    assert b"cannot be written" in ended.stdout
     assert b"Make room" in ended.stdout
     assert sorted((place.vault / "objects/pack").iterdir()) == packs
     assert _rescue(place) is not None

@@ -90,7 +90,7 @@ def test_somebody_elses_branch_is_never_overwritten(
     for expected in (None, theirs, place.base_sha, "1" * 40):
         with pytest.raises(GitError, match=BRANCH) as refused:
             push(place, BRANCH, sha, expected_tip=expected)
-        assert "Someone else" in refused.value.remedy
+        assert "delete the branch on the forge, then run `septet retry ID`" in refused.value.remedy
 
     assert theirs == origin.sha(BRANCH)
 
@@ -130,7 +130,7 @@ def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Calla
 @pytest.mark.parametrize(
     ("hook", "remedy"),
     [
-        ("echo 'GH006: Protected branch update failed' >&2; exit 1", "protected"),
+        ("echo 'GH006: Protected branch update failed' >&2; exit 1", f"push to {BRANCH}"),
         ("echo 'refusing to allow an OAuth App to update workflow' >&2; exit 1", "workflows"),
         ("echo 'GH013: Repository rule violations found' >&2; exit 1", "rule"),
         ("echo 'no' >&2; exit 1", "hook"),

@@ -133,7 +133,7 @@ def test_an_account_that_may_not_push_is_told(server: GitHttp, state: StateDir, 
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
 
-    with pytest.raises(GitError, match="does not allow") as refused:
+    with pytest.raises(GitError, match="denied access") as refused:
         push(place, "feat-1", commit_all(place, "work"), token="reader")
 
     assert "write" in refused.value.remedy

@@ -145,6 +145,12 @@ def test_a_file_that_git_ignores_is_merged_all_the_same(place: Place, origin: Or
     assert git(place.worktree, "show", f"{sha}:kept.log") == "kept"
 
 
+def test_of_a_merge_that_fails_known_words_are_told(place: Place) -> None:
+    """What git says is told by its own phrases, and by nothing that it may quote."""
+    with pytest.raises(GitError, match=r"/wo-1: not something we can merge$"):
+        merge_trees(place, "1" * 40)
+
+
 def test_a_branch_that_is_gone_is_told(place: Place, origin: Origin, pushed: str) -> None:
     """Nothing is begun where the branch was deleted."""
     git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
