@@ -1,16 +1,16 @@
 """What the scanner finds, in lines as they stand in a patch of git's. No key here is one, nor does it stand here whole."""
 
-import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from fakes.waiting import until
 
 from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
 from septet.key_scan.scanner import KeyScanner
 from septet.system.locks import hold_lock
 
+DESCRIPTORS = Path("/proc/self/fd")
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 PEM = (
     "-----BEGIN RSA PRIVATE " + "KEY-----",
@@ -44,7 +44,7 @@ def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
     ]
 
 
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system tells nobody who waits for a lock")
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="the system tells nobody who waits for a lock")
 def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) -> None:
     """Many first scans at once would each compile the same rules, and take the machine for that long."""
     scanner, lines = KeyScanner(tmp_path / "scanner"), lines_of("src/app.py", f"TOKEN = '{TOKEN}'")
@@ -61,12 +61,12 @@ def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) ->
 
 
 def wait_until_someone_waits_for(lock: Path) -> None:
-    """Return once the kernel tells of a process that waits for the lock on this file."""
-    waits = re.compile(rf"^\d+: -> FLOCK .*:{lock.stat().st_ino} ", re.MULTILINE)
-    bound = time.monotonic() + 60
-    while not waits.search(Path("/proc/locks").read_text("utf-8")):
-        assert time.monotonic() < bound, "nobody waits for the lock"
-        time.sleep(0.01)
+    """Return once two have this lock's file open: this test, which holds it, and one who asks for it."""
+
+    def descriptors() -> list[Path]:
+        return [link for link in DESCRIPTORS.iterdir() if link.exists() and link.resolve() == lock.resolve()]
+
+    until(descriptors, holds=lambda found: len(found) > 1)
 
 
 def test_ordinary_work_is_not_stopped(scanner: KeyScanner) -> None:
