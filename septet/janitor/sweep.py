@@ -185,8 +185,8 @@ class Sweep:
     def _remove_drafts(self) -> None:
         """Remove the drafts that processes left which were killed as they wrote what is no work order's."""
         state = self.state
-        folders = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
-        folders = (*folders, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
+        own = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
+        folders = (*own, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
         for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
             if is_over(datetime.fromtimestamp(_changed_at(draft), UTC), self.terms.forgotten_days, self.now):
                 draft.unlink(missing_ok=True)

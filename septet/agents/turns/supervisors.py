@@ -160,16 +160,20 @@ class Supervisors:
 
     def _start_fork_server(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        with theirs:
-            process = subprocess.Popen(  # noqa: S603 -- our own program
-                [self._python, *PYTHON_OPTIONS, PROGRAM],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=self._env,
-                cwd="/",
-                start_new_session=True,
-            )
+        try:
+            with theirs:
+                process = subprocess.Popen(  # noqa: S603 -- our own program
+                    [self._python, *PYTHON_OPTIONS, PROGRAM],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=self._env,
+                    cwd="/",
+                    start_new_session=True,
+                )
+        except OSError:
+            ours.close()
+            raise
         # A thread that does nothing but wait leaves no zombie, whoever goes or is cancelled meanwhile.
         threading.Thread(target=process.wait, name="fork-server-reaper", daemon=True).start()
         return ours
