@@ -7,7 +7,14 @@ from temporalio.client import WorkflowExecution
 from clients.temporal.executions import CLOSED_AS
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineRow
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import (
+    ContinuedState,
+    IssueState,
+    IssueStatus,
+    PipelineRun,
+    PipelineStatus,
+    PipelineView,
+)
 from septet.contracts.task import TaskError
 from septet.system.timestamps import timestamp
 
@@ -26,7 +33,7 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
     return PipelineView(
         id=pipeline_id,
         repository=order.repository,
-        status=PipelineStatus.PAUSED if previous and previous.paused else PipelineStatus.RUNNING,
+        status=_status_after(previous),
         reason=previous.reason if previous else "",
         created_at=previous.created_at if previous else created_at,
         planner=planner,
@@ -35,6 +42,15 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
         fresh=order.fresh,
         issues=previous.issues if previous else tuple(_issues(pipeline_id, order)),
     )
+
+
+def _status_after(previous: ContinuedState | None) -> PipelineStatus:
+    """Return where a pipeline's run is that has only begun."""
+    if previous is None:
+        return PipelineStatus.RUNNING
+    if previous.stopping:
+        return PipelineStatus.STOPPING
+    return PipelineStatus.PAUSED if previous.paused else PipelineStatus.RUNNING
 
 
 def view_of_row(row: WorkflowExecution) -> PipelineView:

@@ -148,6 +148,9 @@ class ContinuedState(Wire):
     visits: int = 0
     noted: NotedIssues | None = None
     lost_hosts: tuple[str, ...] = ()
+    stopping: bool = False
+    to_skip: dict[str, str] = Field(default_factory=dict)
+    """By open issue: why it is to be skipped."""
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:

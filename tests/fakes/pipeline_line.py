@@ -64,6 +64,8 @@ class Line:
     """Until when the forge does not answer."""
     refusal: ApplicationError | None = None
     """What the forge says instead."""
+    noting: asyncio.Event | None = None
+    """Until when nothing is noted."""
     writing: asyncio.Event | None = None
     """Until when the report is not written."""
     where: dict[str, Any] = field(default_factory=dict)
@@ -126,6 +128,7 @@ class Line:
 
         @activity.defn(name="note_results")
         async def note_results(some: PipelineView) -> None:
+            await _released(self.noting)
             if self.unnoted & {issue.issue_id for issue in some.issues}:
                 raise ApplicationError("No space is left.", type="Storage", non_retryable=True)
             self.noted.append(some)

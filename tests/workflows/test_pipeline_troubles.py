@@ -1,6 +1,7 @@
 """What happens to a pipeline at the worst moments: nothing hangs, nothing is swallowed, nothing untrue is said."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.names import Status, Step
 from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
 from workflows.pipeline import Pipeline
+from workflows.pipeline.state import PipelineState
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -85,6 +87,41 @@ async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
         assert statuses(view)[-2:] == ["skipped", "skipped"]
         assert state_of(view, "n2").error is not None
         assert "n2:classify_issue" not in line.events
+
+
+@pytest.mark.parametrize("word", ["stop", "skip"])
+async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client: Client, word: str) -> None:
+    """The next run starts no work order that was stopped or skipped between the last one's end and its note."""
+    async with line_of(client, ShortPipeline) as line:
+        ending = line.hold("n1", Step.CREATE_PULL_REQUEST)
+        handle = await line.start("n0", "n1", "n2", after("last", "n2"))
+        await until_issue(handle, "n0", IssueStatus.COMPLETED)
+        await line.until("n1:create_pull_request")
+        line.noting = asyncio.Event()
+        ending.set()
+        await until_issue(handle, "n1", IssueStatus.COMPLETED)
+        if word == "stop":
+            await handle.execute_update(Pipeline.stop, ANN)
+        else:
+            await handle.execute_update(Pipeline.skip, IssueCall(issue_id="n2", who="ann"))
+        line.noting.set()
+        view = await handle.result()
+        assert view.status is (PipelineStatus.STOPPED if word == "stop" else PipelineStatus.COMPLETED)
+        assert statuses(view) == ["completed", "completed", "skipped", "skipped"]
+        assert "n2:classify_issue" not in line.events
+
+
+async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
+    """One that comes as a run waits for its last handlers is passed on with the open issue that it means."""
+    asked = PipelineRun(repository="/app", issues=(1, 2))
+    state, following = PipelineState(), PipelineState()
+    state.begin("pl-1", asked, "run-1", datetime.now(UTC))
+    state.add_issues([PipelineIssue(id="1"), PipelineIssue(id="2")])
+    state.end_issue(state.issues["1"], IssueStatus.SKIPPED, datetime.now(UTC), None, None)
+    state.is_stopping, state.to_skip = True, {"1": "ann skipped it", "2": "ann skipped it"}
+    carried = state.continued_state(NotedIssues(queue=""))
+    following.begin("pl-1", asked.model_copy(update={"carried": carried}), "run-1", datetime.now(UTC))
+    assert (following.is_stopping, following.to_skip) == (True, {"2": "ann skipped it"})
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])

@@ -62,6 +62,7 @@ class PipelineState:
             self.lanes = {lane.id: lane for lane in before.lanes}
             self.is_paused, self.reason, self.visits = before.paused, before.reason, before.visits
             self.lost_hosts = set(before.lost_hosts)
+            self.is_stopping, self.to_skip = before.stopping, dict(before.to_skip)
         else:
             self.created_at, self.first_run_id = timestamp(now), first_run_id
             self.lanes = self._make_lanes()
@@ -229,6 +230,12 @@ class PipelineState:
             visits=self.visits,
             noted=noted_issues,
             lost_hosts=tuple(sorted(self.lost_hosts)),
+            stopping=self.is_stopping,
+            to_skip={
+                issue.issue_id: self.to_skip[issue.issue_id]
+                for issue in self.open_issues
+                if issue.issue_id in self.to_skip
+            },
         )
 
     def details(self) -> str:

@@ -100,7 +100,7 @@ class Pipeline(PipelineBase):
         state = self._state
         self._skip_issues()
         self._start_first_orders()
-        while self._is_under_way or self._start_more_orders():
+        while self._is_under_way or self._start_more_orders() or await self._has_news_as_notes_are_written():
             if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
                 raise asyncio.CancelledError
             self._has_news = False
@@ -108,8 +108,13 @@ class Pipeline(PipelineBase):
             await self._give_lanes()
             self._start_more_orders()
             workflow.set_current_details(state.details())
-            await workflow.wait_condition(lambda: self._has_news)
+            await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
+
+    async def _has_news_as_notes_are_written(self) -> bool:
+        """Wait until all is noted; say whether anything was heard meanwhile, such as a stop or a skip."""
+        self._has_news = False
         await self._notes.wait_until_written()
+        return self._has_news
 
     async def _give_lanes(self) -> None:
         """Give each free lane to the issue whose turn it is; one may let another have its turn."""

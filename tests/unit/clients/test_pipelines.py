@@ -97,6 +97,8 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
     later = view_of_input("pl-1", PipelineRun(**dict(asked), carried=known), "2026-01-01T00:00:00.000Z")
     assert (later.status, later.created_at, later.issues) == (PipelineStatus.PAUSED, WHEN, (DONE, WAITING))
     assert (later.planner, later.executors) == (lanes[0], lanes[1:])
+    stopping = PipelineRun(**dict(asked), carried=known.model_copy(update={"stopping": True}))
+    assert view_of_input("pl-1", stopping, WHEN).status is PipelineStatus.STOPPING
 
 
 def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
