@@ -1,8 +1,8 @@
 """Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -16,14 +16,18 @@ from septet.agents.clis.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.busy_orders import BusyOrders
-from septet.agents.turns.finalize_run import end_all, sweep_order
+from septet.agents.turns.finalize_run import end_all, finalize_runs, sweep_order
 from septet.agents.turns.warm import end_warm, is_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
+from septet.system.durable import close_after
 from septet.system.threads import LOOKS, shielded_thread
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 30.0
+_LEAVING_SECONDS: Final = 2.0
+"""For the supervisor of an agent that has ended to leave the writer's lock."""
+_PAUSE_SECONDS: Final = 0.02
 _WHY: Final = "closed"
 _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _LEFT_ALONE: Final = "orphan_limit"
@@ -64,14 +68,14 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
             if await is_paused(client, run.record.key) and await _end_agent(run, PAUSED):
                 ended.append(run.name)
             continue
-        if await _end(host, run, _WHY, CLOSED, host.threads.disk):
-            _log.warning("stray_ended", run=run.name, why=CLOSED)
+        if await _end_agent(run, _WHY):
+            await shielded_thread(host.threads.disk, _keep_unless_busy, host, run, CLOSED)
             ended.append(run.name)
     return ended
 
 
 async def _end_agent(run: Run, why: str) -> bool:
-    """End one agent, and say whether it has ended."""
+    """End one agent, and none that works in its place by now; say whether it has ended."""
     try:
         await end_agent(run, why)
     except SeptetError as error:
@@ -89,7 +93,7 @@ async def end_living(host: Host, why: str) -> list[str]:
     """
     runs = host.runtime.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
-    ended = [run.name for run in living if await _end(host, run, RESTARTED, why, LOOKS)]
+    ended = [run.name for run in living if await _end_all(host, run, RESTARTED, why)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
         await _end_warm(runs, order_id, RESTARTED)
     return ended
@@ -112,14 +116,14 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
         _log.warning("warm_process_not_ended", place=place_id, error=error.message)
 
 
-async def _end(host: Host, run: Run, why: str, reason: str, pool: Executor | None) -> bool:
-    """End a run's agent and keep what it did; say whether it has ended."""
+async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
+    """End whatever works where a run's agent does, and keep what it did; say whether it has ended."""
     try:
         await end_all(host.runtime.runs, run.folder.parent.name, why)
     except SeptetError as error:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
-    await shielded_thread(pool, _keep, host, run, reason)
+    await shielded_thread(LOOKS, _keep, host, run, reason)
     return True
 
 
@@ -137,7 +141,7 @@ def keep_what_was_left_alone(host: Host) -> None:
         if end is None:
             _sweep(runs, order_id)
         elif end.cause == _LEFT_ALONE:
-            _keep(host, last, "no worker had followed the agent for too long, and it was ended")
+            _keep_unless_busy(host, last, "no worker had followed the agent for too long, and it was ended")
 
 
 def _sweep(runs: Runs, order_id: str) -> None:
@@ -151,6 +155,18 @@ def _sweep(runs: Runs, order_id: str) -> None:
 def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
     held = (order_id for order_id in orders if runs.is_held(order_id))
     return [run for order_id in held if (run := runs.living(order_id)) is not None]
+
+
+def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
+    """Sweep and keep what a run has left, unless somebody works there now: that one does it."""
+    runs, place_id, bound = host.runtime.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
+    while (lock := runs.lock_writer(place_id)) is None:
+        if time.monotonic() > bound:
+            return
+        time.sleep(_PAUSE_SECONDS)
+    with close_after(lock):
+        finalize_runs(runs, place_id)
+        _keep(host, run, why)
 
 
 def _keep(host: Host, run: Run, why: str) -> None:

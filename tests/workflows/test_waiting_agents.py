@@ -1,18 +1,82 @@
-"""Agents that wait in a lane for a turn that will not come."""
+"""Agents in the lanes of pipelines whose work orders are closed."""
 
+import asyncio
 import uuid
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from fakes.agent_lab import Lab
+from fakes.waiting import wait_until
 from fakes.waiting_agents import waiting_agents
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    DescribeWorkflowInput,
+    Interceptor,
+    OutboundInterceptor,
+    WorkflowExecutionDescription,
+)
 
+from septet.agents.clis.adapter import Turn
+from septet.agents.runs.folders import RunKey
 from septet.agents.turns.busy_orders import BusyOrders
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders
 from workers.strays import end_strays
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@dataclass
+class Meanwhile(Interceptor):
+    """Has something happen as the server is asked about a workflow."""
+
+    happens: Callable[[], Awaitable[None]]
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+        """Return the one that asks."""
+        happens = self.happens
+
+        class Asking(OutboundInterceptor):
+            async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
+                await happens()
+                return await super().describe_workflow(input)
+
+        return Asking(next)
+
+
+def turn_in(lane: str, lab: Lab, order_id: str) -> TurnRequest:
+    """Ask for a turn of a work order in a lane; its agent works until it is let go by the work order's name."""
+    request = lab.request(turn=Turn(f"{order_id}\n", lab.worktree))
+    return replace(request, key=RunKey(order_id, "run-1", "5"), order_id=lane)
+
+
+@pytest.mark.law
+async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: Path) -> None:
+    """While it is asked whether the agent's work order is closed, that ends and another one's starts: it goes on."""
+    closed = await client.start_workflow("WorkOrder", id=f"wo-{uuid.uuid4().hex[:8]}", task_queue="nobody")
+    await closed.terminate()
+    with waiting_agents(tmp_path) as (host, lab):
+        lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
+        runs, lane = host.runtime.runs, "pl-1-executor-1"
+        first = asyncio.create_task(lab.carry_out(turn_in(lane, lab, closed.id)))
+        await wait_until(lambda: runs.living(lane))
+        second: list[asyncio.Task[TurnResult]] = []
+
+        async def pass_on() -> None:
+            (tmp_path / closed.id).touch()
+            await first
+            second.append(asyncio.create_task(lab.carry_out(turn_in(lane, lab, "wo-2"))))
+            await lab.said_anew("system/init")
+
+        config = client.config()
+        config["interceptors"] = [Meanwhile(pass_on)]
+        await end_strays(Client(**config), host, BusyOrders(runs))
+        (tmp_path / "wo-2").touch()
+        turn = await second[0]
+        assert (turn.outcome.text, turn.agent_starts) == ("done", 1)
 
 
 async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Client, tmp_path: Path) -> None:

@@ -53,10 +53,19 @@ def sweep_order(runs: Runs, order_id: str) -> None:
     if lock is None:
         return
     with close_after(lock):
-        for run in runs.lately(order_id):
-            if run.has_started:
-                with suppress(WorkspaceBusyError):  # its supervisor lives, and will write the record itself
-                    finalize_run(run)
+        finalize_runs(runs, order_id)
+
+
+def finalize_runs(runs: Runs, order_id: str) -> None:
+    """See to it that all of a work order's runs have their records; the caller holds the writer's lock.
+
+    Raises:
+        AgentCrashedError: The runner that has to sweep does not answer.
+    """
+    for run in runs.lately(order_id):
+        if run.has_started:
+            with suppress(WorkspaceBusyError):  # its supervisor lives, and will write the record itself
+                finalize_run(run)
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:
