@@ -15,18 +15,22 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Let `work` go on for as long as the block lasts; at its end it is cancelled and waited for."""
+    """Let `work` go on for as long as the block lasts; at its end it is cancelled and waited for.
+
+    Work that ends by a fault is logged, and fails nothing else.
+    """
     task = asyncio.create_task(work)
+    task.add_done_callback(_log_fault)
     try:
         yield
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await task
+            await asyncio.wait((task,))
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Look again and again, without end; a disk or a server that fails now is asked again the next time.
+    """Look again and again, without end; what fails now is tried again the next time, whatever it fails of.
 
     Args:
         look: What is done each time.
@@ -34,8 +38,20 @@ async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[
         event: The name of the log entry where a look fails.
     """
     while True:
-        try:
-            await look()
-        except (OSError, SeptetError, RPCError) as error:
-            _log.warning(event, error=str(error))
+        await try_look(look, event)
         await asyncio.sleep(pause_seconds())
+
+
+async def try_look(look: Callable[[], Awaitable[object]], event: str) -> None:
+    """Look once; where that fails, log `event`."""
+    try:
+        await look()
+    except (OSError, SeptetError, RPCError) as error:
+        _log.warning(event, error=str(error))
+    except Exception as error:  # noqa: BLE001 -- a defect in one look ends none of the looks after it
+        _log.error(event, exc_info=error)
+
+
+def _log_fault(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("work_beside_ended", exc_info=error)

@@ -22,7 +22,7 @@ from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
 from septet.system.durable import close_after
 from septet.system.threads import LOOKS, shielded_thread
-from workers.beside import beside, repeat
+from workers.beside import beside, repeat, try_look
 
 LOOK_SECONDS: Final = 30.0
 _LEAVING_SECONDS: Final = 2.0
@@ -40,10 +40,8 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
     """Look for strays now, and every half minute for as long as the block lasts."""
 
     async def look() -> None:
-        try:
-            await shielded_thread(host.threads.disk, keep_what_was_left_alone, host)
-        except (OSError, SeptetError) as error:
-            _log.warning(_NOT_LOOKED_AFTER, error=str(error))
+        keep = partial(shielded_thread, host.threads.disk, keep_what_was_left_alone, host)
+        await try_look(keep, _NOT_LOOKED_AFTER)
         orders = BusyOrders(host.runtime.runs)
         await repeat(partial(end_strays, client, host, orders), lambda: LOOK_SECONDS, _NOT_LOOKED_AFTER)
 

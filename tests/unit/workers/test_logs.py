@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.workspace import Workspace
 from workers.log_context import step_context
+from workers.log_words import withhold_words
 from workers.logs import shorten_event
 
 _PROGRAM = """
@@ -46,6 +47,17 @@ def test_a_defect_is_logged_with_its_traceback() -> None:
     event = logged("KeyError('x')")
     assert event["event"] == "Completing activity as failed: KeyError: 'x'"
     assert "Traceback" in event["exception"]
+
+
+def test_where_payloads_are_sealed_a_defect_tells_its_place_alone() -> None:
+    """Its words may quote an issue or a plan; its type and where it was raised may not."""
+    try:
+        raise KeyError("a word of an issue")  # noqa: TRY301 -- what is logged is a raised error
+    except KeyError as error:
+        event = withhold_words(None, "error", {"event": "hosts_not_heard", "exc_info": error})
+    assert event["exception"].startswith("KeyError (sealed)\n")
+    assert __file__ in event["exception"]
+    assert "exc_info" not in event
 
 
 def test_a_failure_does_not_repeat_its_context() -> None:

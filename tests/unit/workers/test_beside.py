@@ -1,0 +1,39 @@
+"""What goes on beside a worker goes on for as long as the worker lives."""
+
+import asyncio
+
+from structlog.testing import capture_logs
+
+from workers.beside import beside, repeat
+
+
+async def test_a_look_that_fails_is_made_again_whatever_it_fails_of() -> None:
+    """What nobody expected, such as a value of another release that cannot be read, is logged as an exception."""
+    looks: list[int] = []
+    again = asyncio.Event()
+
+    async def look() -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            message = "a row that cannot be read"
+            raise ValueError(message)
+        again.set()
+
+    with capture_logs() as logs:
+        async with beside(repeat(look, lambda: 0.0, "not_looked")), asyncio.timeout(10):
+            await again.wait()
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("not_looked", "error")]
+
+
+async def test_work_that_ends_by_a_fault_is_told_and_fails_nothing() -> None:
+    """Its end is logged as it happens, and not as the worker ends; the block goes on."""
+    message = "a defect"
+
+    async def work() -> None:
+        raise ValueError(message)
+
+    with capture_logs() as logs:
+        async with beside(work()):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert [(entry["event"], str(entry["exc_info"])) for entry in logs] == [("work_beside_ended", message)]
