@@ -43,6 +43,8 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_att
 itself says after which pause."""
 _BY_HOST: Final = "host-looks-at-pull-request"
 """Before it, each look at a pull request was an attempt of an activity: an Action."""
+_EARLY_LOOKS: Final = "hears-early-looks"
+"""Before it, what a host had seen before the first decision was lost. Asked for only where that is so."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _DELIVERIES: Final = 50
@@ -56,9 +58,11 @@ _GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {
 class PullRequestWorkflow:
     """The watch over one pull request: it has the task's row on the board from now on."""
 
-    def __init__(self) -> None:
-        """Begin with nothing known."""
-        self._watch: PullRequestWatch
+    @workflow.init
+    def __init__(self, watch: PullRequestWatch) -> None:
+        """Know what is to be watched; signals may come before `run`."""
+        self._watch = watch
+        self._has_begun = False
         self._task = Task(id="")
         self._history: tuple[Move, ...] = ()
         self._looks_again = False
@@ -78,7 +82,8 @@ class PullRequestWorkflow:
 
         One that is closed or moved to blocked is waited with: when its work goes on, this is cancelled.
         """
-        self.renew(watch)
+        del watch  # it is known since the beginning, and may have been renewed
+        self._begin()
         try:
             while self._task.stage is not Stage.DONE:
                 if self._task.stage is Stage.REVIEW and self._follower.is_due:
@@ -154,6 +159,16 @@ class PullRequestWorkflow:
     @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
         """Take in what is to be watched."""
+        self._begin()
+        self._take_in_watch(watch)
+
+    def _begin(self) -> None:
+        """Take in what it was started with; only once."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._take_in_watch(self._watch)
+
+    def _take_in_watch(self, watch: PullRequestWatch) -> None:
         self._watch, self._task = watch, watch.task
         self._is_looked_after = watch.watcher is not None and has_patch(_BY_HOST)
         self._looks_again = not self._is_looked_after
@@ -166,6 +181,9 @@ class PullRequestWorkflow:
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
         """Take in what is new; of a pull request that is not watched any more, nothing is."""
+        if not self._has_begun and not workflow.patched(_EARLY_LOOKS):
+            return
+        self._begin()
         if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return
         self._follower.note(news.events)
@@ -178,6 +196,7 @@ class PullRequestWorkflow:
     @workflow.signal(description="Another host watches from now on: the previous one is gone.")
     def watch_from(self, watcher: WatchingHost) -> None:
         """Learn who looks, for people and for the other hosts."""
+        self._begin()
         queue = watcher.control_queue if self._watch.task_queue else ""
         self._watch = self._watch.model_copy(update={"watcher": watcher, "task_queue": queue})
         workflow.upsert_memo({WATCHER: watcher})

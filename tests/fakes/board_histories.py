@@ -101,6 +101,11 @@ async def _taken_over(handle: Handle, _doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 
+async def _seen_early(handle: Handle, _doubles: Doubles) -> None:
+    """It was merged, and a host had seen so, before its watch decided anything."""
+    await handle.result()
+
+
 async def _followed(handle: Handle, doubles: Doubles) -> None:
     """A check fails, and then once more: two rounds, the second one with a second try; then it is merged."""
     doubles.rework = (_mended, _moved, _mended)
@@ -195,6 +200,7 @@ WATCHES: Final[dict[str, Event]] = {
     "cancelled": _cancelled,
     "seen-by-host": _seen_by_host,
     "taken-over": _taken_over,
+    "seen-early": _seen_early,
     "followed": _followed,
     "rework-ended": _rework_ended,
     "round-over-budget": _round_over_budget,
@@ -202,7 +208,7 @@ WATCHES: Final[dict[str, Event]] = {
 """By name: what happens to a watch."""
 _FOLLOWED: Final = frozenset({"followed", "rework-ended", "round-over-budget"})
 """Those that an agent follows."""
-_BY_HOST: Final = frozenset({"seen-by-host", "taken-over"}) | _FOLLOWED
+_BY_HOST: Final = frozenset({"seen-by-host", "taken-over", "seen-early"}) | _FOLLOWED
 """Those that a host looks at by itself."""
 
 
@@ -245,6 +251,8 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
             ),
             id=f"{task.id}/pr",
             task_queue=QUEUE,
+            start_signal="looked" if name == "seen-early" else None,
+            start_signal_args=[PullRequestNews(url=_URL, state="merged")],
         )
         await WATCHES[name](handle, doubles)
         with suppress(WorkflowFailureError):  # it may be cancelled

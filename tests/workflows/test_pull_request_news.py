@@ -12,16 +12,23 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles
 from fakes.waiting import wait_until
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Stage
+from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, WatchingHost
-from septet.contracts.pull_request_names import WATCHER, watch_id, watched_order
+from septet.contracts.pull_request import (
+    PullRequestEnd,
+    PullRequestLook,
+    PullRequestNews,
+    PullRequestWatch,
+    WatchingHost,
+)
+from septet.contracts.pull_request_names import TROUBLE, WATCHER, watch_id, watched_order
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
@@ -37,6 +44,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 URL = "file:///origin.git/pull/1"
 WITHIN_SECONDS = 60
 PACE = LookPace(0.1, 0.3)
+TASK = Task(id="wo-1", repository_url="/app", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
 
 
 class FakeForge:
@@ -183,6 +191,47 @@ async def test_another_host_takes_over_from_one_that_is_gone(client: Client, dou
         await wait_until(watcher, lambda host: host == "second")
         forge.state = "merged"
         assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+
+
+@pytest.mark.parametrize(
+    ("signal", "content"),
+    [
+        ("watch_from", WatchingHost(host="second", control_queue="second")),
+        ("looked", PullRequestNews(url=URL, state="unknown", why="The forge is away.")),
+        ("renew", PullRequestWatch(task=TASK.model_copy(update={"title": "Renewed"}), forge="github")),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+async def test_what_is_said_before_the_first_decision_counts(
+    client: Client, doubles: Doubles, signal: str, content: Any
+) -> None:
+    """A signal that came while no worker was there fails no decision, and is not overwritten by the start."""
+    first = WatchingHost(host="first", control_queue="first")
+    watch = await client.start_workflow(
+        PullRequestWorkflow.run,
+        PullRequestWatch(task=TASK, forge="github", watcher=first),
+        id=f"wo-{uuid.uuid4().hex[:8]}/pr",
+        task_queue=doubles.task_queue,
+        start_signal=signal,
+        start_signal_args=[content],
+    )
+    async with Worker(client, task_queue=doubles.task_queue, workflows=[PullRequestWorkflow]):
+        task = await asyncio.wait_for(watch.query(PullRequestWorkflow.work_order), WITHIN_SECONDS)
+    described = await watch.describe()
+    known = (task.title, (await described.memo_value(WATCHER))["host"], await described.memo_value(TROUBLE, None))
+    failed = [
+        event
+        async for event in watch.fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+    ]
+    await watch.terminate()
+    assert failed == []
+    title, host, trouble = known
+    assert (title == "Renewed") is (signal == "renew")
+    assert (host == "second") is (signal == "watch_from")
+    assert (trouble is not None) is (signal == "looked")
+    replayer = Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter)
+    await replayer.replay_workflow(await watch.fetch_history())
 
 
 async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doubles: Doubles) -> None:
