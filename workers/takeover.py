@@ -5,6 +5,7 @@ Temporal starts the next ones, which adopt the agents. So are those of a worker 
 seconds. When that one goes on it finds itself superseded. One that is only slow keeps what it has.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.cancellation import activity_handle, was_reset
-from septet.agents.runs.folders import Runs
+from septet.agents.runs.folders import RunKey, Runs
+from septet.contracts.pull_request_names import watched_order
+from septet.janitor.terms import pipeline_of
 from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside, repeat
 from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
@@ -107,7 +110,7 @@ class Successor:
                 raise
             reset, handle = True, activity_handle(self.client, held_token.key)
         if reset:
-            self.runs.set_aside(held_token.key.workflow_id, held_token.key)
+            await asyncio.to_thread(self._set_aside, held_token.key)
         await handle.fail(
             ApplicationError(
                 "The worker that ran it ended, or was stopped.",
@@ -121,6 +124,14 @@ class Successor:
             activity=held_token.key.activity_id,
             reset=reset,
         )
+
+    def _set_aside(self, key: RunKey) -> None:
+        """Let an activity's runs count no more, in the work order's own workspace or in its pipeline's lanes."""
+        own = watched_order(key.workflow_id)
+        for place_id in self.runs.orders():
+            pipeline = pipeline_of(place_id)
+            if place_id == own or (pipeline is not None and own.startswith(f"{pipeline}-")):
+                self.runs.set_aside(place_id, key)
 
     def _is_stopped(self, path: Path, holders: LockHolders) -> bool:
         """Say whether the process that holds a token has been stopped for long."""

@@ -113,19 +113,20 @@ class Orphaned:
             )
         )
 
-    def run(self) -> Run:
-        """Return a run of the activity that was left, made now."""
+    def run(self, place_id: str = "") -> Run:
+        """Return a run of the activity that was left, made now, in a lane or in its own workspace."""
         key = self.left[0].key
         record = RunRecord(key, 1, "step", "scripted", "first", "mark", (), (), "/", {}, "")
-        run, lock = self.runs.create(key.workflow_id, 1, record, b"")
+        run, lock = self.runs.create(place_id or key.workflow_id, 1, record, b"")
         with open(lock, "rb"):
             return run
 
 
 @asynccontextmanager
-async def orphaned(client: Client, root: Path, left_at: int = 1) -> AsyncIterator[Orphaned]:
+async def orphaned(client: Client, root: Path, left_at: int = 1, order_id: str = "") -> AsyncIterator[Orphaned]:
     """Begin an activity whose worker is gone."""
     orphan, queue = Orphaned(client, root, left_at), f"queue-{uuid.uuid4().hex}"
+    order_id = order_id or f"wo-{uuid.uuid4().hex[:8]}"
     async with Worker(
         client,
         task_queue=queue,
@@ -133,7 +134,7 @@ async def orphaned(client: Client, root: Path, left_at: int = 1) -> AsyncIterato
         activities=[orphan.step],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
-        orphan.handle = await client.start_workflow(OneStep.run, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=queue)
+        orphan.handle = await client.start_workflow(OneStep.run, id=order_id, task_queue=queue)
         await wait_until(lambda: orphan.left)
         yield orphan
 
@@ -239,6 +240,22 @@ async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path:
         assert orphan.handle is not None
         assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
     assert orphan.numbers == [*range(1, left_at + 1), 2]
+    assert run.set_aside
+
+
+@pytest.mark.parametrize(("ending", "place"), [("-issue", "-executor-1"), ("/pr", "")], ids=["lane", "round"])
+async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workflow(
+    client: Client, tmp_path: Path, ending: str, place: str
+) -> None:
+    """The runs of an issue lie under its pipeline's lane, those of a round under its work order: they count no more."""
+    base = f"pl-{uuid.uuid4().hex[:8]}"
+    async with orphaned(client, tmp_path, order_id=f"{base}{ending}") as orphan:
+        run = orphan.run(f"{base}{place}")
+        orphan.token()
+        await orphan.reset()
+        assert await orphan.successor.look() == 1
+        assert orphan.handle is not None
+        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
     assert run.set_aside
 
 
