@@ -23,7 +23,7 @@ from septet.git.place import Place
 from septet.git.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import find, first_and_last, vault_at
-from septet.system.threads import stoppable_thread
+from septet.system.threads import shielded_thread, stoppable_thread
 
 _REASON: Final = "a round on the pull request begins"
 _PATHS_SHOWN: Final = 20
@@ -51,10 +51,9 @@ class PrepareRework:
         host = self.host
         with translating_failures(host.state.root):
             async with heartbeating(host.attempts):
-                place = opened_place(host, call)
-                fence = take_fence(host.runtime.runs, call.workspace.place_id, call.workspace.visit)
-                preparation = _Preparation(host, call, place, fence)
-                prepared = await stoppable_thread(host.threads.network, fence.halt.now, preparation.prepare)
+                preparation = await shielded_thread(host.threads.disk, _begin, host, call)
+                halt = preparation.fence.halt
+                prepared = await stoppable_thread(host.threads.network, halt.now, preparation.prepare)
         _log.info("rework_prepared", state=prepared.state, round=prepared.rework.round)
         return prepared
 
@@ -180,3 +179,10 @@ class _Preparation:
             for warning in keep(self.host, self.place):
                 _log.warning("checkpoint_not_kept", why=warning)
         return PreparedRework(rework=rework, state="ready", checkpoint=checkpoint.name)
+
+
+def _begin(host: Host, call: StepCall) -> _Preparation:
+    """Find the place, and write the attempt down, for which another worker's is waited for."""
+    place = opened_place(host, call)
+    fence = take_fence(host.runtime.runs, call.workspace.place_id, call.workspace.visit)
+    return _Preparation(host, call, place, fence)

@@ -20,6 +20,7 @@ from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
+from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.place import Place
@@ -131,6 +132,11 @@ class StepLab:
         work = self.parts.own[call.step.value]
         name = call.step.value if call.attempt == 1 else f"{call.step.value}-{call.attempt}"
         return self._activity(name, work, call, within, attempt)
+
+    async def prepare_rework(self, call: StepCall) -> PreparedRework:
+        """Prepare a round on a pull request."""
+        prepared: PreparedRework = await self._activity("prepare", self.parts.own["prepare_rework"], call)
+        return prepared
 
     async def end_work(self, step: Step) -> StepResult:
         """End what works in the workspace, as for a cancelled work order."""
