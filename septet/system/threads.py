@@ -7,7 +7,7 @@ agents and files run in the event loop's own threads, so those are left to them.
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -60,7 +60,7 @@ class ThreadPools:
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a cancel waits for its end, so that it is never left half done."""
+    """Run blocking work in a thread; cancels wait for its end, so that it is never left half done."""
     return await _shielded(pool, lambda _: None, work, *args, **kwargs)
 
 
@@ -96,7 +96,9 @@ async def _shielded(
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         on_cancel(running)
-        await asyncio.wait([running])
+        while not running.done():
+            with suppress(asyncio.CancelledError):  # another one
+                await asyncio.wait([running])
         if not running.cancelled():
             running.exception()  # nobody else asks for it, and it would be logged as lost
         raise

@@ -1,0 +1,54 @@
+"""Blocking work in threads."""
+
+import asyncio
+import threading
+
+import pytest
+
+from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
+
+
+@pytest.mark.law
+async def test_no_number_of_cancels_tears_what_a_thread_does() -> None:
+    """Who is cancelled twice waits for the thread's end all the same, and is cancelled then."""
+    begun, goes_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        goes_on.wait(30)
+        done.set()
+
+    task = asyncio.create_task(shielded_thread(LOOKS, work))
+    await asyncio.to_thread(begun.wait, 30)
+    for _ in range(3):
+        task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert not task.done()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done.is_set()
+
+
+async def test_a_thread_is_asked_to_stop_once() -> None:
+    """A second cancel does not ask again."""
+    begun, goes_on, asked = threading.Event(), threading.Event(), 0
+
+    def work() -> None:
+        begun.set()
+        goes_on.wait(30)
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+
+    task = asyncio.create_task(stoppable_thread(LOOKS, stop, work))
+    await asyncio.to_thread(begun.wait, 30)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asked == 1
