@@ -89,11 +89,9 @@ class IssueClaims:
             there = self.remote.refs(git.git_dir, ref).shas.get(ref)
             if there is None or there == commit:
                 return there == commit or self._push(git, commit, ref)
-            if not left_by:
-                return False
             self._fetch(git, ref)
             before = _facts(git.text("log", "-1", "--format=%B", ref)).get("claimant")
-            return before in left_by and self._push(git, commit, ref, there)
+            return before == claimant or (before in left_by and self._push(git, commit, ref, there))
 
     def _fetch(self, git: Git, refs: str) -> None:
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
