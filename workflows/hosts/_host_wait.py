@@ -21,7 +21,10 @@ from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""A host is asked ever more rarely, up to so many times the first pause: a history is no log."""
+"""A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
+LONGEST_PAUSE: Final = timedelta(days=1)
+"""Of one that is gone the pauses double up to this: some that are never come back, and a history has a limit. What
+was asked of it is carried out as soon as it is back, whatever the pause."""
 
 _RARE_HEARTBEATS: Final = "patience-of-rare-heartbeats"
 _FREQUENT_HEARTBEAT_SECONDS: Final = 30.0

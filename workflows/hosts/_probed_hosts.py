@@ -10,7 +10,7 @@ from typing import Any
 from temporalio import workflow
 
 from workflows._cancellation import cancel_and_wait
-from workflows.hosts._host_wait import RAREST, HostCall, HostWait, Running
+from workflows.hosts._host_wait import LONGEST_PAUSE, RAREST, HostCall, HostWait, Running
 
 
 class ProbedHostWait(HostWait):
@@ -32,7 +32,7 @@ class ProbedHostWait(HostWait):
             elif await self._move(call, silent_since):
                 return True
             else:
-                pause = min(2 * pause, RAREST * first)
+                pause = min(2 * pause, LONGEST_PAUSE)
         self._end_wait()
         return False
 

@@ -8,7 +8,7 @@ from temporalio import workflow
 
 from workflows._cancellation import forget, wait_despite_cancel
 from workflows._failures import AgentLeft
-from workflows.hosts._host_wait import RAREST, HostCall, HostWait, Running
+from workflows.hosts._host_wait import LONGEST_PAUSE, HostCall, HostWait, Running
 
 
 class WatchedHostWait(HostWait):
@@ -16,12 +16,13 @@ class WatchedHostWait(HostWait):
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
         """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        first = timedelta(seconds=self.hosts.here.probe_seconds)
         pause: timedelta | None = None
-        tries = 1
+        pause_when_gone = first
         while not await self._ends_within(running, pause):
             host, is_dead = self.hosts.here.host, self.hosts.take_words()
             if not is_dead and await self._answers():
-                pause, tries = None, 1
+                pause, pause_when_gone = None, first
                 continue
             since = self.hosts.silent_since.get(host, workflow.now())
             left = since + self._patience(call) - workflow.now()
@@ -31,8 +32,7 @@ class WatchedHostWait(HostWait):
             elif await self._move(call, since):
                 return True
             else:
-                pause = tries * timedelta(seconds=self.hosts.here.probe_seconds)
-                tries = min(2 * tries, RAREST)
+                pause, pause_when_gone = pause_when_gone, min(2 * pause_when_gone, LONGEST_PAUSE)
         self._end_wait()
         return False
 

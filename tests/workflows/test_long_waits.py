@@ -1,0 +1,93 @@
+"""A host that stays away for days, on a server that skips time."""
+
+import asyncio
+import uuid
+from datetime import datetime, timedelta
+from functools import partial
+from typing import cast
+
+from fakes.skipped_time import skipping_time
+from fakes.told import on_a_dead_host
+from temporalio import activity, workflow
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from septet.contracts.limits import Timeouts
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
+from septet.contracts.task import TaskError
+from septet.contracts.workspace import OpenWorkspace
+from workflows.hosts._host_wait import HostWait, KnownHosts, Running
+from workflows.hosts._probed_hosts import ProbedHostWait
+from workflows.hosts._watched_hosts import WatchedHostWait
+
+AWAY = timedelta(days=2)
+MOST_EVENTS = 250
+"""Temporal ends a workflow with more than 51,200: at this pace, which slows down further, after years."""
+KINDS: dict[str, type[HostWait]] = {"told": WatchedHostWait, "asked": ProbedHostWait}
+
+
+class Blocked:
+    """What is told of a work order whose host is gone."""
+
+    error: TaskError | None = None
+
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
+        """Note why it waits."""
+        del now
+        self.error = error
+        return False
+
+    def end_wait_for_host(self, now: datetime) -> bool:
+        """Note nothing."""
+        del now
+        return False
+
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
+        """Go nowhere: nothing is kept elsewhere."""
+        raise NotImplementedError
+
+
+@workflow.defn
+class Waits:
+    """Waits for what a host that never answers was asked, which does not end for days."""
+
+    @workflow.run
+    async def run(self, kind: str) -> tuple[str, int]:
+        """Return what it waits for in the end, and how long its history is then."""
+        opening = OpenWorkspace(work_order_id="wo-1", repository="/app")
+        workspace = on_a_dead_host(opening, kept=False)
+        where = {"orphan_limit_seconds": 0.0, "control_queue": workflow.info().task_queue, "probe_seconds": 60.0}
+        workspace = workspace.model_copy(update=where)
+        hosts, blocked = KnownHosts(workspace), Blocked()
+        hosts.silent_since[workspace.host] = workflow.now()
+        call = StepCall(
+            step=Step.CLASSIFY_ISSUE, workspace=workspace, starts_from="", limits=Timeouts(heartbeat_seconds=1)
+        )
+        running = asyncio.create_task(workflow.sleep(AWAY))
+        await KINDS[kind](hosts, blocked, lambda: None).is_left(cast("Running", running), call)
+        return blocked.error.type if blocked.error else "", workflow.info().get_current_history_length()
+
+
+@activity.defn(name="probe_host")
+async def probe_host() -> None:
+    """Be away, and say so at once: time is skipped only where nobody is asked."""
+    raise ApplicationError("nobody is there", non_retryable=True)
+
+
+async def test_a_host_that_stays_away_is_asked_ever_more_rarely() -> None:
+    """However it learns of its host, a work order that waits for it stays far from what Temporal's histories may hold."""
+    queue = f"queue-{uuid.uuid4().hex}"
+    async with await skipping_time() as environment:
+        start = partial(environment.client.start_workflow, Waits.run, task_queue=queue)
+        async with Worker(
+            environment.client,
+            task_queue=queue,
+            workflows=[Waits],
+            activities=[probe_host],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        ):
+            handles = [await start(kind, id=f"{queue}-{kind}") for kind in KINDS]
+            results = await asyncio.wait_for(asyncio.gather(*(each.result() for each in handles)), 60)
+    assert [waits_for for waits_for, _ in results] == ["HostGone"] * len(KINDS)
+    assert max(events for _, events in results) < MOST_EVENTS
