@@ -4,8 +4,9 @@ import asyncio
 import uuid
 from datetime import datetime, timedelta
 from functools import partial
-from typing import cast
+from typing import Any
 
+from fakes.activities import done
 from fakes.skipped_time import skipping_time
 from fakes.told import on_a_dead_host
 from temporalio import activity, workflow
@@ -14,17 +15,16 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import Step
-from septet.contracts.steps import StepCall
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import TaskError
-from septet.contracts.workspace import OpenWorkspace
-from workflows.hosts._host_wait import HostWait, KnownHosts, Running
-from workflows.hosts._probed_hosts import ProbedHostWait
-from workflows.hosts._watched_hosts import WatchedHostWait
+from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace
+from workflows.hosts.host_watch import HostWatch
 
 AWAY = timedelta(days=2)
 MOST_EVENTS = 250
 """Temporal ends a workflow with more than 51,200: at this pace, which slows down further, after years."""
-KINDS: dict[str, type[HostWait]] = {"told": WatchedHostWait, "asked": ProbedHostWait}
+KINDS = {"told": (END_WORK, LIVENESS), "asked": (END_WORK,)}
+"""Whether others tell a work order of its host, or it asks: what the host serves."""
 
 
 class Blocked:
@@ -55,18 +55,26 @@ class Waits:
     @workflow.run
     async def run(self, kind: str) -> tuple[str, int]:
         """Return what it waits for in the end, and how long its history is then."""
+        where = {"orphan_limit_seconds": 0.0, "control_queue": workflow.info().task_queue, "probe_seconds": 60.0}
         opening = OpenWorkspace(work_order_id="wo-1", repository="/app")
         workspace = on_a_dead_host(opening, kept=False)
-        where = {"orphan_limit_seconds": 0.0, "control_queue": workflow.info().task_queue, "probe_seconds": 60.0}
-        workspace = workspace.model_copy(update=where)
-        hosts, blocked = KnownHosts(workspace), Blocked()
-        hosts.silent_since[workspace.host] = workflow.now()
-        call = StepCall(
-            step=Step.CLASSIFY_ISSUE, workspace=workspace, starts_from="", limits=Timeouts(heartbeat_seconds=1)
-        )
-        running = asyncio.create_task(workflow.sleep(AWAY))
-        await KINDS[kind](hosts, blocked, lambda: None).is_left(cast("Running", running), call)
+        workspace = workspace.model_copy(update={**where, "serves": KINDS[kind]})
+        blocked = Blocked()
+        hosts = HostWatch(blocked, lambda: None)
+        hosts.take_in(workspace)
+        hosts.note_silence(HostSilence(host=workspace.host, since=workflow.now()))
+        limits = Timeouts(heartbeat_seconds=1)
+        call = StepCall(step=Step.CLASSIFY_ISSUE, workspace=workspace, starts_from="", limits=limits)
+        await hosts.carry_out(call, _start)
         return blocked.error.type if blocked.error else "", workflow.info().get_current_history_length()
+
+
+def _start(call: StepCall) -> Any:
+    async def end_late() -> StepResult:
+        await workflow.sleep(AWAY)
+        return done(call)
+
+    return asyncio.create_task(end_late())
 
 
 @activity.defn(name="probe_host")
