@@ -57,7 +57,8 @@ def _write_patch(runs: Runs, place: Place, snapshot: Snapshot) -> str | None:
 
 def _append(place: Place, rescue: Rescue) -> None:
     with close_after(os.open(place.records / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as file:
-        os.write(file, rescue.model_dump_json().encode() + b"\n")
+        # Half a line that a dying machine left ends here; an empty one is passed over.
+        os.write(file, b"\n" + rescue.model_dump_json().encode() + b"\n")
         os.fsync(file)
 
 
