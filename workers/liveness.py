@@ -27,6 +27,7 @@ from workflows.search_attributes import HOST, STAGE, STATUS
 
 _PAGE: Final = 1000
 _MOST_PAGES: Final = 100
+_REFUSED_FOR_GOOD: Final = frozenset({RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION})
 _WITH_A_WORKSPACE: Final = 'WorkflowType IN ("WorkOrder", "PullRequest")'
 
 _log = structlog.get_logger()
@@ -138,11 +139,16 @@ class HostsWatch:
             yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
 
     async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
-        """Signal a work order; one that has closed meanwhile has no need to know."""
+        """Signal a work order; one that has closed meanwhile has no need to know.
+
+        Where it can take no signal any more, as its history is full, that is logged, and the others are told.
+        """
         try:
             await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
+            if error.status in _REFUSED_FOR_GOOD:
+                _log.warning("host_not_told", work_order_id=order_id, signal=signal, error=error.message)
+            elif error.status is not RPCStatusCode.NOT_FOUND:
                 raise
 
 

@@ -14,9 +14,10 @@ import pytest_asyncio
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, Interceptor, OutboundInterceptor, SignalWorkflowInput, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from activities.host import Host
@@ -97,13 +98,15 @@ async def alive(client: Client, host: Host) -> AsyncIterator[None]:
         yield
 
 
-async def order_on(client: Client, host: str, queue: str, *, waits: bool = False) -> WorkflowHandle[Any, Any]:
+async def order_on(
+    client: Client, host: str, queue: str, *, waits: bool = False, ending: str = ""
+) -> WorkflowHandle[Any, Any]:
     """Start a work order whose workspace a host has; one that waits is shown to wait for it."""
     shown = ("waiting", "blocked") if waits else ("running", "executing")
     pairs = zip((STATUS, STAGE, HOST), (*shown, host), strict=True)
     return await client.start_workflow(
         "WorkOrder",
-        id=f"wo-{uuid.uuid4().hex[:8]}",
+        id=f"wo-{uuid.uuid4().hex[:8]}{ending}",
         task_queue=queue,
         search_attributes=TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs]),
     )
@@ -147,6 +150,38 @@ async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard:
             await wait_until(lambda: moving.query(ToldOrder.words), lambda words: words == told)
             await end(moving)
             await wait_until(lambda: [watch.remembers], lambda remembers: remembers == [0])
+
+
+class _FullHistory(OutboundInterceptor):
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002 -- the name of the one above
+        """Refuse it as a server does whose work order has taken all signals that it may."""
+        if input.id.endswith("-full"):
+            raise RPCError(
+                "exceeded workflow execution limit for signal events", RPCStatusCode.INVALID_ARGUMENT, b""
+            )
+        await super().signal_workflow(input)
+
+
+class FullHistories(Interceptor):
+    """Has work orders whose names end with `-full` take no signal."""
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+        """Return what refuses."""
+        return _FullHistory(next)
+
+
+async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard: Client, tmp_path: Path) -> None:
+    """Its history is full, say: those that are listed after it hear of the silence all the same."""
+    queue = f"liveness-{uuid.uuid4().hex[:8]}"
+    host = host_at(tmp_path / "a", queue)
+    config = heard.config()
+    config["interceptors"] = [FullHistories()]
+    async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
+        first, full, last = [await order_on(heard, "lost", queue, ending=each) for each in ("", "-full", "")]
+        async with looking([HostsWatch(Client(**config), host)]):
+            for each in (first, last):
+                await wait_until(lambda: each.query(ToldOrder.words), lambda words: words == ["lost is silent"])  # noqa: B023 -- it is asked in this round only
+        await end(first, full, last)
 
 
 async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client, tmp_path: Path) -> None:
