@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
@@ -98,6 +98,20 @@ async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
         assert (last.attempt, last.allowed_findings) == (2, (ONE.id, TWO.id))
         assert "leave it: src/login.py line 3 (github-pat)" in last.reasons[0]
         assert doubles.calls_of(Step.CREATE_PULL_REQUEST)[0].allowed_findings == (ONE.id, TWO.id)
+
+
+@pytest.mark.parametrize("name", ["approve_findings", "reject_findings"])
+async def test_a_decision_that_cannot_be_read_is_refused_in_words_of_ours(client: Client, name: str) -> None:
+    """Whoever sends it, Temporal's own command line too: the refusal names the update and the field."""
+    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}) as (handle, _):
+        await until_it_waits(handle)
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await handle.execute_update(name, {"findings": ["no id"], "feedback": 7})
+        assert str(refused.value.cause).startswith(f"InvalidInput: {name}: ")
+        assert "pydantic" not in str(refused.value.cause)
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await end_of(handle)
 
 
 async def test_people_are_notified_of_findings(client: Client) -> None:

@@ -99,20 +99,24 @@ class WorkOrderHandlers:
         self._plan_gate.check(decision, rejects=True)
 
     @workflow.update(description="Allow findings that are not keys, named by their ids.")
+    @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
         """Go on with what was found, and return the work order as it is then."""
         return self._findings_gate.decide(decision, rejects=False)
 
     @approve_findings.validator
+    @reads_input("approve_findings", FindingsDecision)
     def _may_let_pass(self, decision: FindingsDecision) -> None:
         self._findings_gate.check(decision, rejects=False)
 
     @workflow.update(description="Have the agent remove what looks like a key, with your feedback.")
+    @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
         """Take the step again, and return the work order as it is then."""
         return self._findings_gate.decide(decision, rejects=True)
 
     @reject_findings.validator
+    @reads_input("reject_findings", FindingsDecision)
     def _may_have_taken_out(self, decision: FindingsDecision) -> None:
         self._findings_gate.check(decision, rejects=True)
 
