@@ -40,7 +40,7 @@ def leave_over_budget(
         with prepared_step.fence.lease.hold():
             changes = gather(prepared_step.place, prepared_step.began_at).files_changed
             result = begin_result(call, turn, changes)
-            snapshot = host.snapshot(prepared_step.place, "checkpoint", "a budget is used up", call.step)
+            snapshot = host.snapshot(prepared_step.place, "checkpoint", "a budget is used up", call.name)
             checkpoint = snapshot.name if snapshot is not None else None
     result = with_reasons(result, Verdict.OVER_BUDGET, (refusal.message,))
     return result.model_copy(update={"checkpoint": checkpoint, "budget_wait": refusal.wait})

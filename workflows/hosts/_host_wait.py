@@ -1,6 +1,6 @@
 """The wait for an activity on a host: what is known of the host, and the move of the workspace when it is gone."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -90,7 +90,7 @@ class HostNews(Protocol):
         """Go on on another host."""
 
 
-class HostWait:
+class HostWait(ABC):
     """Waits for one activity after the other; how it learns that a host is gone, its kinds say."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
