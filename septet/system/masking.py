@@ -113,8 +113,9 @@ def mask_bytes(content: bytes) -> bytes:
 
 
 def longest_form_bytes() -> int:
-    """Return how long the longest form of a hidden value is; 0 where there is none."""
-    return max(map(len, _forms_in_bytes()), default=0)
+    """Return how long the longest form of a hidden value may be, with ends of lines; 0 where there is none."""
+    whole, _ = _forms_in_bytes(_hidden.values)
+    return 2 * max(map(len, whole), default=0)
 
 
 def mask_json(content: bytes) -> bytes:
