@@ -1,7 +1,8 @@
 """A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from temporalio import activity
 
@@ -39,8 +40,8 @@ class PreparedTurn:
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
     """The same of the agent that takes over where the usage limits of the first one's logins are reached."""
-    openings: Sequence[Opening] = field(default=(), kw_only=True)
-    """The accounts of budgets that are asked before an agent starts."""
+    find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
+    """Returns the accounts of budgets that are asked before an agent starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     if not turn.about_session:
         tools = settings.tools_for(call.step, call.settings, one_process=warm)
     own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
-    openings = openings_of(host.settings, call, settings)
+    find_openings = partial(openings_of, host.settings, call, settings)
     return PreparedStep(
         workspace,
         place,
@@ -175,7 +176,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         call.starts_from,
         began_at,
         fallback=fallback,
-        openings=openings,
+        find_openings=find_openings,
     )
 
 

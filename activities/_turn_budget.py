@@ -161,7 +161,7 @@ class TurnBudget:
 
     async def _find_openings(self) -> list[Opening]:
         """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
-        openings = self.turn.openings
+        openings = self.turn.find_openings()
         return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
 
     async def _is_asked(self, opening: Opening) -> bool:

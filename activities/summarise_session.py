@@ -106,9 +106,8 @@ class SummariseSession:
             objects=place.objects,
         )
         own, _ = by_agents(workspace, request, warm=False, tools="none")
-        return PreparedTurn(
-            workspace, place, own, fence, openings=openings_of_summary(host.settings, call, settings)
-        )
+        find_openings = partial(openings_of_summary, host.settings, call, settings)
+        return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
