@@ -1,5 +1,6 @@
 """Taking issues: which are there that nobody has taken, and whose one is from now on."""
 
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from activities.host import Host
 from activities.new_commands import find_commands
 from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
-from septet.errors import InvalidInputError
+from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
 from septet.forges.forge import Issue
 from septet.git.address import Address, parse_address
@@ -36,7 +37,6 @@ _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
 _NOT_COMPLETED: Final = (
     'WorkflowType="Intake" AND ExecutionStatus IN ("Terminated", "TimedOut", "Failed", "Canceled")'
 )
-_MOST_ENDED: Final = 100
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 _log = structlog.get_logger()
 
@@ -58,9 +58,14 @@ class IntakeActivities:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
-                left_by = await ended_claimants(activity.client())
                 page = team_page(request.repository)
-                find = self._find if page is None else partial(self._find_in_team, page)
+                if page is None:
+                    address = parse_address(request.repository, home=Path.home())
+                    find, claimants = self._find, claims_of(self.host, address).claimants
+                else:
+                    find = partial(self._find_in_team, page)
+                    claimants = partial(self._claimants_in_team, page, request.label)
+                left_by = await self._ended(claimants)
                 return await cancellable_thread(self.host.threads.network, find, request, left_by)
 
     @activity.defn(name="claim_issue")
@@ -81,7 +86,7 @@ class IntakeActivities:
                 address = parse_address(request.repository, home=Path.home())
                 own = issue_order_id(address, request.issue)
                 order_id = await order_of_issue(activity.client(), address, request.issue) or own
-                left_by = await ended_claimants(activity.client())
+                left_by = await self._ended(partial(claims_of(self.host, address).claimants, request.issue))
                 claim = partial(self._claim, address, request, order_id, left_by)
                 is_claimed = await cancellable_thread(self.host.threads.network, claim)
         is_own = is_claimed and order_id == own
@@ -112,12 +117,27 @@ class IntakeActivities:
     async def _claim_of_team(self, page: TeamPage, request: ClaimIssue) -> IssueClaim:
         key = f"{page.team}-{request.issue}"
         take = TakeTrackedIssue(issue=TrackedIssue(tracker="linear", id=key, key=key), claimant=request.claimant)
-        left_by = await ended_claimants(activity.client())
+        left_by = await self._ended(partial(self._claimants_of_key, key))
         claim = await cancellable_thread(self.host.threads.network, take_issue, self.host, take, left_by)
         if claim.why_not:
             _log.warning("issue_not_taken", issue=key, why=claim.why_not)
         RECORDER.record(INTAKE_ISSUES, forge="linear", outcome="taken" if claim.is_own else "refused")
         return IssueClaim(is_own=claim.is_own, order_id=claim.order_id, tracked=claim)
+
+    def _claimants_in_team(self, page: TeamPage, label: str) -> frozenset[str]:
+        issues = tracker_for("linear", self.host.settings).open_issues(page.team, label)
+        return frozenset(each.mark.claimant for each in issues if each.mark is not None)
+
+    def _claimants_of_key(self, key: str) -> frozenset[str]:
+        tracker = tracker_for("linear", self.host.settings)
+        mark = None
+        with suppress(InvalidInputError, NotFoundError):  # who takes it is told so
+            mark = tracker.find_mark(tracker.read_issue(key).id)
+        return frozenset() if mark is None else frozenset((mark.claimant,))
+
+    async def _ended(self, claimants: Callable[[], AbstractSet[str]]) -> frozenset[str]:
+        read = partial(cancellable_thread, self.host.threads.network, claimants)
+        return await ended_claimants(activity.client(), read)
 
     def _claim(self, address: Address, request: ClaimIssue, order_id: str, left_by: AbstractSet[str]) -> bool:
         claims = claims_of(self.host, address)
@@ -136,15 +156,23 @@ def issue_order_id(address: Address, issue: int) -> str:
     return f"wo-{address.key}-{issue}"
 
 
-async def ended_claimants(client: Client) -> frozenset[str]:
-    """Return the passes that did not come to their end, as far as the server knows: almost always none.
+async def ended_claimants(
+    client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
+) -> frozenset[str]:
+    """Return those that have taken an issue in a pass that did not come to its end, as far as the server knows.
+
+    What it has forgotten came to its end, for all that is known: its issue stays taken.
+
+    Args:
+        client: The server.
+        read_claimants: Returns who has taken issues. Almost always no pass has ended so, and this is not asked.
 
     Raises:
         RPCError: The server refused.
     """
-    names = {row.id async for row in client.list_workflows(_NOT_COMPLETED, limit=_MOST_ENDED)}
+    passes = {row.id async for row in client.list_workflows(_NOT_COMPLETED)}
     ended = set()
-    for name in names:  # one that was reset lives on under its name
+    for name in passes and passes & await read_claimants():  # one that was reset lives on under its name
         status = (await client.get_workflow_handle(name).describe()).status
         if status not in {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED}:
             ended.add(name)

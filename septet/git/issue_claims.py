@@ -45,6 +45,18 @@ class IssueClaims:
             shas = self.remote.refs(git.git_dir, f"{_PREFIX}*").shas
         return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
 
+    def claimants(self, number: int | None = None) -> frozenset[str]:
+        """Return who has taken an issue, or any of them.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            found = self._read_claimants(git, "*" if number is None else str(number))
+            return frozenset(claimant for claimant in found.values() if isinstance(claimant, str))
+
     def left_by(self, claimants: AbstractSet[str]) -> frozenset[int]:
         """Return the issues that some claimants have taken.
 
@@ -56,15 +68,8 @@ class IssueClaims:
         if not claimants:
             return frozenset()
         with self._repository() as git:
-            names = [name for name in self.remote.refs(git.git_dir, f"{_PREFIX}*").shas if _NAME.fullmatch(name)]
-            if not names:
-                return frozenset()
-            self._fetch(git, f"{_PREFIX}*")
-            return frozenset(
-                int(name.removeprefix(_PREFIX))
-                for name in names
-                if _facts(git.text("log", "-1", "--format=%B", name)).get("claimant") in claimants
-            )
+            found = self._read_claimants(git, "*")
+            return frozenset(number for number, claimant in found.items() if claimant in claimants)
 
     def claim(
         self, number: int, order_id: str, claimant: str, claimed_at: str, left_by: AbstractSet[str] = frozenset()
@@ -89,9 +94,19 @@ class IssueClaims:
             there = self.remote.refs(git.git_dir, ref).shas.get(ref)
             if there is None or there == commit:
                 return there == commit or self._push(git, commit, ref)
-            self._fetch(git, ref)
-            before = _facts(git.text("log", "-1", "--format=%B", ref)).get("claimant")
+            before = self._read_claimants(git, str(number)).get(number)
             return before == claimant or (before in left_by and self._push(git, commit, ref, there))
+
+    def _read_claimants(self, git: Git, numbers: str) -> dict[int, object]:
+        """Return who has taken which of the issues that a number, or a pattern, names."""
+        refs = f"{_PREFIX}{numbers}"
+        names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
+        if names:
+            self._fetch(git, refs)
+        return {
+            int(name.removeprefix(_PREFIX)): _facts(git.text("log", "-1", "--format=%B", name)).get("claimant")
+            for name in names
+        }
 
     def _fetch(self, git: Git, refs: str) -> None:
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
