@@ -55,7 +55,8 @@ class StepRunner:
                 await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
             else:
                 await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
-            attempt.result = add_warnings(attempt.result, *attempt.told)
+            if attempt.told:
+                attempt.result = add_warnings(attempt.result, *attempt.told)
             attempt.result = await self._tell(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result

@@ -28,7 +28,7 @@ def variables() -> Iterator[str]:
 def test_the_tables_of_settings_name_every_setting_once_and_nothing_else() -> None:
     """Who reads the tables knows all that a worker or a client takes from its environment."""
     pages = [page.read_text(encoding="utf-8") for page in PAGES]
-    sections = [page.partition("\n## Settings\n")[2].partition("\n## ")[0] for page in pages]
+    sections = [re.split(r"\n## (?:All s|S)ettings\n", page)[1].partition("\n## ")[0] for page in pages]
     cells = [line.split("|")[1] for text in sections for line in text.splitlines() if line.startswith("| `")]
 
     named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
