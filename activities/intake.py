@@ -65,7 +65,7 @@ class IntakeActivities:
                 else:
                     find = partial(self._find_in_team, page)
                     claimants = partial(self._claimants_in_team, page, request.label)
-                left_by = await self._ended(claimants)
+                left_by = await self._ended_of(claimants)
                 return await cancellable_thread(self.host.threads.network, find, request, left_by)
 
     @activity.defn(name="claim_issue")
@@ -86,7 +86,7 @@ class IntakeActivities:
                 address = parse_address(request.repository, home=Path.home())
                 own = issue_order_id(address, request.issue)
                 order_id = await order_of_issue(activity.client(), address, request.issue) or own
-                left_by = await self._ended(partial(claims_of(self.host, address).claimants, request.issue))
+                left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
                 claim = partial(self._claim, address, request, order_id, left_by)
                 is_claimed = await cancellable_thread(self.host.threads.network, claim)
         is_own = is_claimed and order_id == own
@@ -117,7 +117,7 @@ class IntakeActivities:
     async def _claim_of_team(self, page: TeamPage, request: ClaimIssue) -> IssueClaim:
         key = f"{page.team}-{request.issue}"
         take = TakeTrackedIssue(issue=TrackedIssue(tracker="linear", id=key, key=key), claimant=request.claimant)
-        left_by = await self._ended(partial(self._claimants_of_key, key))
+        left_by = await self._ended_of(partial(self._claimants_of_key, key))
         claim = await cancellable_thread(self.host.threads.network, take_issue, self.host, take, left_by)
         if claim.why_not:
             _log.warning("issue_not_taken", issue=key, why=claim.why_not)
@@ -135,7 +135,7 @@ class IntakeActivities:
             mark = tracker.find_mark(tracker.read_issue(key).id)
         return frozenset() if mark is None else frozenset((mark.claimant,))
 
-    async def _ended(self, claimants: Callable[[], AbstractSet[str]]) -> frozenset[str]:
+    async def _ended_of(self, claimants: Callable[[], AbstractSet[str]]) -> frozenset[str]:
         read = partial(cancellable_thread, self.host.threads.network, claimants)
         return await ended_claimants(activity.client(), read)
 
