@@ -7,7 +7,7 @@ a program prints them by chance or on purpose.
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from threading import Lock
 from typing import Any, AnyStr, Final
@@ -43,11 +43,12 @@ class _Hidden:
         self._of_sources: dict[str, tuple[frozenset[str], ...]] = {}
         self._lock = Lock()
 
-    def change(self, more: Iterable[str], fewer: Collection[str]) -> None:
+    def change(self, more: Iterable[str], fewer: Iterable[str]) -> None:
+        revealed = frozenset(fewer)
         with self._lock:
-            self._lasting = (self._lasting | _long_enough(more)).difference(fewer)
-            for source, changes in self._of_sources.items() if fewer else ():
-                self._of_sources[source] = tuple(values.difference(fewer) for values in changes)
+            self._lasting = (self._lasting | _long_enough(more)) - revealed
+            for source, changes in self._of_sources.items():
+                self._of_sources[source] = tuple(values - revealed for values in changes)
             self._renew()
 
     def change_of(self, source: str, values: Iterable[str]) -> None:
@@ -80,7 +81,7 @@ def hidden_values() -> frozenset[str]:
     return _hidden.values
 
 
-def reveal(values: Collection[str]) -> None:
+def reveal(values: Iterable[str]) -> None:
     """Mask `values` no longer, whoever had them masked."""
     _hidden.change((), values)
 
