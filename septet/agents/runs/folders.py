@@ -66,6 +66,9 @@ class RunRecord:
     limits: Mapping[str, float]
     started_at: str
     """ISO 8601, UTC."""
+    began_at_seconds: float = 0.0
+    """When it began, in seconds since the machine's start, which no change of the clock moves; 0 where an earlier
+    release did not note it."""
     session_id: str | None = None
     resumed_from: str | None = None
     sandbox: str = "none"

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from septet.agents.clis import endings
@@ -17,6 +16,7 @@ from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
 from septet.system.preview import end_of_file
+from septet.system.timestamps import seconds_since_boot
 
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
@@ -153,8 +153,5 @@ def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
 
 def _age_of(run: Run) -> float:
     """Return for how many seconds an agent has run, whoever followed it before; 0 where nobody knows."""
-    if run.record is None:
-        return 0.0
-    with suppress(ValueError):
-        return max((datetime.now(UTC) - datetime.fromisoformat(run.record.started_at)).total_seconds(), 0.0)
-    return 0.0
+    began_at = run.record.began_at_seconds if run.record is not None else 0.0
+    return max(seconds_since_boot() - began_at, 0.0) if began_at else 0.0

@@ -32,7 +32,7 @@ from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
-from septet.system.timestamps import timestamp
+from septet.system.timestamps import seconds_since_boot, timestamp
 
 _LEAST_USD: Final = 0.000001
 _LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
@@ -278,6 +278,7 @@ def _record(
         worktree=str(turn.worktree),
         limits={**_time_and_turns(limits), **_hold_limits(request.caps)},
         started_at=timestamp(datetime.now(UTC)),
+        began_at_seconds=seconds_since_boot(),
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.runtime.sandbox.kind,

@@ -25,6 +25,7 @@ WALL_CLOCKS = {
     "activities/_login_choice.py": "a model's provider names the moment at which a login's limit begins anew",
     "activities/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
     "activities/_turn_costs.py": "in which week something was used, for people",
+    "workers/traces.py": "when a span of a trace ended, for people",
     "workers/webhook_notes.py": "how old the note of a webhook is: a jump only has pull requests looked at more often, or less",
     "workers/amount_metrics.py": "a pause of a login that is over counts as none; a jump shows it a minute longer",
     "workers/cost_notes.py": "how old a note on disk is; a jump has it told early or late",

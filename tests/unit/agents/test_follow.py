@@ -13,7 +13,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, RunKey, RunRecord
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
-from septet.system.timestamps import timestamp
+from septet.system.timestamps import seconds_since_boot, timestamp
 
 STREAM = Path(__file__).parents[2] / "data" / "recordings" / "opencode" / "edit.stdout"
 LOOKS = 4
@@ -32,7 +32,8 @@ def run_at(folder: Path, began: timedelta = timedelta(), **held: float) -> Run:
         env_names=(),
         worktree=str(folder),
         limits=held,
-        started_at=timestamp(datetime.now(UTC) - began),
+        started_at=timestamp(datetime.now(UTC)),
+        began_at_seconds=seconds_since_boot() - began.total_seconds(),
     )
     return Run(folder, record)
 
