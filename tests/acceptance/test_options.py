@@ -14,6 +14,7 @@ from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_ports
+from fakes.waiting import until
 
 from clients.cli.main import app
 
@@ -132,16 +133,21 @@ def test_reasons_of_a_pipelines_decisions_are_in_its_history(
 
 
 def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> None:
-    """`--limit` cuts the list, and `--after` goes on where it was cut."""
+    """`--limit` cuts the list, and `--after` continues where it was cut."""
+
+    def pages() -> list[list[str]]:
+        first = served("pipeline", "list", "--limit", "1", "--json").json
+        second = served("pipeline", "list", "--limit", "1", "--after", first["next"], "--json").json
+        return [[each["id"] for each in page["pipelines"]] for page in (first, second)]
+
     for name in ("pl-page-1", "pl-page-2"):
         line = ("--repo", origin.bare, "--label", "nobody-has-it", "--id", name)
         assert served("pipeline", *line, "--json").code == 0
-    for name in ("pl-page-1", "pl-page-2"):  # one that closes changes its place in the list
+    for name in ("pl-page-1", "pl-page-2"):
         served.wait_for_pipeline(name, lambda pipeline: pipeline["closed_at"])
-    first = served("pipeline", "list", "--limit", "1", "--json").json
-    second = served("pipeline", "list", "--limit", "1", "--after", first["next"], "--json").json
-    assert len(first["pipelines"]) == len(second["pipelines"]) == 1
-    assert first["pipelines"][0]["id"] != second["pipelines"][0]["id"]
+    # one that closes changes its place in the server's list, a moment after it has said that it is closed
+    first, second = until(pages, holds=lambda found: found[0] != found[1])
+    assert len(first) == len(second) == 1
 
 
 def test_an_issue_of_the_local_forge_has_its_labels(septet: Septet, origin: Origin) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import httpx
 import psutil
@@ -345,6 +345,9 @@ def at_work(septet: Septet, worktree: Path) -> list[psutil.Process]:
     return [process for process in septet.processes() if _folder(process) == str(worktree)]
 
 
+_returned: Final[set[int]] = set()
+
+
 def free_port() -> int:
     """Return a port of loopback as `free_ports` does."""
     return free_ports(1)[0]
@@ -353,18 +356,20 @@ def free_port() -> int:
 def free_ports(count: int) -> list[int]:
     """Return ports of loopback that nobody listens on at this moment, and that no connection is given by chance.
 
-    They differ, also from those of the processes that run other tests at the same time.
+    They differ from all that were returned before, which may not be listened on yet, and from those of the processes
+    that run other tests at the same time.
     """
     tester = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _TESTERS
     found: list[int] = []
     for _ in range(100 * count):
         port = 10_000 + secrets.randbelow(20_000 // _TESTERS) * _TESTERS + tester
-        if port in found:
+        if port in found or port in _returned:
             continue
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             found.append(port)
         if len(found) == count:
+            _returned.update(found)
             return found
     message = "a hundred ports are taken"
     raise RuntimeError(message)
