@@ -78,7 +78,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until it ends, and show
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Your reason, for its history.", show_default=False)]
 Next = Annotated[
     str,
-    typer.Option(metavar="NEXT", help="The `next` of the page before: show what follows.", show_default=False),
+    typer.Option(metavar="NEXT", help="Continue a list: the `next` of its last page.", show_default=False),
 ]
 Agent = Annotated[
     str | None, typer.Option(metavar="AGENT", help=f"One of {AGENT_CHOICE}.", autocompletion=complete_agent)
@@ -99,7 +99,7 @@ Project = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="Wait for you when agents have used this: 5usd, 2Mtok, 90min.", show_default=False
+        metavar="AMOUNT", help="Pause when agents have used this much: 5usd, 2Mtok, 90min.", show_default=False
     ),
 ]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
@@ -154,7 +154,7 @@ class OrderOptions:
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
-        typer.Option(help="What those of --after must have reached. [default: merged]"),
+        typer.Option(help="What the work orders of --after must have reached. [default: merged]"),
     ] = None
     label: Annotated[
         list[str] | None,

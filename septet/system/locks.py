@@ -170,17 +170,15 @@ def _lock_now(descriptor: int, kind: int) -> bool:
 
 
 def _holder_is_stopped(path: Path) -> bool:
-    from septet.system.lock_holder import (
-        read_lock_holders,
-        stopped_holder,
-    )  # nearly always nobody holds it for long
+    # Imported here, for nearly always nobody holds a lock for long.
+    from septet.system.lock_holder import read_lock_holders, stopped_holder
 
     return stopped_holder(path, read_lock_holders()) is not None
 
 
 def _held_error(path: Path) -> LockHeldError:
     """Return the error that says who holds a lock."""
-    from septet.system.lock_holder import holder_of  # as above
+    from septet.system.lock_holder import holder_of
 
     return LockHeldError(
         f"{path} is locked by {holder_of(path) or 'a process that nobody names'}.",

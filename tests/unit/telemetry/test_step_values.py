@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 
 import pytest
+from fakes.opened_workspace import WORKSPACE
 
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import Usage
@@ -8,25 +9,13 @@ from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.contracts.workspace import Workspace
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
 from septet.telemetry.step_values import record_finalizer, record_step, record_summary
 
 CALL = StepCall(
     step=Step.BUILD_PLAN,
-    workspace=Workspace(
-        work_order_id="wo-1",
-        host="h",
-        task_queue="q",
-        repository="https://github.com/o/r",
-        forge="github",
-        project="o/r",
-        base_branch="main",
-        base_sha="0" * 40,
-        path="/w",
-        agent="claude",
-    ),
+    workspace=WORKSPACE,
 )
 DONE = StepResult(
     step=Step.BUILD_PLAN,

@@ -5,10 +5,10 @@ import subprocess
 import sys
 from typing import Any
 
+from fakes.opened_workspace import WORKSPACE
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.lanes import SummariseCall
-from septet.contracts.workspace import Workspace
 from workers.log_context import step_context
 from workers.log_words import withhold_words
 from workers.logs import shorten_event
@@ -89,19 +89,7 @@ def test_an_attempt_that_a_person_ended_is_no_news() -> None:
 
 def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
     """It is not one of the steps, but an agent works on it as on a step."""
-    workspace = Workspace(
-        work_order_id="wo-1",
-        host="h",
-        task_queue="q",
-        repository="https://github.com/o/r",
-        forge="github",
-        project="o/r",
-        base_branch="main",
-        base_sha="0" * 40,
-        path="/w",
-        agent="claude",
-    )
-    call = SummariseCall(workspace=workspace, pipeline="p", session_id="s")
+    call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s")
     assert step_context([call]) == {"step": "summarise_session", "agent": "claude"}
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.opened_workspace import WORKSPACE
 from fakes.otlp_collector import CollectedSpan, collector
 from fakes.waiting import until
 from temporalio.exceptions import ApplicationError
@@ -12,22 +13,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.contracts.workspace import Workspace
 from septet.settings import Settings
 from workers.observers import observers
-
-WORKSPACE = Workspace(
-    work_order_id="wo-1",
-    host="h",
-    task_queue="q",
-    repository="https://github.com/o/r",
-    forge="github",
-    project="o/r",
-    base_branch="main",
-    base_sha="0" * 40,
-    path="/w",
-    agent="claude",
-)
 
 
 class Activity(ActivityInboundInterceptor):
