@@ -59,6 +59,8 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     "frontend.httpAllowedHosts": [],
     # After so many failures in a row lists show a work order as stuck; after five, the default, it takes a minute.
     "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2,
+    # Else a workflow that nobody asks for stays in the server's memory until 8,096 others have been there.
+    "history.cacheBackgroundEvict": {"Enabled": True, "LoopInterval": "5s", "MaxEntryPerCall": 1024},
 }
 """What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
 

@@ -40,6 +40,7 @@ _NAMES: Final = {
     "mirrors": "mirrors, MB",
     "origins": "their origins, MB",
     "database": "server's database, MB",
+    "rows": "of that in use, MB",
 }
 
 

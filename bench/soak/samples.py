@@ -1,9 +1,10 @@
 """What is measured again and again: memory and open files of worker and server, and what lies on the disk."""
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import psutil
 from bench.chaos.processes import Pid
 
 _MB = 1_000_000
+_SIZES = ("page_size", "page_count", "freelist_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Sample:
     """The repositories that all work is pushed to."""
     database: float
     """The server's database with its log."""
+    rows: float
+    """The pages of that database that hold something: the file itself never gets smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,14 @@ class Sampler:
             mirrors / _MB,
             sum(sum(_bytes_on_disk(origin)) for origin in self.origins) / _MB,
             sum(path.stat().st_size for path in self.database.parent.glob(f"{self.database.name}*")) / _MB,
+            _bytes_of_rows(self.database) / _MB,
         )
+
+
+def _bytes_of_rows(database: Path) -> int:
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reader:
+        size, pages, free = (reader.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
+    return int(size * (pages - free))
 
 
 def _bytes_on_disk(folder: Path) -> Iterator[int]:

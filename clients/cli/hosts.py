@@ -9,6 +9,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, print_json, reply
+from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
 
@@ -65,6 +66,7 @@ def worker(
     Example: TEMPORAL_ADDRESS=temporal:7233 septet worker
     """
     take_keys_out_of_sight()
+    share_heaps()
 
     async def work() -> CommandReply:
         with quick_imports():
@@ -126,6 +128,7 @@ def serve(
     Example: septet serve --address temporal:7233
     """
     take_keys_out_of_sight()
+    share_heaps()
 
     async def work() -> CommandReply:
         with quick_imports():

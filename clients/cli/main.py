@@ -25,6 +25,7 @@ from clients.cli import options as given
 from clients.cli.grouped_help import Commands, GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
+from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
 
@@ -82,6 +83,7 @@ def up(
     Example: septet up
     """
     take_keys_out_of_sight()
+    share_heaps()
     with quick_imports():
         from clients.cli.up import serve_everything
         from workers.server import Ports

@@ -3,19 +3,23 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from fakes.septet_command import free_ports
+from fakes.waiting import wait_until
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -27,7 +31,7 @@ from septet.state import StateDir
 from workers.capabilities import host_services
 from workers.connection import connect
 from workers.preflight import PreflightError, register_search_attributes
-from workers.server import Ports, embedded_server, temporal_program
+from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, temporal_program
 from workers.server_file import ServerFile, read_server_file
 from workflows.search_attributes import ALL
 
@@ -112,6 +116,25 @@ async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
     assert HTTPStatus.OK not in asked
 
 
+async def test_a_server_forgets_workflows_that_nobody_asks_for(state: StateDir) -> None:
+    """They leave its memory when their time there is over, which here is a second, and not only for others."""
+    server_port, ui, metrics = free_ports(3)
+    config = {**DYNAMIC_CONFIG, "history.cacheTTL": "1s"}
+    async with embedded_server(state, Ports(server_port, ui, metrics=metrics), ENV, config=config) as server:
+        client = await Client.connect(server.address)
+        for number in range(20):
+            await client.start_workflow("Greeting", id=f"greeting-{number}", task_queue="nobody")
+        await wait_until(partial(_holds_no_workflow, metrics), seconds=60)
+
+
+async def _holds_no_workflow(port: int) -> bool:
+    """Say whether the server has had workflows in its memory, and has none any more."""
+    async with httpx.AsyncClient() as asking:
+        told = (await asking.get(f"http://127.0.0.1:{port}/metrics")).text
+    held = re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE)
+    return held == ["0"]
+
+
 async def test_a_state_directory_has_one_server(state: StateDir) -> None:
     """A second one is refused, names the first, and says how to have another."""
     async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
@@ -126,7 +149,7 @@ import asyncio, os, sys
 from pathlib import Path
 from temporalio.client import Client
 from septet.state import StateDir
-from workers.server import Ports, embedded_server
+from workers.server import DYNAMIC_CONFIG, Ports, embedded_server
 
 async def main():
     ports = Ports(int(sys.argv[2]), int(sys.argv[3]))
