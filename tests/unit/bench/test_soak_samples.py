@@ -1,9 +1,11 @@
 """What the soak looks at."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from bench.chaos.processes import Pid
@@ -20,11 +22,18 @@ while True:
 """What agents and the janitor do to the folder."""
 
 
+def _make_database(folder: Path) -> Path:
+    path = folder / "temporal.db"
+    with closing(sqlite3.connect(path)) as writer, writer:
+        writer.execute("CREATE TABLE nodes (data BLOB)")
+    return path
+
+
 def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
     """Folders come and go while they are counted, as they do where agents work."""
     state, own = tmp_path / "state", Pid.of(os.getpid())
     state.mkdir()
-    sampler = Sampler(own, own, state, tmp_path / "temporal.db", time.monotonic())
+    sampler = Sampler(own, own, state, _make_database(tmp_path), time.monotonic())
     with subprocess.Popen([sys.executable, "-I", "-c", WORK, str(state)]) as working:
         try:
             samples = [sampler.sample() for _ in range(2000)]
@@ -34,20 +43,22 @@ def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
 
 
 def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
-    """It counts what lies in the folder and the database with its log, and what the processes hold open."""
+    """It counts what lies in the folder, the database and what of it is in use, and what the processes hold open."""
     state, server = tmp_path / "state", tmp_path / "server"
     (state / "runs").mkdir(parents=True)
     server.mkdir()
-    database = server / "temporal.db"
+    database = _make_database(server)
     own = Pid.of(os.getpid())
     sampler = Sampler(own, own, state, database, time.monotonic())
     before = sampler.sample()
     (state / "runs" / "stdout.jsonl").write_bytes(os.urandom(2_000_000))
-    database.write_bytes(bytes(1_000_000))
-    database.with_name("temporal.db-wal").write_bytes(bytes(500_000))
+    with closing(sqlite3.connect(database)) as writer, writer:
+        writer.executemany("INSERT INTO nodes VALUES (?)", [(bytes(1_000_000),), (bytes(500_000),)])
+        writer.execute("DELETE FROM nodes WHERE length(data) > 500000")
     with (state / "runs" / "stdout.jsonl").open("rb"):
         after = sampler.sample()
     assert 1.9 < after.disk - before.disk < 2.2
-    assert (before.database, after.database) == (0, 1.5)
+    assert 1.4 < after.database - before.database < 1.7
+    assert 0.4 < after.rows - before.rows < 0.6
     assert after.worker_files >= before.worker_files + 1
     assert after.worker_memory > 1
