@@ -2,8 +2,8 @@
 
 An interval lies between two of the costs that were seen: of n that are alike, the next one lies between the k-th
 smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever the costs look like. From nine on that can
-be eight of ten; with fewer nothing is said. Of several work orders, such as those of a pipeline, it lies between two
-of the sums that `septet.costs.sums` draws from the same costs.
+be eight of ten; with fewer nothing is said. Of several work orders, such as those of a pipeline, it lies between
+two of the sums that `septet.costs.sums` draws from the same costs.
 """
 
 import math
@@ -153,7 +153,9 @@ class _Forecast:
         self._kinds = [summaries | set(work.steps) for work in kinds]
         sizes = tuple(order.plan_bytes for order in orders)
         grows = len(orders) >= _FEWEST_BY_PLAN and min(sizes) > 0 and len(set(sizes)) > 1
-        self._growth = [_Growth(sizes, work.plan_bytes) if grows and work.plan_bytes > 0 else None for work in kinds]
+        self._growth = [
+            _Growth(sizes, work.plan_bytes) if grows and work.plan_bytes > 0 else None for work in kinds
+        ]
         self._draws = Draws(len(orders), tuple(kinds.values()))
 
     @property
@@ -212,7 +214,7 @@ class _Growth:
         self._spread = sum((each - self._mean) ** 2 for each in self._logs)
 
     def costs(self, costs: Sequence[float]) -> list[float]:
-        """Return the costs as they would be by this size; how far each lies off the line is seen without itself."""
+        """Return the costs as they would be by this size; each lies off the line as far as without itself."""
         values = [math.log(cost) for cost in costs]
         mean = sum(values) / len(values)
         slope = sum((size - self._mean) * value for size, value in zip(self._logs, values, strict=True))
@@ -230,14 +232,12 @@ class _Growth:
 
 
 def _unknown(question: Question, count: int) -> Estimate:
-    agents = _agents_in_words(question)
-    text = f"Estimate: unknown. No work order with {agents} has been completed yet, and an estimate needs {FEWEST}."
+    agents, needs = _agents_in_words(question), f"and an estimate needs {FEWEST}."
+    text = f"Estimate: unknown. No work order with {agents} has been completed yet, {needs}"
     if count:
         orders = "1 work order" if count == 1 else f"{count} work orders"
         verb = "has" if count == 1 else "have"
-        text = (
-            f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, and an estimate needs {FEWEST}."
-        )
+        text = f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, {needs}"
     return Estimate(orders=count, issues=len(question.work), text=text)
 
 

@@ -2,9 +2,9 @@
 
 A sum varies less, for its size, than each of its parts: what is dear in one is cheap in another. How much less is
 drawn, and not calculated, for costs are skewed. Each draw first weighs the work orders that were seen, each by a
-chi-squared number of one degree (a Dirichlet distribution with Jeffreys' prior), and then takes that many of them by
-these weights. The weights hold for the whole draw: how little a few work orders tell of the mean does not average
-out, so that no interval becomes narrower than what was seen allows.
+chi-squared number of one degree (a Dirichlet distribution with Jeffreys' prior), and then takes that many of them
+by these weights. The weights hold for the whole draw: how little a few work orders tell of the mean does not
+average out, so that no interval becomes narrower than what was seen allows.
 
 The work orders ahead count as independent of each other. What is common to them, such as a change of prices or an
 unusual set of issues, is not in the interval.
@@ -44,7 +44,11 @@ class Draws:
         if self._is_single:
             return costs[0]
         return [
-            sum(kind[place] * often for kind, places in zip(costs, draw, strict=True) for place, often in places.items())
+            sum(
+                kind[place] * often
+                for kind, places in zip(costs, draw, strict=True)
+                for place, often in places.items()
+            )
             for draw in self._draws
         ]
 

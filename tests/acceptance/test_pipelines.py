@@ -65,7 +65,8 @@ def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> No
     """`list` has it with its counts, `show` is what `--wait` answered; people see a table, and its pull requests."""
     rows = {row["id"]: row for row in served("pipeline", "list", "--json").json["pipelines"]}
     assert (rows["pl-done"]["status"], rows["pl-done"]["counts"]) == ("completed", {"completed": 2})
-    assert served("pipeline", "show", "pl-done", "--json").json == {"ok": True, "pipeline": pipelined}
+    shown_json = {"ok": True, "pipeline": pipelined, "estimate": None}
+    assert served("pipeline", "show", "pl-done", "--json").json == shown_json
     shown = served("pipeline", "show", "pl-done")
     assert shown.code == 0
     assert pipelined["issues"][0]["commit_hash"][:12] in shown.out
