@@ -24,16 +24,16 @@ _SEED: Final = 0
 class Draws:
     """Which of the work orders that were seen stand for those ahead, again and again."""
 
-    def __init__(self, seen: int, counts: Sequence[int], times: int = _TIMES) -> None:
+    def __init__(self, orders: int, counts: Sequence[int], times: int = _TIMES) -> None:
         """Draw.
 
         Args:
-            seen: How many work orders were seen.
+            orders: How many work orders were seen.
             counts: Of each kind of work ahead, how often it is there.
             times: How many sums are drawn.
         """
         self._is_single = sum(counts) == 1
-        self._draws = () if self._is_single else tuple(_draws(seen, counts, times))
+        self._draws = () if self._is_single else tuple(_draws(orders, counts, times))
 
     def sums(self, costs: Sequence[Sequence[float]]) -> Sequence[float]:
         """Return as many sums as were drawn; for one work order alone, its costs as they are.
@@ -53,11 +53,11 @@ class Draws:
         ]
 
 
-def _draws(seen: int, counts: Sequence[int], times: int) -> "list[list[Mapping[int, int]]]":
+def _draws(orders: int, counts: Sequence[int], times: int) -> "list[list[Mapping[int, int]]]":
     """Return for each draw, and each kind of work in it, which work orders were taken, and how often."""
     rng = Random(_SEED)  # noqa: S311 -- nothing secret, and repeatable
     draws: list[list[Mapping[int, int]]] = []
     for _ in range(times):
-        weights = [rng.gauss() ** 2 for _ in range(seen)]
-        draws.append([Counter(rng.choices(range(seen), weights, k=count)) for count in counts])
+        weights = [rng.gauss() ** 2 for _ in range(orders)]
+        draws.append([Counter(rng.choices(range(orders), weights, k=count)) for count in counts])
     return draws

@@ -52,10 +52,10 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
     return result
 
 
-def merge_issues(named: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the issues that were named, each with what its forge says of it; all that were read if none was."""
+def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
+    """Return issues, each with what its forge says of it; where none is named, all that were read there."""
     by_id = {issue.id: issue for issue in read}
-    return [_merge_issue(issue, by_id) for issue in named] or list(read)
+    return [_merge_issue(issue, by_id) for issue in issues] or list(read)
 
 
 def _merge_issue(issue: PipelineIssue, read: Mapping[str, PipelineIssue]) -> PipelineIssue:

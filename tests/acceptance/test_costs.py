@@ -151,11 +151,15 @@ def _statuses(reply: dict[str, Any]) -> list[str]:
     return [issue["status"] for issue in reply["pipeline"]["issues"]]
 
 
-def test_a_pipeline_of_a_label_is_estimated_once_its_issues_are_known(served: Septet, origin: Origin) -> None:
-    """A dry run reads them first, and says where there are none."""
-    asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--dry-run", "--json")
-    ended = served(*asked)
+def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet, origin: Origin) -> None:
+    """A dry run reads them, and says where there are none; a start does not wait for that, and says so."""
+    asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--json")
+    ended = served("pipeline", "--dry-run", *asked[1:])
     assert (ended.code, "no open issue with the label ready" in ended.error["message"]) == (3, True)
+    estimate = served(*asked, "--id", "pl-label").json["estimate"]
+    assert (estimate["is_known"], estimate["issues"]) == (False, 0)
+    assert estimate["text"] == "Estimate: unknown. The issues labelled ready are not read yet."
+    served.wait_for_pipeline("pl-label", "failed")
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(served: Septet, origin: Origin) -> None:
