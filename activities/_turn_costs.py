@@ -68,4 +68,5 @@ def _note_of(turn: PreparedTurn, worker: tuple[str, str], use: Spending, model: 
         use=use,
         week=f"{year_and_week.year}-W{year_and_week.week:02}",
         plan_bytes=(call.progress.plan_bytes if call is not None else None) or 0,
+        of_pipeline=bool(turn.workspace.lane),
     )

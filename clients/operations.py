@@ -38,8 +38,8 @@ from septet.contracts.replies import (
     TaskReply,
 )
 from septet.contracts.task import Task
-from septet.costs.estimate import ALL_STEPS, PLAN_STEPS, Question
-from septet.errors import NotFoundError, RefusedTransitionError
+from septet.costs.estimate import REST_STEPS, WHOLE, Question, WorkAhead
+from septet.errors import NotFoundError, RefusedTransitionError, SeptetError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.settings import Settings
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from septet.contracts.intake_replies import IntakeReply
     from septet.contracts.pipeline import PipelineInput
     from septet.contracts.pipeline_replies import PipelineReply
+    from septet.contracts.pipeline_view import PipelineView
     from workers.announced_agents import AnnouncedAgents
 
 ENTRIES_AT_ONCE: Final = 1000
@@ -69,6 +70,9 @@ _LOOKS_AFTER_MERGE: Final = 25
 _LOOK_SECONDS: Final = 0.2
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
+_ANY_TITLE: Final = "One issue"
+PipelineAgents = tuple[str, str]
+"""The agent that plans and the one that carries plans out; empty where no worker tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +226,9 @@ class Operations:
         """Return what the rest of a work order will cost that waits with its plan; of others nothing."""
         if not task.waits_for_a_decision or task.assigned_agent is None:
             return None
-        rest = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
+        work = (WorkAhead(REST_STEPS, task.plan_bytes or 0),)
         return await self.costs.estimate(
-            Question(project=task.project, agent=task.assigned_agent, steps=rest, plan_bytes=task.plan_bytes or 0)
+            Question(project=task.project, agent=task.assigned_agent, work=work, is_rest=True)
         )
 
     async def prepare(
@@ -267,7 +271,7 @@ class Operations:
     async def start_pipeline(
         self, order: "PipelineInput", pipeline_id: str | None = None, *, key: str = ""
     ) -> "PipelineReply":
-        """Start a pipeline, once what can be seen to be wrong with it has been looked for.
+        """Start a pipeline and estimate it, once what can be seen to be wrong with it has been looked for.
 
         Raises:
             InvalidInputError: No repository, no agent, no id; or issues go in a circle.
@@ -275,14 +279,83 @@ class Operations:
             AgentMissingError: No worker can use one of its agents, named or not.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
+        order, agents = await self.prepare_pipeline(order)
+        reply, estimate = await asyncio.gather(
+            self.pipelines.start(order, pipeline_id, key=key),
+            self.estimate_pipeline(order, agents, (WHOLE,) * len(order.issues)),
+        )
+        return reply.model_copy(update={"estimate": estimate})
+
+    async def prepare_pipeline(self, order: "PipelineInput") -> tuple["PipelineInput", PipelineAgents]:
+        """Return a pipeline as it can be started, once its mistakes have been looked for, and its agents.
+
+        Raises:
+            SeptetError: As for `start_pipeline`.
+        """
         order = checked_pipeline(order, is_here=self.is_here)
-        each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title="One issue")
-        look = asyncio.to_thread(agents_asked_for, each, self.git_env, is_here=self.is_here)
-        default, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+        default, hosts = await self._look_at_pipeline(order)
         roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
         fallback = () if order.fallback_agent is None else (order.fallback_agent,)
         await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
-        return await self.pipelines.start(order, pipeline_id, key=key)
+        return order, _agents_of(order, _first_agent(default, hosts))
+
+    async def _look_at_pipeline(
+        self, order: "PipelineInput"
+    ) -> tuple[Sequence[str | None], "Sequence[AnnouncedAgents]"]:
+        each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title=_ANY_TITLE)
+        look = asyncio.to_thread(agents_asked_for, each, self.git_env, is_here=self.is_here)
+        return await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+
+    async def estimate_pipeline(
+        self, order: "PipelineInput", agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
+    ) -> Estimate:
+        """Return what a pipeline will cost, by the work orders before it.
+
+        Args:
+            order: What it was asked for.
+            agents: Who plans, and who carries the plans out.
+            work: What is still to come of each issue; none where its issues are not known yet.
+            is_rest: Whether some of it is done already.
+        """
+        if not work:
+            return Estimate(
+                issues=0, text=f"Estimate: unknown. The issues labelled {order.label} are not read yet."
+            )
+        each = WorkOrderInput(repository=order.repository, title=_ANY_TITLE, project=order.project)
+        planner, executor = agents
+        question = Question(
+            project=with_project(each).project or "",
+            agent=executor,
+            planner=planner,
+            model=order.model or "",
+            work=tuple(work),
+            of_pipeline=True,
+            is_rest=is_rest,
+        )
+        return await self.costs.estimate(question)
+
+    async def show_pipeline(self, pipeline_id: str) -> "PipelineReply":
+        """Return a pipeline with what is known of each issue, and what those will cost that have no result yet."""
+        reply = await self.pipelines.show(pipeline_id)
+        return reply.model_copy(update={"estimate": await self.estimate_pipeline_rest(reply.pipeline)})
+
+    async def estimate_pipeline_rest(self, view: "PipelineView") -> Estimate | None:
+        """Return what the issues of a pipeline will cost that have no result yet; nothing where there are none."""
+        from septet.contracts.pipeline_view import PipelineRun
+        from septet.pipelines.work_ahead import work_ahead
+
+        work = work_ahead(view.issues)
+        if not work or view.closed_at is not None or view.stuck:
+            return None
+        order = await self.pipelines.input_of(PipelineRun, view.id)
+        if order is None:
+            return None
+        default: Sequence[str | None] = ()
+        hosts: Sequence[AnnouncedAgents] = ()
+        with suppress(SeptetError):  # its repository has changed since it was started
+            default, hosts = await self._look_at_pipeline(order)
+        agents = _agents_of(order, _first_agent(default, hosts))
+        return await self.estimate_pipeline(order, agents, work, is_rest=True)
 
     @property
     def is_here(self) -> bool:
@@ -477,6 +550,10 @@ class Operations:
 def _first_agent(agents: Sequence[str | None], hosts: "Sequence[AnnouncedAgents]") -> str:
     """Return the agent that a work order gets: its own, else the default of a living worker, else nothing."""
     return next(iter(agents), None) or (hosts[0].default if hosts else "")
+
+
+def _agents_of(order: "PipelineInput", default: str) -> PipelineAgents:
+    return order.planner or default, order.executor or default
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

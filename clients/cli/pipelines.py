@@ -46,6 +46,7 @@ def pipeline(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until it ends; exit with 0 only if every issue is completed.")
     ] = False,
+    only_tell: Annotated[bool, typer.Option("--dry-run", help="Show what would run, and start nothing.")] = False,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -58,13 +59,18 @@ def pipeline(
         return
 
     async def work(operations: "Operations") -> CommandReply:
+        if only_tell:
+            return await _reply_of_dry_run(operations, options)
         answer = await operations.start_pipeline(options.order(), options.id)
         if not wait:
             return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline
 
+        if not as_json:
+            _show_estimate(answer)
         last = await follow_pipeline(operations, answer.pipeline.id, as_json=as_json)
-        return _reply(answer.model_copy(update={"pipeline": last}), failure_of(last))
+        at_end = answer.model_copy(update={"pipeline": last})
+        return _reply(at_end, failure_of(last), with_estimate=False)
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -76,7 +82,7 @@ async def show(operations: "Operations", pipeline_id: Id) -> CommandReply:
 
     Example: septet pipeline show pl-1f0c9a2b
     """
-    return _reply(await operations.pipelines.show(pipeline_id))
+    return _reply(await operations.show_pipeline(pipeline_id))
 
 
 @app.command("list")
@@ -198,7 +204,29 @@ def failure_of(view: "PipelineView") -> PipelineFailedError | None:
     return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
 
 
-def _reply(answer: "PipelineReply", failure: PipelineFailedError | None = None) -> CommandReply:
+async def _reply_of_dry_run(operations: "Operations", options: PipelineOptions) -> CommandReply:
+    from clients.cli.render.dry_run import show_pipeline_dry_run
+    from clients.pipeline_dry_run import dry_run_pipeline
+    from septet.settings import load_settings
+
+    answer = await dry_run_pipeline(operations, options.order(), load_settings())
+    return CommandReply.from_reply(answer, lambda: show_pipeline_dry_run(answer))
+
+
+def _reply(
+    answer: "PipelineReply", failure: PipelineFailedError | None = None, *, with_estimate: bool = True
+) -> CommandReply:
     from clients.cli.render.pipeline import show_pipeline
 
-    return CommandReply.from_reply(answer, lambda: show_pipeline(answer.pipeline), failure)
+    def show() -> None:
+        show_pipeline(answer.pipeline)
+        if with_estimate:
+            _show_estimate(answer)
+
+    return CommandReply.from_reply(answer, show, failure)
+
+
+def _show_estimate(answer: "PipelineReply") -> None:
+    from clients.cli.render.work_order import console, show_estimate
+
+    show_estimate(console(), answer.estimate.text if answer.estimate is not None else "")

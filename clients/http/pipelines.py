@@ -48,8 +48,8 @@ async def list_pipelines(
 
 @router.get("/{pipeline_id}")
 async def get_pipeline(pipeline_id: PipelineId, operations: Connected) -> PipelineReply:
-    """Show one pipeline with what is known of each issue."""
-    return await operations.pipelines.show(pipeline_id)
+    """Show one pipeline with what is known of each issue, and what those that have no result yet will cost."""
+    return await operations.show_pipeline(pipeline_id)
 
 
 @router.get("/{pipeline_id}/results")

@@ -22,8 +22,9 @@ class CreatePipeline(PipelineInput, Call):
 
     Name the repository, and either `issues` (numbers of its forge, or objects with id, title, body and
     depends_on) or a `label` of its forge. Each issue becomes a task on the board, and gets its own pull request
-    unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it starts. Look at
-    it later with `get_pipeline`. Choose an `id` if you might call twice: a used id is refused.
+    unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it starts, with an
+    `estimate` of its cost. Look at it later with `get_pipeline`. Choose an `id` if you might call twice: a used id
+    is refused.
     """
 
     tool: ClassVar[str] = "create_pipeline"
@@ -46,7 +47,8 @@ class GetPipeline(Call):
     """Look at one pipeline: the state of each issue, with its solution, commit, pull request and reason.
 
     `pipeline.status` is running, paused, stopping, completed, stopped, failed or cancelled. A completed one may
-    have issues that failed or were skipped. `order_id` is its task: `task_detail` and `logs` tell more.
+    have issues that failed or were skipped. `order_id` is its task: `task_detail` and `logs` tell more. While
+    it is open, `estimate` is what the issues that have no result yet will cost.
     """
 
     tool: ClassVar[str] = "get_pipeline"
@@ -56,7 +58,7 @@ class GetPipeline(Call):
 
     async def answer(self, operations: Operations) -> PipelineReply:
         """Look."""
-        return await operations.pipelines.show(self.id)
+        return await operations.show_pipeline(self.id)
 
 
 class ListPipelines(Call):

@@ -13,9 +13,12 @@ from clients.operations import Operations
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView, view_of_board
 from clients.temporal.pipelines import KnownViews
+from septet.contracts.costs import Estimate
 from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.replies import DetailReply, WatchReply
 from septet.errors import SeptetError
+from septet.pipelines.work_ahead import work_ahead
 
 Answer = TypeVar("Answer")
 
@@ -58,11 +61,14 @@ def work_order_events(operations: Operations, order_id: str, ui: object) -> Asyn
 async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
     """Yield a pipeline whenever something has happened, and last that it is over."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
-        last = None
+        last: PipelineView | None = None
+        estimate: Estimate | None = None
         async for view in views:
             if view != last:
+                if last is None or work_ahead(view.issues) != work_ahead(last.issues):
+                    estimate = await operations.estimate_pipeline_rest(view)
                 last = view
-                answer = PipelineReply(pipeline=view)
+                answer = PipelineReply(pipeline=view, estimate=estimate)
                 html = await asyncio.to_thread(text_of, "_pipeline.html", answer=answer)
                 yield _event("put", {"id": "pipeline", "html": html})
     yield _event("over", {})

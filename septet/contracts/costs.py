@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from septet.contracts.amounts import Spending
+from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
 MOST_COMPLETED: Final = 200
@@ -23,6 +24,10 @@ MOST_TOGETHER: Final = 200
 EARLIER: Final = "earlier"
 """Stands for the weeks, agents and models that are not told apart any more."""
 COSTS: Final = "costs"
+PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
+"""Those of the planner."""
+SUMMARY: Final = "summarise_session"
+"""What the question for a summary of a lane's session is called, beside the steps."""
 
 Week = Annotated[str, StringConstraints(pattern=r"^([0-9]{4}-W[0-9]{2})?$")]
 """An ISO week, such as `2026-W40`; or empty."""
@@ -55,6 +60,8 @@ class CostNote(Wire):
     """Whether the work order has its pull request with it."""
     plan_bytes: int = 0
     """The size of its plan, known with the last turn."""
+    of_pipeline: bool = False
+    """Whether the turn was one in a lane of a pipeline."""
 
 
 class CostNotes(Wire):
@@ -76,11 +83,19 @@ class OrderCosts(Wire):
 
     order_id: str
     agent: str = ""
+    planner: str = ""
+    """The agent that has planned it; empty where that is not known apart."""
     model: str = ""
     """The one that the work order asks for."""
     turns: tuple[TurnCost, ...] = ()
     plan_bytes: int = 0
     is_completed: bool = False
+    of_pipeline: bool = False
+
+    @property
+    def agents(self) -> tuple[str, str]:
+        """The one that has planned it, and the one that has done the rest."""
+        return self.planner or self.agent, self.agent
 
     @property
     def by_step(self) -> dict[str, Spending]:
@@ -132,11 +147,13 @@ class Amounts(Wire):
 
 
 class Estimate(Wire):
-    """What a work order will cost, by those before it."""
+    """What a work order, or a pipeline of them, will cost, by those before."""
 
     is_known: bool = False
     orders: int = 0
     """Completed work orders that it rests on; where it is not known, those that there are."""
+    issues: int = 1
+    """How many issues it is for: of a pipeline those that have no result yet; 0 where that is not known."""
     remaining: Amounts | None = None
     """All that is still to come: at the start the whole work order, at the plan gate what follows the plan."""
     steps: Mapping[str, Amounts] = Field(default_factory=dict)
@@ -144,6 +161,8 @@ class Estimate(Wire):
     """Whether it rests on other projects too, because this one has too few."""
     by_plan: bool = False
     """Whether the size of the plan was taken into account."""
+    of_pipelines: bool = False
+    """Whether it rests on work orders of pipelines alone, whose agents share sessions."""
     text: str = ""
     """In words, as each face says it."""
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from septet.contracts.costs import SUMMARY
 from septet.contracts.facts import FileChange, Usage
 from septet.contracts.limits import Timeouts
 from septet.contracts.solution import Outline
@@ -148,7 +149,7 @@ class SummariseCall(Wire):
     @property
     def name(self) -> str:
         """What people and folders call it, beside the steps."""
-        return "summarise_session"
+        return SUMMARY
 
 
 class SessionSummary(Wire):

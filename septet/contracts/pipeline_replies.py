@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from septet.contracts.costs import Estimate
 from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
 from septet.contracts.pipeline_view import IssueStatus, PipelineReport, PipelineStatus, PipelineView
 from septet.contracts.replies import PagedReply, Reply
@@ -12,6 +13,31 @@ class PipelineReply(Reply):
     """A pipeline: what its start and every decision about it answer."""
 
     pipeline: PipelineView
+    estimate: Estimate | None = None
+    """What it will cost: at its start all of it, and while it is open all issues that have no result yet."""
+
+
+class DryRunIssue(Wire):
+    """One issue of a pipeline as it would be worked on."""
+
+    id: str
+    title: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+class PipelineDryRunReply(Reply):
+    """A pipeline that was not started."""
+
+    repository: str
+    planner: str
+    """The agent that plans; empty where no worker tells."""
+    executor: str
+    executors: int
+    one_branch: bool
+    issues: tuple[DryRunIssue, ...]
+    """In the order in which they would be worked on."""
+    estimate: Estimate
+    """What it would cost."""
 
 
 class PipelineRow(Wire):

@@ -50,6 +50,8 @@ class IssueState(Wire):
     planning_seconds: float | None = None
     execution_seconds: float | None = None
     plan_path: str | None = None
+    plan_bytes: int = 0
+    """The size of the plan; 0 where there is none, or an older version planned it."""
     branch_name: str | None = None
     commit_hash: str | None = None
     pr_url: str | None = None

@@ -10,6 +10,7 @@ from septet.contracts.costs import (
     MOST_ROWS,
     MOST_TURNS,
     MOST_WEEKS,
+    PLAN_STEPS,
     CostHistory,
     CostNote,
     CostRow,
@@ -69,10 +70,12 @@ class CostBook:
         order = OrderCosts(
             order_id=note.order_id,
             agent=note.agent,
+            planner=note.agent if note.step in PLAN_STEPS else order.planner,
             model=note.asked_model,
             turns=tuple(turns[-MOST_TURNS:]),
             plan_bytes=note.plan_bytes or order.plan_bytes,
             is_completed=order.is_completed or note.completes,
+            of_pipeline=order.of_pipeline or note.of_pipeline,
         )
         kept, most = (self._completed, MOST_COMPLETED) if order.is_completed else (self._open, MOST_OPEN)
         kept[note.order_id] = order

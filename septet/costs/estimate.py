@@ -1,20 +1,31 @@
-"""What a work order will cost, from what those before it have cost.
+"""What work orders will cost, from what those before them have cost.
 
 An interval lies between two of the costs that were seen: of n that are alike, the next one lies between the k-th
 smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever the costs look like. From nine on that can
-be eight of ten; with fewer nothing is said.
+be eight of ten; with fewer nothing is said. Of several work orders, such as those of a pipeline, it lies between
+two of the sums that `septet.costs.sums` draws from the same costs.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from typing import Final
 
 from septet.contracts.amounts import Spending
-from septet.contracts.costs import Amounts, CostHistory, Estimate, Interval, OrderCosts
+from septet.contracts.costs import (
+    PLAN_STEPS,
+    SUMMARY,
+    Amounts,
+    CostHistory,
+    Estimate,
+    Interval,
+    OrderCosts,
+)
 from septet.contracts.names import Step
+from septet.costs.sums import Draws
 
 FEWEST: Final = 9
 """With fewer work orders no interval between their costs holds the next one in eight of ten cases."""
@@ -23,15 +34,28 @@ _FEWEST_BY_PLAN: Final = 20
 _RECENT: Final = 100
 """Older ones tell of other models, prices and commands."""
 _TAIL: Final = 0.1
-_LEFT_OUT: Final = frozenset({Step.GENERATE_BRANCH.value})
-"""A pipeline that keeps to one branch has it not named again."""
+_NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
+"""A pipeline that keeps to one branch has it not named again, and a session is summarised once it is long."""
 _STEEPEST: Final = 2.0
 _LEAST_WEIGHT: Final = 0.2
 """Of one whose plan is so far from all others that it alone bends the line."""
 _SECONDS: Final = 60.0
-PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """Of a work order; what follows its pull request is not estimated."""
+REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
+"""Those that follow the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAhead:
+    """What is still to come of one work order."""
+
+    steps: tuple[str, ...] = ALL_STEPS
+    plan_bytes: int = 0
+    """The size of the plan, where there is one."""
+
+
+WHOLE: Final = WorkAhead()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +65,26 @@ class Question:
     project: str
     agent: str = ""
     """That of the work order before where nobody knows."""
+    planner: str = ""
+    """The agent that plans, where it is another one."""
     model: str = ""
-    steps: tuple[str, ...] = ALL_STEPS
-    """Those that are still to come."""
-    plan_bytes: int = 0
-    """The size of the plan, where there is one."""
+    work: tuple[WorkAhead, ...] = (WHOLE,)
+    """Of each work order; at least one."""
+    of_pipeline: bool = False
+    """Whether it is about a pipeline, in whose lanes work orders share sessions."""
+    is_rest: bool = False
+    """Whether some of the work is done already."""
+
+    @property
+    def agents(self) -> tuple[str, str]:
+        """The one that plans, and the one that does the rest."""
+        return self.planner or self.agent, self.agent
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Those that are still to come of any work order."""
+        ahead = {step for work in self.work for step in work.steps}
+        return (*(step for step in ALL_STEPS if step in ahead), *((SUMMARY,) if self.of_pipeline else ()))
 
 
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
@@ -65,20 +104,18 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
         if len(wider) < FEWEST:
             return _unknown(question, len(wider))
         alike = wider
-    orders = [order.by_step for order in alike]
-    sizes = [order.plan_bytes for order in alike]
-    by_plan = question.plan_bytes > 0 and len(alike) >= _FEWEST_BY_PLAN and min(sizes) > 0
-    growth = _Growth(tuple(sizes), question.plan_bytes) if by_plan and len(set(sizes)) > 1 else None
-    remaining = _amounts(orders, question.steps, growth)
+    forecast = _Forecast(alike, question)
     estimate = Estimate(
         is_known=True,
         orders=len(alike),
-        remaining=remaining,
-        steps={step: _amounts(orders, (step,), growth) for step in question.steps},
+        issues=len(question.work),
+        remaining=forecast.amounts(question.steps),
+        steps={step: forecast.amounts((step,)) for step in question.steps},
         all_projects=is_wider,
-        by_plan=growth is not None,
+        by_plan=forecast.is_by_plan,
+        of_pipelines=question.of_pipeline and all(order.of_pipeline for order in alike),
     )
-    return estimate.model_copy(update={"text": _in_words(question, estimate, remaining)})
+    return estimate.model_copy(update={"text": _in_words(question, estimate)})
 
 
 def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
@@ -89,29 +126,66 @@ def _with_agent(question: Question, own: CostHistory | None, others: Sequence[Co
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last ones that are whole and had the same agent; and the same model, where that leaves enough."""
-    needed = set(question.steps) - _LEFT_OUT
-    whole = [order for order in orders if order.agent == question.agent and needed <= set(order.by_step)]
-    of_model = [order for order in whole if order.model == question.model]
-    return (of_model if question.model and len(of_model) >= FEWEST else whole)[-_RECENT:]
+    """Return the last ones that are whole and had the same agents.
+
+    Of these only those of the same model, and only those of pipelines or outside of them, as far as either leaves
+    enough.
+    """
+    needed = set(question.steps) - _NOT_ALWAYS
+    alike = [order for order in orders if order.agents == question.agents and needed <= set(order.by_step)]
+    narrower: list[Callable[[OrderCosts], bool]] = [lambda order: order.of_pipeline == question.of_pipeline]
+    if question.model:
+        narrower.insert(0, lambda order: order.model == question.model)
+    for is_closer in narrower:
+        closer = [order for order in alike if is_closer(order)]
+        alike = closer if len(closer) >= FEWEST else alike
+    return alike[-_RECENT:]
 
 
-def _amounts(orders: Sequence[Mapping[str, Spending]], steps: Sequence[str], growth: "_Growth | None") -> Amounts:
-    sums = [_sum(order.get(step, Spending()) for step in steps) for order in orders]
-    is_priced = not any(each.unpriced for each in sums)
-    return Amounts(
-        usd=_interval([each.usd for each in sums], growth) if is_priced else None,
-        tokens=_interval([float(each.tokens) for each in sums], growth),
-        minutes=_interval([each.seconds / _SECONDS for each in sums], growth),
-    )
+class _Forecast:
+    """What work orders that were completed say of the work ahead."""
+
+    def __init__(self, orders: Sequence[OrderCosts], question: Question) -> None:
+        """Take them in; at least `FEWEST`."""
+        self._by_step = [order.by_step for order in orders]
+        kinds = Counter(question.work)
+        summaries = {SUMMARY} if question.of_pipeline else set[str]()
+        self._kinds = [summaries | set(work.steps) for work in kinds]
+        sizes = tuple(order.plan_bytes for order in orders)
+        grows = len(orders) >= _FEWEST_BY_PLAN and min(sizes) > 0 and len(set(sizes)) > 1
+        self._growth = [
+            _Growth(sizes, work.plan_bytes) if grows and work.plan_bytes > 0 else None for work in kinds
+        ]
+        self._draws = Draws(len(orders), tuple(kinds.values()))
+
+    @property
+    def is_by_plan(self) -> bool:
+        """Whether the size of a plan is taken into account."""
+        return any(growth is not None for growth in self._growth)
+
+    def amounts(self, steps: Collection[str]) -> Amounts:
+        """Return what these steps will cost, of all the work ahead."""
+        use = [
+            [_sum(order.get(step, Spending()) for step in steps if step in kind) for order in self._by_step]
+            for kind in self._kinds
+        ]
+        is_priced = not any(each.unpriced for kind in use for each in kind)
+        return Amounts(
+            usd=self._interval([[each.usd for each in kind] for kind in use]) if is_priced else None,
+            tokens=self._interval([[float(each.tokens) for each in kind] for kind in use]),
+            minutes=self._interval([[each.seconds / _SECONDS for each in kind] for kind in use]),
+        )
+
+    def _interval(self, costs: Sequence[Sequence[float]]) -> Interval:
+        by_plan = [
+            growth.costs(kind) if growth is not None and min(kind) > 0 else kind
+            for growth, kind in zip(self._growth, costs, strict=True)
+        ]
+        return interval_of(self._draws.sums(by_plan))
 
 
 def _sum(parts: Iterable[Spending]) -> Spending:
     return reduce(Spending.plus, parts, Spending())
-
-
-def _interval(costs: Sequence[float], growth: "_Growth | None") -> Interval:
-    return growth.interval(costs) if growth is not None and min(costs) > 0 else interval_of(costs)
 
 
 def interval_of(costs: Sequence[float]) -> Interval:
@@ -139,51 +213,63 @@ class _Growth:
         self._mean = sum(self._logs) / len(sizes)
         self._spread = sum((each - self._mean) ** 2 for each in self._logs)
 
-    def interval(self, costs: Sequence[float]) -> Interval:
-        """Return where a cost lies by this size; how far costs lie off the line is seen without each itself."""
+    def costs(self, costs: Sequence[float]) -> list[float]:
+        """Return the costs as they would be by this size; each lies off the line as far as without itself."""
         values = [math.log(cost) for cost in costs]
         mean = sum(values) / len(values)
         slope = sum((size - self._mean) * value for size, value in zip(self._logs, values, strict=True))
         slope = min(max(slope / self._spread, 0.0), _STEEPEST)
         count = len(values)
-        rests = [
-            (value - mean - slope * (size - self._mean))
-            / max(1 - 1 / count - (size - self._mean) ** 2 / self._spread, _LEAST_WEIGHT)
+        line = mean + slope * (self._asked - self._mean)
+        return [
+            math.exp(
+                line
+                + (value - mean - slope * (size - self._mean))
+                / max(1 - 1 / count - (size - self._mean) ** 2 / self._spread, _LEAST_WEIGHT)
+            )
             for size, value in zip(self._logs, values, strict=True)
         ]
-        line = mean + slope * (self._asked - self._mean)
-        found = interval_of(rests)
-        return Interval(
-            low=math.exp(line + found.low),
-            middle=math.exp(line + found.middle),
-            high=math.exp(line + found.high),
-        )
 
 
 def _unknown(question: Question, count: int) -> Estimate:
-    agent = question.agent or "the workers' agent"
-    text = f"Estimate: unknown. No work order with {agent} has been completed yet, and an estimate needs {FEWEST}."
+    agents, needs = _agents_in_words(question), f"and an estimate needs {FEWEST}."
+    text = f"Estimate: unknown. No work order with {agents} has been completed yet, {needs}"
     if count:
         orders = "1 work order" if count == 1 else f"{count} work orders"
         verb = "has" if count == 1 else "have"
-        text = (
-            f"Estimate: unknown. Only {orders} with {agent} {verb} been completed, and an estimate needs {FEWEST}."
-        )
-    return Estimate(orders=count, text=text)
+        text = f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, {needs}"
+    return Estimate(orders=count, issues=len(question.work), text=text)
 
 
-def _in_words(question: Question, estimate: Estimate, amounts: Amounts) -> str:
+def _in_words(question: Question, estimate: Estimate) -> str:
     """Return an estimate in one sentence, and what it rests on in another."""
+    amounts = estimate.remaining
+    if amounts is None:
+        return ""
     parts = [f"{amounts.usd.low:.2f} to {amounts.usd.high:.2f} USD"] if amounts.usd is not None else []
     parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
     minutes = f"{_minutes(amounts.minutes.low)} to {_minutes(amounts.minutes.high)} agent minutes"
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
-    rest = " to finish" if len(question.steps) < len(ALL_STEPS) else ""
     size = ", by the size of the plan" if estimate.by_plan else ""
+    orders = f"{estimate.orders} {'pipeline ' if estimate.of_pipelines else ''}work orders"
     return (
-        f"Estimate{rest}: {', '.join(parts)} and {minutes} in 8 of 10 cases{size} "
-        f"(from the last {estimate.orders} work orders {where} with {question.agent})."
+        f"Estimate{_aim_in_words(question)}: {', '.join(parts)} and {minutes} in 8 of 10 cases{size} "
+        f"(from the last {orders} {where} with {_agents_in_words(question)})."
     )
+
+
+def _aim_in_words(question: Question) -> str:
+    """Return what is estimated: nothing for a whole work order, else ` to finish`, ` for 3 issues` and so on."""
+    count = len(question.work)
+    issues = ("1 issue" if count == 1 else f"{count:,} issues") if question.of_pipeline else ""
+    verb = "to finish" if question.is_rest else "for" if issues else ""
+    return "".join(f" {part}" for part in (verb, issues) if part)
+
+
+def _agents_in_words(question: Question) -> str:
+    planner, agent = question.agents
+    agent = agent or "the workers' agent"
+    return agent if planner in {"", question.agent} else f"{planner} as planner and {agent} as executor"
 
 
 def _tokens(count: float) -> str:

@@ -3,7 +3,7 @@
 import heapq
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,8 @@ from septet.pipelines.circles import circle_in
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
 _SHOWN: Final = 5
+_MOST_BEFORE: Final = 100
+_TITLE: Final = 200
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
 _COMES_AFTER: Final = re.compile(
     r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
@@ -48,6 +50,22 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
             if not waits_for[following]:
                 heapq.heappush(ready, places[following])
     return result
+
+
+def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
+    """Return issues, each with what its forge says of it; where none is named, all that were read there."""
+    by_id = {issue.id: issue for issue in read}
+    return [_merge_issue(issue, by_id) for issue in issues] or list(read)
+
+
+def _merge_issue(issue: PipelineIssue, read: Mapping[str, PipelineIssue]) -> PipelineIssue:
+    on_forge = read.get(issue.id) if issue.number is not None else None
+    if on_forge is None:
+        return issue
+    depends_on = (*issue.depends_on, *(each for each in on_forge.depends_on if each not in issue.depends_on))
+    return issue.model_copy(
+        update={"title": (issue.title or on_forge.title)[:_TITLE], "depends_on": depends_on[:_MOST_BEFORE]}
+    )
 
 
 def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:

@@ -1,7 +1,11 @@
 """What work orders have cost, and what the next one will cost, on a whole installation and on every face alike."""
 
+import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
+import httpx
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
@@ -14,6 +18,12 @@ from septet.costs.note_files import NoteFiles
 pytestmark = pytest.mark.faces
 
 COMPLETED = 12
+MANY = 22
+"""So many that the size of a plan tells something."""
+ISSUES = [
+    {"id": "a", "title": "Say goodbye too", "body": "The app greets only.", "depends_on": ["b"]},
+    {"id": "b", "title": "Greet twice", "body": "Once is not enough."},
+]
 A_CENT = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
 
 
@@ -40,7 +50,7 @@ def note_completed(served: Septet, project: str, count: int) -> None:
                     use=Spending(usd=usd, tokens=round(usd * 1e6), seconds=usd * 600),
                     week="2026-W40",
                     completes=step == ALL_STEPS[-1],
-                    plan_bytes=1000,
+                    plan_bytes=1000 + number,
                 )
             )
 
@@ -102,6 +112,54 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
         created = api.post("/agent-work-orders", json=new)
         assert (created.status_code, created.json().get("estimate")) == (201, dry), created.text
     assert served("cancel", order).code == 0
+
+
+def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """A dry run and the start estimate all issues; from then on the estimate is of the rest, by the plans it has."""
+    note_completed(served, "o/lanes", MANY)
+    turns = MANY * len(ALL_STEPS)
+    served.wait_for("/costs", lambda costs: costs["total"]["turns"] == turns, project="o/lanes")
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps(ISSUES), encoding="utf-8")
+    asked = ("pipeline", "--repo", origin.bare, "--file", file, "--project", "o/lanes")
+    dry = served(*asked, "--dry-run", "--json").json
+    assert [(issue["id"], issue["depends_on"]) for issue in dry["issues"]] == [("b", []), ("a", ["b"])]
+    whole = dry["estimate"]
+    assert (whole["is_known"], whole["orders"], whole["issues"], whole["by_plan"]) == (True, MANY, 2, False)
+    assert 2.0 < whole["remaining"]["usd"]["low"] < whole["remaining"]["usd"]["high"] < 2 * (1 + MANY / 10)
+    assert whole["text"].startswith("Estimate for 2 issues: ")
+    assert whole["text"] in served(*asked, "--dry-run").out
+
+    served.scenario("pl-guess-executor-1", {"steps": {"generate_branch": {"wait_for": str(tmp_path / "gate")}}})
+    assert whole["text"] in served(*asked, "--id", "pl-guess").out
+    planned = served.wait_for("/pipelines/pl-guess", lambda reply: _statuses(reply) == ["executing", "planned"])
+    rest = planned["estimate"]
+    assert rest["text"].startswith("Estimate to finish 2 issues: ")
+    assert "by the size of the plan" in rest["text"]
+    assert rest["remaining"]["usd"]["high"] < whole["remaining"]["usd"]["high"]
+    assert all(issue["plan_bytes"] > 0 for issue in planned["pipeline"]["issues"])
+    assert served("pipeline", "show", "pl-guess", "--json").json["estimate"] == rest
+    assert rest["text"] in served("pipeline", "show", "pl-guess").out
+    with httpx.Client(follow_redirects=True, trust_env=False) as reader:
+        reader.get(served.page)
+        assert rest["text"] in reader.get(urljoin(served.page, "/pipeline/pl-guess")).text
+    assert served("pipeline", "cancel", "pl-guess").code == 0
+    assert served("pipeline", "show", "pl-guess", "--json").json["estimate"] is None
+
+
+def _statuses(reply: dict[str, Any]) -> list[str]:
+    return [issue["status"] for issue in reply["pipeline"]["issues"]]
+
+
+def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet, origin: Origin) -> None:
+    """A dry run reads them, and says where there are none; a start does not wait for that, and says so."""
+    asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--json")
+    ended = served("pipeline", "--dry-run", *asked[1:])
+    assert (ended.code, "no open issue with the label ready" in ended.error["message"]) == (3, True)
+    estimate = served(*asked, "--id", "pl-label").json["estimate"]
+    assert (estimate["is_known"], estimate["issues"]) == (False, 0)
+    assert estimate["text"] == "Estimate: unknown. The issues labelled ready are not read yet."
+    served.wait_for_pipeline("pl-label", "failed")
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(served: Septet, origin: Origin) -> None:

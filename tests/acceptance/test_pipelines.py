@@ -65,11 +65,26 @@ def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> No
     """`list` has it with its counts, `show` is what `--wait` answered; people see a table, and its pull requests."""
     rows = {row["id"]: row for row in served("pipeline", "list", "--json").json["pipelines"]}
     assert (rows["pl-done"]["status"], rows["pl-done"]["counts"]) == ("completed", {"completed": 2})
-    assert served("pipeline", "show", "pl-done", "--json").json == {"ok": True, "pipeline": pipelined}
+    shown_json = {"ok": True, "pipeline": pipelined, "estimate": None}
+    assert served("pipeline", "show", "pl-done", "--json").json == shown_json
     shown = served("pipeline", "show", "pl-done")
     assert shown.code == 0
     assert pipelined["issues"][0]["commit_hash"][:12] in shown.out
     assert "pl-done  completed  2 completed" in served("pipeline", "list").out
+
+
+def test_what_its_work_orders_cost_tells_of_pipelines(served: Septet, pipelined: Answer) -> None:
+    """The history of its project knows of each that it was in lanes, who planned it, and how long its plan was."""
+    project = served("show", "pl-done-a", "--json").json["task"]["project"]
+    turns = sum(len(steps_of(served, issue["order_id"])) for issue in pipelined["issues"])
+    served.wait_for("/costs", lambda costs: costs["total"]["turns"] >= turns, project=project)
+    asked = served.temporal("workflow", "query", "-w", f"septet-costs/{project}", "--type", "costs", "-o", "json")
+    (history,) = json.loads(asked.out)["queryResult"]
+    orders = {order["order_id"]: order for order in history["completed"]}
+    for issue in pipelined["issues"]:
+        order = orders[issue["order_id"]]
+        assert (order["of_pipeline"], order["planner"], order["agent"]) == (True, "scripted", "scripted")
+        assert order["plan_bytes"] == issue["plan_bytes"] > 0
 
 
 def test_results_are_the_documents_of_its_host(served: Septet, pipelined: Answer) -> None:

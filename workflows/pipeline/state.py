@@ -302,6 +302,7 @@ def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
             "status": IssueStatus.PLANNED,
             "solution": report.solution,
             "plan_path": report.result.plan_path,
+            "plan_bytes": (report.task.plan_bytes if report.task is not None else None) or 0,
             "planned_at": report.result.planned_at,
             "planning_seconds": report.result.seconds,
         }

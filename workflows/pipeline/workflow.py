@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
     from septet.contracts.task import TaskError
     from septet.errors import InvalidInputError
-    from septet.pipelines.issues import order_issues
+    from septet.pipelines.issues import merge_issues, order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
     from workflows._cancellation import send_signal, wait_despite_cancel
@@ -28,8 +28,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline._orders import PipelineBase
     from workflows.run_input import parse_input, takes_raw_input
 
-_MOST_BEFORE: Final = 100
-_TITLE: Final = 200
 _READING: Final = timedelta(minutes=10)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 
@@ -85,8 +83,7 @@ class Pipeline(PipelineBase):
                     summary=f"the issues of {request.repository}"[:200],
                 )
             ).issues
-        by_id = {issue.id: issue for issue in read}
-        issues = [_merge_issue(issue, by_id) for issue in request.issue_list] or list(read)
+        issues = merge_issues(request.issue_list, read)
         try:
             issues = list(order_issues(issues))
         except InvalidInputError as error:
@@ -178,14 +175,3 @@ class Pipeline(PipelineBase):
         workflow.set_current_details(state.details())
         closing = asyncio.create_task(self._notes.close())
         await wait_despite_cancel(lambda: closing.done() and workflow.all_handlers_finished())
-
-
-def _merge_issue(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIssue:
-    """Return an issue with what its forge says of it."""
-    on_forge = read.get(issue.id) if issue.number is not None else None
-    if on_forge is None:
-        return issue
-    depends_on = (*issue.depends_on, *(each for each in on_forge.depends_on if each not in issue.depends_on))
-    return issue.model_copy(
-        update={"title": (issue.title or on_forge.title)[:_TITLE], "depends_on": depends_on[:_MOST_BEFORE]}
-    )

@@ -3,11 +3,14 @@
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.work_order import console
+from clients.cli.render.work_order import console, show_estimate
 from septet.contracts.dry_run import DryRunReply, DryRunStep
+from septet.contracts.pipeline_replies import PipelineDryRunReply
 from septet.system.preview import printable
 
 _HEADINGS = ("step", "agent", "model", "tools", "time", "turns", "prompt")
+_ISSUE_HEADINGS = ("issue", "title", "after")
+_NO_WORKER = "unknown: no worker answers"
 
 
 def show_dry_run(reply: DryRunReply) -> None:
@@ -20,7 +23,7 @@ def show_dry_run(reply: DryRunReply) -> None:
         ("repository", f"{reply.repository}, from {reply.base_branch} ({reply.base_sha[:12]})"),
         ("issue", issue),
         ("plan", _plan(reply)),
-        ("sandbox", reply.sandbox or "unknown: no worker answers"),
+        ("sandbox", reply.sandbox or _NO_WORKER),
         ("set-up", f"{setup} ({reply.setup_seconds:.0f} s in all)" if setup else "none"),
         ("checks", f"{checks} ({reply.check_seconds:.0f} s each)" if checks else "none"),
     )
@@ -32,8 +35,28 @@ def show_dry_run(reply: DryRunReply) -> None:
     for step in reply.steps:
         table.add_row(*(Text(printable(cell)) for cell in _cells(step)))
     out.print(table)
-    if reply.estimate is not None:
-        out.print(Text(printable(reply.estimate.text)), soft_wrap=True)
+    show_estimate(out, reply.estimate.text if reply.estimate is not None else "")
+
+
+def show_pipeline_dry_run(reply: PipelineDryRunReply) -> None:
+    """Print what a pipeline would run."""
+    out = console()
+    out.print(Text("Nothing was started. This would run:", style="bold"))
+    branch = ", on one branch" if reply.one_branch else ""
+    facts = (
+        ("repository", reply.repository),
+        ("planner", reply.planner or _NO_WORKER),
+        ("executor", f"{reply.executor or _NO_WORKER}, {reply.executors} in parallel{branch}"),
+    )
+    for name, value in facts:
+        out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in _ISSUE_HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for issue in reply.issues:
+        table.add_row(*(Text(printable(cell)) for cell in (issue.id, issue.title, ", ".join(issue.depends_on))))
+    out.print(table)
+    show_estimate(out, reply.estimate.text)
 
 
 def _plan(reply: DryRunReply) -> str:

@@ -113,7 +113,10 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "retry": "acceptance/test_decisions.py::test_a_failed_work_order_goes_on_at_the_step_that_failed",
         "pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does",
     },
-    "--dry-run": {"run": "acceptance/test_dry_run.py::test_a_dry_run_finds_the_mistakes_of_a_start"},
+    "--dry-run": {
+        "run": "acceptance/test_dry_run.py::test_a_dry_run_finds_the_mistakes_of_a_start",
+        "pipeline": "acceptance/test_costs.py::test_every_face_says_what_a_pipeline_will_cost",
+    },
     "--id": {"pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does"},
     "--all": {
         "issue list": "acceptance/test_local_forge.py::test_issues_are_listed_shown_and_closed",

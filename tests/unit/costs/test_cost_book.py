@@ -80,3 +80,13 @@ def test_it_stays_small_and_its_sum_whole() -> None:
     assert len(history.rows) <= MOST_ROWS
     assert len({row.week for row in history.rows} - {EARLIER}) <= MOST_WEEKS
     assert len(history.model_dump_json()) < LARGEST_BYTES
+
+
+def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
+    """The planner is the agent of the planning steps, the agent that of the last turn; one turn in a lane is enough."""
+    costs = book()
+    costs.add([note(1.0, agent="codex", of_pipeline=True), note(1.0, key="2", step="create_commit")])
+    (order,) = costs.history.open
+    assert (order.agents, order.of_pipeline) == (("codex", "claude"), True)
+    costs.add([note(1.0, "wo-2", step="create_commit")])
+    assert (costs.history.open[-1].agents, costs.history.open[-1].of_pipeline) == (("claude", "claude"), False)

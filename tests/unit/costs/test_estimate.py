@@ -4,15 +4,24 @@ import math
 from collections.abc import Callable
 from random import Random
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 
 from septet.contracts.amounts import Spending
-from septet.contracts.costs import CostHistory, OrderCosts, TurnCost
-from septet.costs.estimate import ALL_STEPS, FEWEST, PLAN_STEPS, Question, estimate_costs, interval_of
+from septet.contracts.costs import SUMMARY, CostHistory, Estimate, Interval, OrderCosts, TurnCost
+from septet.costs.estimate import (
+    ALL_STEPS,
+    FEWEST,
+    REST_STEPS,
+    WHOLE,
+    Question,
+    WorkAhead,
+    estimate_costs,
+    interval_of,
+)
 
 QUESTION = Question(project="o/r", agent="claude")
-REST = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
 TRIALS = 1000
 WHOLE_TRIALS = 100
 """Of estimates with all their steps."""
@@ -20,7 +29,7 @@ EIGHTY_OF_100 = 1.2816
 """So many standard deviations about the mean hold eight of ten, if costs were normal."""
 
 
-def order(number: int, usd: float, plan_bytes: int = 0, agent: str = "claude", model: str = "") -> OrderCosts:
+def order(number: int, usd: float, plan_bytes: int = 0, **fields: Any) -> OrderCosts:
     """Return a completed work order with one turn a step; most is paid for the implementation."""
     shares = dict.fromkeys(ALL_STEPS, 0.05) | {"implement_plan": 0.7}
     turns = tuple(
@@ -31,13 +40,29 @@ def order(number: int, usd: float, plan_bytes: int = 0, agent: str = "claude", m
         )
         for step, part in shares.items()
     )
-    return OrderCosts(
-        order_id=f"wo-{number}", agent=agent, model=model, turns=turns, plan_bytes=plan_bytes, is_completed=True
-    )
+    values = {"agent": "claude", **fields}
+    return OrderCosts(order_id=f"wo-{number}", turns=turns, plan_bytes=plan_bytes, is_completed=True, **values)
 
 
 def history(costs: list[OrderCosts], project: str = "o/r") -> CostHistory:
     return CostHistory(project=project, completed=tuple(costs))
+
+
+def rest_of(*work: WorkAhead, **fields: Any) -> Question:
+    """Return the question for what follows the plans."""
+    return Question(project="o/r", agent="claude", work=work, is_rest=True, **fields)
+
+
+def pipeline_of(*work: WorkAhead, **fields: Any) -> Question:
+    """Return the question for a pipeline."""
+    return Question(**{"project": "o/r", "agent": "claude", "work": work, "of_pipeline": True, **fields})
+
+
+def usd_of(estimate: Estimate) -> Interval:
+    """Return the dollars of an estimate that is known."""
+    assert estimate.remaining is not None
+    assert estimate.remaining.usd is not None
+    return estimate.remaining.usd
 
 
 def lognormal(rng: Random, _: int) -> float:
@@ -96,9 +121,8 @@ def test_a_longer_plan_costs_more() -> None:
         sizes = [round(rng.lognormvariate(8, 1)) for _ in range(26)]
         costs = [size / 3000 * rng.lognormvariate(0, 0.3) for size in sizes]
         known = history([order(n, usd, size) for n, (usd, size) in enumerate(zip(costs, sizes, strict=True))][:25])
-        asked = Question(project="o/r", agent="claude", steps=REST, plan_bytes=sizes[-1])
-        by_plan = estimate_costs(asked, known)
-        without = estimate_costs(Question(project="o/r", agent="claude", steps=REST), known)
+        by_plan = estimate_costs(rest_of(WorkAhead(REST_STEPS, sizes[-1])), known)
+        without = estimate_costs(rest_of(WorkAhead(REST_STEPS)), known)
         assert by_plan.by_plan
         assert by_plan.remaining is not None
         assert by_plan.remaining.usd is not None
@@ -173,3 +197,83 @@ def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     assert estimate.remaining.usd is None
     assert "USD" not in estimate.text
     assert set(estimate.steps) == set(ALL_STEPS)
+
+
+def test_a_pipeline_costs_what_its_issues_do() -> None:
+    """The middle is about so many times that of one, and the interval is narrower for its size, but not by the root."""
+    seen = history([order(n, 1 + n / 10) for n in range(12)])
+    one, many = usd_of(estimate_costs(QUESTION, seen)), estimate_costs(pipeline_of(*[WHOLE] * 20), seen)
+    assert many.issues == 20
+    assert usd_of(many).middle == pytest.approx(20 * one.middle, rel=0.05)
+    ratio = math.log(usd_of(many).high / usd_of(many).low) / math.log(one.high / one.low)
+    assert 1 / math.sqrt(20) < ratio < 0.6
+
+
+def test_a_pipeline_of_one_issue_costs_what_a_work_order_does() -> None:
+    """Nothing is drawn for it: its interval is the very same."""
+    seen = history([order(n, 1 + n / 10) for n in range(12)])
+    assert usd_of(estimate_costs(pipeline_of(WHOLE), seen)) == usd_of(estimate_costs(QUESTION, seen))
+
+
+def test_an_estimate_of_a_pipeline_is_repeatable() -> None:
+    """Whoever asks again, by another face too, is answered the same."""
+    seen = history([order(n, 1 + n / 10) for n in range(12)])
+    asked = pipeline_of(*[WHOLE] * 7)
+    assert estimate_costs(asked, seen) == estimate_costs(asked, seen)
+
+
+def test_at_its_plans_a_pipeline_costs_by_their_sizes() -> None:
+    """An issue that waits with its plan costs what follows that, by its size; one that waits for a plan costs all."""
+    sizes = [1000 * (1 + n % 10) for n in range(30)]
+    seen = history([order(n, size / 1000, size) for n, size in enumerate(sizes)])
+    small, large = (
+        estimate_costs(rest_of(*[WorkAhead(REST_STEPS, size)] * 3, of_pipeline=True), seen)
+        for size in (2000, 8000)
+    )
+    assert usd_of(small).middle == pytest.approx(3 * 2 * 0.85, rel=0.05)
+    assert usd_of(large).middle == pytest.approx(3 * 8 * 0.85, rel=0.05)
+    assert (small.by_plan, small.issues) == (True, 3)
+    assert small.text.startswith("Estimate to finish 3 issues: ")
+    mixed = estimate_costs(rest_of(WorkAhead(REST_STEPS, 2000), WHOLE, of_pipeline=True), seen)
+    assert usd_of(mixed).middle == pytest.approx(2 * 0.85 + 5.5, rel=0.2)
+    assert mixed.steps["build_plan"].tokens.high < mixed.steps["implement_plan"].tokens.low
+
+
+def test_the_work_orders_of_pipelines_tell_of_pipelines() -> None:
+    """In lanes agents share sessions: where enough work orders were in lanes these alone count, and elsewhere the others."""
+    alone = [order(n, 4.0) for n in range(FEWEST)]
+    shared = [order(20 + n, 1.0, of_pipeline=True) for n in range(FEWEST)]
+    both, few = history([*alone, *shared]), history([*alone, *shared[1:]])
+    pipeline = estimate_costs(pipeline_of(WHOLE, WHOLE), both)
+    assert usd_of(pipeline).high == pytest.approx(2.0)
+    assert pipeline.of_pipelines
+    assert pipeline.text == (
+        "Estimate for 2 issues: 2.00 to 2.00 USD, 2.0M to 2.0M tokens and 20 to 20 agent minutes in 8 of 10 cases "
+        "(from the last 9 pipeline work orders of o/r with claude)."
+    )
+    assert usd_of(estimate_costs(QUESTION, both)).low == pytest.approx(4.0)
+    mixed = estimate_costs(pipeline_of(WHOLE), few)
+    assert (mixed.orders, mixed.of_pipelines) == (2 * FEWEST - 1, False)
+    assert "from the last 17 work orders of o/r" in mixed.text
+
+
+def test_summaries_of_long_sessions_count_for_a_pipeline() -> None:
+    """They are paid for where sessions go on from issue to issue, and are no step of a work order alone."""
+    summary = TurnCost(key="s", step=SUMMARY, use=Spending(usd=0.5, turns=1))
+    lane = [order(n, 1.0, of_pipeline=True) for n in range(FEWEST)]
+    lane = [each.model_copy(update={"turns": (*each.turns, summary)}) for each in lane]
+    assert usd_of(estimate_costs(pipeline_of(WHOLE), history(lane))).middle == pytest.approx(1.5)
+    assert usd_of(estimate_costs(QUESTION, history(lane))).middle == pytest.approx(1.0)
+
+
+def test_planner_and_executor_are_told_apart() -> None:
+    """What another agent planned tells nothing of one agent alone, and the other way round."""
+    alone = [order(n, 4.0) for n in range(FEWEST)]
+    two = [order(20 + n, 1.0, planner="codex") for n in range(FEWEST)]
+    both = history([*alone, *two])
+    assert usd_of(estimate_costs(QUESTION, both)).low == pytest.approx(4.0)
+    assert usd_of(estimate_costs(pipeline_of(WHOLE, planner="codex"), both)).high == pytest.approx(1.0)
+    assert estimate_costs(pipeline_of(WHOLE, planner="codex"), history(alone)).text == (
+        "Estimate: unknown. No work order with codex as planner and claude as executor has been completed yet, "
+        "and an estimate needs 9."
+    )

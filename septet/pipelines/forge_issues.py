@@ -1,0 +1,61 @@
+"""The issues of a pipeline as their forge has them."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from septet.contracts.pipeline import PipelineIssue, ReadIssues
+from septet.errors import InvalidInputError, NotFoundError
+from septet.forges.forge import Forge, Issue
+from septet.pipelines.issues import depends_on_in
+
+_TITLE: Final = 200
+_MOST: Final = 100
+"""Dependencies of one issue."""
+_NAMED: Final = 20
+
+
+def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
+    """Return issues of a forge with their titles, and what their texts say that they depend on.
+
+    Only what is read here counts as something to depend on.
+
+    Raises:
+        NotFoundError: Issues are missing, or no open one has the label.
+        InvalidInputError: Some are closed, or there are too many with the label.
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+    issues = forge.open_issues(request.label) if request.label else ()
+    if request.label and not issues:
+        message = f"label: {request.repository} has no open issue with the label {request.label}."
+        raise NotFoundError(message, remedy="Give an issue the label, or name the issues by their numbers.")
+    wanted = [int(issue_id) for issue_id in request.ids]
+    if wanted:
+        issues = (*issues, *_all_open(wanted, forge.find_issues(wanted), request.repository))
+    known = {str(issue.number) for issue in issues}
+    return tuple(_pipeline_issue(issue, known) for issue in issues)
+
+
+def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
+    """Return the issues that were found, if they are all that were wanted and all are open."""
+    there = {issue.number for issue in issues}
+    if missing := [number for number in numbers if number not in there]:
+        message = f"issues: {repository} has no {_numbers(missing)}."
+        raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
+    if closed := [issue.number for issue in issues if issue.state == "closed"]:
+        raise InvalidInputError(
+            f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."
+        )
+    return issues
+
+
+def _pipeline_issue(issue: Issue, ids: Collection[str]) -> PipelineIssue:
+    own = str(issue.number)
+    return PipelineIssue(
+        id=own, title=issue.title[:_TITLE], depends_on=depends_on_in(issue.body, ids, own)[:_MOST]
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return ", ".join(f"#{number}" for number in numbers[:_NAMED]) + more

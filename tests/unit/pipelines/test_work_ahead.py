@@ -1,0 +1,54 @@
+"""What is still to come of a pipeline's issues, as the estimate of its cost takes it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from septet.contracts.lanes import Lane, LaneLeft, PlanningOutcome, Role
+from septet.contracts.names import Stage
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineIssue
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
+from septet.contracts.row import first_task
+from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
+from septet.pipelines.work_ahead import work_ahead
+from workflows.pipeline.state import PipelineState
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLANNED = WorkAhead(REST_STEPS, 700)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (IssueStatus.WAITING, (WHOLE,)),
+        (IssueStatus.PLANNING, (WHOLE,)),
+        (IssueStatus.PLANNED, (PLANNED,)),
+        (IssueStatus.EXECUTING, (PLANNED,)),
+        (IssueStatus.COMPLETED, ()),
+        (IssueStatus.FAILED, ()),
+        (IssueStatus.SKIPPED, ()),
+        (IssueStatus.CANCELLED, ()),
+    ],
+)
+def test_an_issue_is_ahead_as_far_as_it_has_no_result(
+    status: IssueStatus, expected: tuple[WorkAhead, ...]
+) -> None:
+    """All of it until it has a plan, what follows the plan by its size from then on, and nothing at its end."""
+    assert work_ahead([IssueState(issue_id="a", order_id="pl-1-a", status=status, plan_bytes=700)]) == expected
+
+
+def test_a_pipeline_knows_the_size_of_its_plans() -> None:
+    """It comes with the work order that leaves the planner's lane; where an older version sends none it is 0."""
+    issue = PipelineIssue(id="a", title="A", body="Do it.")
+    state = PipelineState()
+    state.begin("pl-1", PipelineRun(repository="/app", issues=(issue,)), "run", NOW)
+    state.add_issues([issue])
+    task = first_task("pl-1-a", WorkOrderInput(repository="/app", title="A"), Stage.TRIAGED, "")
+    plan = PlanningOutcome(plan_path="specs/plan.md", planned_at="2026-01-01T00:00:00.000Z", seconds=1.0)
+    lane = Lane(id="pl-1-planner", pipeline="pl-1")
+    report = LaneLeft(order_id="pl-1-a", role=Role.PLANNER, lane=lane, result=plan)
+    state.leave_lane(report)
+    assert state.issues["a"].plan_bytes == 0
+    state.leave_lane(report.model_copy(update={"task": task.model_copy(update={"plan_bytes": 700})}))
+    assert work_ahead(state.issues.values()) == (PLANNED,)
