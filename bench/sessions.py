@@ -10,10 +10,10 @@ from typing import Any, Final
 from bench.figure import Figure, median
 from bench.machine import ROOT
 from bench.pace import Pace
-from bench.session_orders import AGENTS
 from septet.agents.clis.registry import adapter_for
 
-_AGENTS: Final = ROOT / "scripts" / "agents"
+AGENTS: Final = ("claude", "codex")
+_PROGRAM: Final = ROOT / "scripts" / "agents"
 _BESIDE: Final = "a session for each step"
 _COUNTED: Final = {
     "requests": ("requests to the model", "", 1.0),
@@ -25,7 +25,7 @@ _COUNTED: Final = {
 
 def measure(pace: Pace) -> list[Figure]:
     """Measure both, in a process with nothing but loopback where the machine allows it."""
-    ordering = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.session_orders"]
+    ordering = [sys.executable, str(_PROGRAM), "run", sys.executable, "-m", "bench.session_orders"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     argv = [*ordering, str(pace.times(5, 1))]
     told = json.loads(subprocess.run(argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout)
