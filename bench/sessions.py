@@ -21,6 +21,8 @@ _COUNTED: Final = {
     "uncached_bytes": ("sent and not in a cache", "KB", 1000.0),
     "seconds": ("from start to end", "s", 1.0),
 }
+_MAY_GROW: Final = "sent_bytes"
+"""A conversation is sent again with each request; what no cache has of it may not grow."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -54,6 +56,7 @@ def _figure_of(
 ) -> Figure:
     name, unit, divisor = _COUNTED[key]
     value, baseline = (median([cost[key] for cost in costs]) / divisor for costs in (shared, separate))
+    target = None if key == _MAY_GROW else baseline
     return Figure(
-        f"{agent}, shared sessions: {name}", value, unit, baseline, baseline=baseline, beside=_BESIDE, note=note
+        f"{agent}, shared sessions: {name}", value, unit, target, baseline=baseline, beside=_BESIDE, note=note
     )

@@ -14,11 +14,10 @@ _LAST_RUNG: Final = "rerun"
 
 @dataclass
 class WarmBlows(Blows):
-    """Kills on one ground; also those that hit no agent that works."""
+    """Kills on one ground; also those that hit no agent that works, while one waits for its next turn."""
 
     def _worth(self, hits: list[Life]) -> bool:
-        del hits
-        return True
+        return bool(hits) or any(life.pid.lives for life in self.ground.journal.lives())
 
     def _there(self, life: Life) -> bool:
         return life.pid.lives

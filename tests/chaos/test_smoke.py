@@ -59,7 +59,7 @@ async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_
 @pytest.mark.timeout(400)
 async def test_the_two_processes_of_shared_sessions_outlive_workers_and_proxies() -> None:
     """At work and between turns: each turn is taken once, by the planner's process or by the implementor's."""
-    plan = replace(SHARED, kinds=("worker", "restart", "proxy"), every_seconds=1.0)
+    plan = replace(SHARED, kinds=("worker", "restart", "proxy"), every_seconds=1.0, kills_at_most=8)
     account = Account(await tried(Septet(), without_impossible(plan)))
     assert broken(account) == (), evidence(account)
     assert account.all.agent_starts == account.all.agent_steps == 7 * plan.runs
