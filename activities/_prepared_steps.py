@@ -68,7 +68,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     inputs = read_frozen_inputs(place)
     settings = load_repository_settings(inputs.files.get)
     command, filled = _command_of(call, place, inputs)
-    warm = call.shares_session and host.keeps_process(call.workspace.agent)
+    warm = call.keeps_process and host.keeps_process(call.workspace.agent)
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
@@ -160,7 +160,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:
         began_at = call.rework.merges or call.rework.head or began_at
-    warm = call.shares_session and not turn.about_session and host.keeps_process(workspace.fallback_agent)
+    warm = call.keeps_process and not turn.about_session and host.keeps_process(workspace.fallback_agent)
     tools = turn.tools
     if not turn.about_session:
         tools = settings.tools_for(call.step, call.settings, one_process=warm)

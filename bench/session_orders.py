@@ -18,12 +18,12 @@ from fakes.day_host import serving_day
 from fakes.model_day import day_of
 
 from bench.real_turns import installed
+from bench.sessions import AGENTS
 from bench.stage import scratch
 from septet.contracts.names import Sessions
 from septet.settings import load_settings
 from workers.logs import set_up_logs
 
-AGENTS: Final = ("claude", "codex")
 _PARTS: Final = ("tools", "system", "instructions", "messages", "input")
 """What a model reads of a request, in the order in which providers keep it."""
 

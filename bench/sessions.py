@@ -10,10 +10,10 @@ from typing import Any, Final
 from bench.figure import Figure, median
 from bench.machine import ROOT
 from bench.pace import Pace
-from bench.session_orders import AGENTS
 from septet.agents.clis.registry import adapter_for
 
-_AGENTS: Final = ROOT / "scripts" / "agents"
+AGENTS: Final = ("claude", "codex")
+_PROGRAM: Final = ROOT / "scripts" / "agents"
 _BESIDE: Final = "a session for each step"
 _COUNTED: Final = {
     "requests": ("requests to the model", "", 1.0),
@@ -21,11 +21,13 @@ _COUNTED: Final = {
     "uncached_bytes": ("sent and not in a cache", "KB", 1000.0),
     "seconds": ("from start to end", "s", 1.0),
 }
+_MAY_GROW: Final = "sent_bytes"
+"""A conversation is sent again with each request; what no cache has of it may not grow."""
 
 
 def measure(pace: Pace) -> list[Figure]:
     """Measure both, in a process with nothing but loopback where the machine allows it."""
-    ordering = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.session_orders"]
+    ordering = [sys.executable, str(_PROGRAM), "run", sys.executable, "-m", "bench.session_orders"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     argv = [*ordering, str(pace.times(5, 1))]
     told = json.loads(subprocess.run(argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout)
@@ -54,6 +56,7 @@ def _figure_of(
 ) -> Figure:
     name, unit, divisor = _COUNTED[key]
     value, baseline = (median([cost[key] for cost in costs]) / divisor for costs in (shared, separate))
+    target = None if key == _MAY_GROW else baseline
     return Figure(
-        f"{agent}, shared sessions: {name}", value, unit, baseline, baseline=baseline, beside=_BESIDE, note=note
+        f"{agent}, shared sessions: {name}", value, unit, target, baseline=baseline, beside=_BESIDE, note=note
     )

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import cast, get_args
 
 from rich.console import Console
 
@@ -21,6 +21,7 @@ from bench.chaos.slow_disk import can_slow_disk
 from bench.chaos.trial import tried
 from bench.machine import machine, version
 from bench.report import RESULTS, write_figures
+from septet.contracts.names import Sessions
 from septet.settings import Settings
 from septet.system.exit import end_process
 
@@ -87,6 +88,7 @@ def _plan(asked: argparse.Namespace) -> Plan:
         at_once=asked.at_once or (Plan.runs if rolling else Plan.at_once),
         seed=asked.seed,
         kinds=asked.kinds,
+        sessions=asked.sessions,
         every_seconds=asked.every_seconds,
         step_seconds=asked.step_seconds or (ROLLING_STEP_SECONDS if rolling else Plan.step_seconds),
         partition_seconds=asked.partition_seconds,
@@ -108,6 +110,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--partition-seconds", type=float, default=35.0, help="how long a worker stands still")
     parser.add_argument("--partitions", type=int, default=2, help="the most in a trial")
     parser.add_argument("--budget", default=BUDGET, help="of each work order, such as 20ktok; raised when used up")
+    parser.add_argument("--sessions", choices=get_args(Sessions), default=Plan.sessions, help="of each work order")
     parser.add_argument("--keep", action="store_true", help="leave the folder of the trial, to look at")
     parser.add_argument("--naive", action=argparse.BooleanOptionalAction, default=True, help="the baseline too")
     return parser.parse_args(argv)

@@ -53,6 +53,8 @@ class Tally:
     """Work orders that were above their budget by more than one turn."""
     agent_steps: int
     agent_starts: int
+    """Turns that were begun; where steps share no session, each is the start of a process."""
+    agent_processes: int
     agent_seconds_repaid: float
     recovery_seconds: Spread
     adoption_seconds: Spread
@@ -156,6 +158,7 @@ class Account:
             over_budgets=sum(not each.is_within for each in seen.ledgers if each.order in orders),
             agent_steps=len(steps),
             agent_starts=len(steps) + len(extra),
+            agent_processes=len({(life.order, life.run) for life in lives}),
             agent_seconds_repaid=round(sum(self._repaid(step, kind) for step in self._steps), 1),
             recovery_seconds=Spread.of([seconds for seconds in recoveries if seconds is not None]),
             adoption_seconds=Spread.of([each.seconds for each in seen.adoptions if kind in {None, each.kind}]),

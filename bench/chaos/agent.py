@@ -267,7 +267,11 @@ def main() -> int:
     try:
         session = memory.resume(arguments.resume) if arguments.resume else memory.begin(arguments.session_id)
     except UnknownSessionError:
-        sys.stderr.write(f"No conversation found with session ID: {arguments.resume}\n")
+        lost = ScriptedSession(None, {"id": arguments.resume})
+        reason = f"No conversation found with session ID: {arguments.resume}"
+        Stream(sys.stdout.buffer, arguments, Scenario("chaos", {}), lost).print_failure(
+            "error_during_execution", reason
+        )
         return 1
     agent = Agent(arguments, memory, session)
     if not serves:

@@ -240,6 +240,7 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
         "SEPTET_SCRIPTED_CHAOS": str(folder / "journal"),
         "SEPTET_GUEST_PATHS": ",".join([str(ROOT), sys.prefix, sys.base_prefix, f"{folder}:rw"]),
         "SEPTET_SCRIPTED_STEP_SECONDS": str(plan.step_seconds),
+        "SEPTET_SESSIONS": plan.sessions,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_COUNT": "0",
         **(_for_lost_hosts(folder) if "host" in plan.kinds else {}),

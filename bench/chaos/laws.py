@@ -1,10 +1,14 @@
 """What must hold of Septet in a trial."""
 
 from bench.chaos.account import Account, Tally
+from bench.chaos.payments import paid_twice
 from bench.chaos.plan import HARMLESS, Kind
 
 ADOPTION_SECONDS: dict[Kind, float] = {"worker": 2.0, "restart": 1.0}
 """p95 from a worker's readiness to the adoption of an agent, where workers alone die."""
+
+PROCESSES = 2
+"""Of a work order whose steps share sessions: the planner's, and the implementor's."""
 
 
 def broken(account: Account) -> tuple[str, ...]:
@@ -18,9 +22,19 @@ def broken(account: Account) -> tuple[str, ...]:
         found.append("a proxy was not replaced")
     if HARMLESS.issuperset(account.seen.plan.kinds) and account.all.agent_starts != account.all.agent_steps:
         found.append("agent_starts")
+    if account.seen.plan.sessions == "shared":
+        found += _shared(account)
     if account.seen.plan.rolling:
         found += _rolling(account.by_kind)
     return tuple(found)
+
+
+def _shared(account: Account) -> list[str]:
+    """Return what does not hold where steps share sessions; a death between two turns costs none."""
+    told = account.all
+    found = ["paid_twice"] if any(paid_twice(account.seen)) else []
+    spared = HARMLESS.issuperset(account.seen.plan.kinds)
+    return [*found, "agent_processes"] if spared and told.agent_processes != PROCESSES * told.runs else found
 
 
 def _rolling(by_kind: dict[Kind, Tally]) -> list[str]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from septet.contracts.names import Sessions
+
 Kind = Literal[
     "worker", "restart", "supervisor", "agent", "tool", "proxy", "server", "partition", "hang", "slow-disk",
     "upgrade", "host", "worker-rolling",
@@ -45,6 +47,8 @@ class Plan:
     at_once: int = 8
     seed: int = 7
     kinds: tuple[Kind, ...] = USUAL
+    sessions: Sessions = "separate"
+    """Of each work order; where its steps share two, their processes are hit between turns too."""
     every_seconds: float = 1.5
     """Between two kills, on average."""
     step_seconds: float = 5.0

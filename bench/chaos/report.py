@@ -8,12 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.chaos.account import Account, Tally
+from bench.chaos.payments import paid_twice
 from bench.chaos.plan import Plan
 
 _SHOWN = 20
 _COLUMNS = (
     "kills of", "kills", "completed", "lost", "twice: commits, pushes, PRs", "two writers", "orphans",
-    "miscounted", "steps", "starts", "paid again", "recovery p50", "p95", "adoption p95",
+    "miscounted", "steps", "starts", "processes", "paid again", "recovery p50", "p95", "adoption p95",
 )  # fmt: skip
 
 
@@ -61,6 +62,7 @@ def evidence(account: Account) -> list[str]:
     ends = [f"a worker ended by itself: {said}" for said in seen.worker_ends]
     unreplaced = [f"left without a proxy: {name}" for name in seen.unreplaced]
     lines = [*ends, *unreplaced, *missing, *lost, *doubled, *second, *orphans, *uneven]
+    lines += paid_twice(seen) if seen.plan.sessions == "shared" else ()
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return lines[:_SHOWN] + more
 
@@ -87,6 +89,7 @@ def _row(name: str, tally: Tally, *, dim: bool) -> tuple[Text, ...]:
         _told(f"{tally.tokens_miscounted:,}", style, wrong=tally.tokens_miscounted > 0),
         Text(str(tally.agent_steps), style=style),
         Text(str(tally.agent_starts), style=style),
+        Text(str(tally.agent_processes), style=style),
         Text(f"{tally.agent_seconds_repaid:.1f} s", style=style),
         *(Text(_seconds(value), style=style) for value in (recovery.p50, recovery.p95, adoption.p95)),
     )

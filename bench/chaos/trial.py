@@ -19,6 +19,7 @@ from bench.chaos.ledgers import Ledger
 from bench.chaos.plan import ROLLING_SECONDS, WEIGHTS, Kind, Plan
 from bench.chaos.processes import Pid, command_of, of_folder
 from bench.chaos.side import Side, is_closed
+from bench.chaos.warm_blows import WarmBlows
 from septet.errors import SeptetError
 
 _LOOK_SECONDS = 0.3
@@ -109,7 +110,8 @@ class Trial:
 
     def _blows(self, beside: asyncio.TaskGroup) -> Blows:
         chance = random.Random(self.plan.seed)  # noqa: S311 -- to be done again
-        return Blows(self.ground, self.side, self.plan, chance, beside)
+        struck = WarmBlows if self.plan.sessions == "shared" else Blows
+        return struck(self.ground, self.side, self.plan, chance, beside)
 
     async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
         """Strike until all work orders are closed: each kind once, in any order, then by their weights."""

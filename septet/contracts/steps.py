@@ -84,6 +84,11 @@ class StepCall(Wire):
         """Whether a later turn goes on in this one's session: in a lane, or where steps share sessions."""
         return bool(self.pipeline) or self.workspace.sessions == "shared"
 
+    @property
+    def keeps_process(self) -> bool:
+        """Whether the agent's process may wait for that turn: after a round on a pull request none may come."""
+        return self.shares_session and self.rework is None
+
 
 class FinalizeCall(Wire):
     """Ask the session of a step for its answer alone, as JSON."""

@@ -80,6 +80,20 @@ def _waiting_plan(served: Septet, before: str) -> str:
     return str(served.wait_for_order("wo-again", is_another)["steps"][-1]["timestamp"])
 
 
+def test_a_finalizer_asks_the_shared_session_which_goes_on_after_it(served: Septet, origin: Origin) -> None:
+    """It has no tools, so a process of its own; the next step resumes the session in a third one."""
+    order = served.scenario("wo-unparsed", {"steps": {"build_plan": {"malformed": "truncated"}}})
+    argv = ("run", "--repo", origin.bare, "--title", "Say hello", "--sessions", "shared", "--id", order)
+    task = served(*argv, "--wait", "--json").json["task"]
+    assert (task["status"], task["rescues"]) == ("completed", [])
+    assert task["steps"][1]["recovered_by"] == "finalizer"
+    sessions = sessions_of(served, order)
+    assert (len(set(sessions[:PLANNING])), len(set(sessions))) == (1, 2)
+    classified, planned, asked, found, *implemented = marks_of(served, order)
+    assert classified == planned
+    assert len({planned, asked, found, *implemented}) == 4
+
+
 def test_a_repository_chooses_for_work_orders_that_do_not_say(served: Septet, origin: Origin) -> None:
     """`sessions = "shared"` of a repository's settings counts, and the work order's own word before it."""
     origin.push({".septet/septet.toml": '[agents]\nsessions = "shared"\n'})

@@ -13,6 +13,8 @@ from bench.chaos import agent
 from bench.chaos.answers import UNITS
 from bench.chaos.journal import Journal, Life
 from bench.chaos.processes import of_folder
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.registry import adapter_for
 from septet.system import processes
 
 WITHIN_SECONDS = 30.0
@@ -144,3 +146,14 @@ def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_k
     assert (resumed.run, resumed.tree, resumed.ended, other.ended) == (other.run, "wo-000", True, True)
     assert resumed.resumed
     assert not other.resumed
+
+
+@pytest.mark.parametrize("streams", [(), ("--input-format", "stream-json", "--replay-user-messages")])
+def test_a_session_that_is_not_there_is_told_as_claude_tells_it(tree: Tree, streams: tuple[str, ...]) -> None:
+    """Its result names it, as after the loss of a host with its sessions: the ladder then begins anew."""
+    process = tree.serve(0.3, "--resume", "00000000-0000-4000-8000-000000000003", *streams)
+    out, _ = process.communicate(b"# implement_plan\n", timeout=WITHIN_SECONDS)
+    dialect = adapter_for("claude").dialect()
+    dialect.feed(out)
+    outcome = dialect.outcome(ExitRecord(cause="exited", exit_code=process.returncode), "")
+    assert (outcome.ended, outcome.kind) == ("crashed", "unknown_session")

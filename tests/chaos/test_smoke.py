@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from bench.chaos.__main__ import without_impossible
@@ -18,6 +20,10 @@ SMOKE = Plan(
     step_seconds=1.5,
     patience_seconds=240,
 )
+
+
+SHARED = replace(SMOKE, runs=2, at_once=2, sessions="shared", step_seconds=0.3)
+"""Short turns: what is between them is hit too."""
 
 
 @pytest.mark.release
@@ -47,3 +53,27 @@ async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_
     assert account.seen.raises >= SMOKE.runs
     assert sum(ledger.stopped for ledger in account.seen.ledgers) > 0
     assert account.all.tokens_counted > 5000 * SMOKE.runs
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+async def test_the_two_processes_of_shared_sessions_outlive_workers_and_proxies() -> None:
+    """At work and between turns: each turn is taken once, by the planner's process or by the implementor's."""
+    plan = replace(SHARED, kinds=("worker", "restart", "proxy"), every_seconds=1.0, kills_at_most=8)
+    account = Account(await tried(Septet(), without_impossible(plan)))
+    assert broken(account) == (), evidence(account)
+    assert account.all.agent_starts == account.all.agent_steps == 7 * plan.runs
+    assert account.all.agent_processes == 2 * plan.runs
+
+
+@pytest.mark.release
+@pytest.mark.long
+@pytest.mark.timeout(600)
+async def test_a_process_of_shared_sessions_that_dies_between_two_turns_costs_no_turn() -> None:
+    """Agents, supervisors, tools and the server die too, and budgets are used up: each law holds, each turn is paid once."""
+    plan = replace(SHARED, runs=4, at_once=4, kinds=(*SMOKE.kinds, "restart", "server"), patience_seconds=400)
+    account = Account(await tried(Septet("5ktok"), without_impossible(plan)))
+    assert broken(account) == (), evidence(account)
+    assert account.all.completed == plan.runs
+    assert account.seen.raises >= plan.runs
+    assert account.all.agent_processes > 2 * plan.runs

@@ -11,12 +11,12 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from bench.chaos.ground import Ground, ground
 from bench.chaos.ledgers import Ledger
-from bench.chaos.pipelines.blows import PipelineBlows
 from bench.chaos.pipelines.laws import broken
 from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
+from bench.chaos.warm_blows import WarmBlows
 from septet.contracts.pipeline import PipelineInput, PipelineIssue
 from septet.state import StateDir
 
@@ -72,9 +72,9 @@ class PipelineTrial(Trial):
         self.pipeline = f"pl-{plan.seed}"
         self.watch = Watch(StateDir(laid.state).pipelines / self.pipeline)
 
-    def _blows(self, beside: asyncio.TaskGroup) -> PipelineBlows:
+    def _blows(self, beside: asyncio.TaskGroup) -> WarmBlows:
         chance = random.Random(self.plan.seed)  # noqa: S311 -- to be done again
-        return PipelineBlows(self.ground, self.side, self.plan, chance, beside)
+        return WarmBlows(self.ground, self.side, self.plan, chance, beside)
 
     async def _all_orders(self) -> None:
         over = asyncio.Event()

@@ -168,7 +168,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
 
 def _turn(request: TurnRequest, start: Start) -> Turn:
     turn = request.turn
-    anew = start.because in {"context", "rerun"} and not turn.about_session
+    anew = (start.was_reset or start.because in {"context", "rerun"}) and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)

@@ -39,6 +39,8 @@ class Start:
     """The session to resume; a new one when absent."""
     serial: int = 1
     """Counts the runs of one work order."""
+    was_reset: bool = False
+    """A person has reset the activity: what its session remembers may not be in the worktree any more."""
 
     @property
     def rung(self) -> Rung | None:

@@ -106,7 +106,13 @@ class TurnRuns:
         was_reset = self._request.key in keys and not own_runs
         move = self.next_move(starts, last)
         if isinstance(move, Start):
-            move = replace(move, serial=self._runs.next_serial(self._request.order_id, all_runs))
+            move = replace(
+                move,
+                serial=self._runs.next_serial(self._request.order_id, all_runs),
+                was_reset=any(
+                    run.set_aside and run.record and run.record.key == self._request.key for run in runs
+                ),
+            )
         return NextStep(
             move=move,
             starts=starts,

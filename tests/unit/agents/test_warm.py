@@ -245,6 +245,20 @@ async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
     assert warm_orders(lab.runtime.runs) == ["wo-1"]
 
 
+async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
+    """The session that its step would go on with remembers what the worktree does not hold any more."""
+    first, attempt, run = await in_second_turn(lab)
+    attempt.cancel()
+    await asyncio.wait([attempt])
+    lab.runtime.runs.set_aside("wo-1", lab.warm_turn(2).key)
+    lab.let_go()
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 2.;", None, 1)
+    assert session_of(second) != session_of(first)
+    assert lab.returned == ["returned to the checkpoint"]
+    assert is_dead(agent_of(run))
+
+
 async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None:
     """Another model, a new session or a cold turn each end the process that waits, before theirs begins."""
     first = await begun(lab, ANSWERS)

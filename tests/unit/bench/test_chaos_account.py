@@ -136,6 +136,24 @@ def test_an_agent_that_is_left_without_a_proxy_breaks_a_law() -> None:
     assert broken(Account(replace(again, plan=Plan()))) == ()
 
 
+def test_steps_that_share_sessions_have_two_processes_and_no_turn_is_taken_again_unhurt() -> None:
+    """Where workers and proxies die a third process breaks a law; where agents die it takes a death to begin again."""
+    plan = Plan(kinds=("worker",), sessions="shared")
+    turns = [
+        replace(life(run + step, 0, 9, step), run=run)
+        for run, step in (("a", "build_plan"), ("b", "implement_plan"))
+    ]
+    trial = replace(seen(*turns, kills=(kill("worker", 3, "abuild_plan"),)), plan=plan)
+    assert broken(Account(trial)) == ()
+    third = replace(life("c", 10, 12, "create_commit"), run="c")
+    assert broken(Account(replace(trial, lives=[*turns, third]))) == ("agent_processes",)
+    again = replace(trial, lives=[*turns, replace(life("c", 10, 12), run="c")], plan=Plan(sessions="shared"))
+    assert broken(Account(again)) == ("paid_twice",)
+    assert "paid twice: wo-000 implement_plan" in evidence(Account(again))[0]
+    killed = replace(again, kills=[*trial.kills, kill("agent", 8, "bimplement_plan")])
+    assert broken(Account(killed)) == ()
+
+
 def test_a_trial_without_a_kill_proves_nothing() -> None:
     """Where no kill hit a living agent the program fails."""
     assert broken(Account(seen(life("a", 0, 9)))) == ("no kill hit a living agent",)

@@ -9,7 +9,8 @@ import pytest
 
 from bench.chaos.journal import Life
 from bench.chaos.kills import Kill
-from bench.chaos.pipelines.laws import missing, paid_twice
+from bench.chaos.payments import paid_twice
+from bench.chaos.pipelines.laws import missing
 from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.trial import Seen
@@ -94,6 +95,9 @@ def seen(kills: list[Kill], *lives: Life) -> Seen:
         ("supervisor", 8.0, "one", True, 1),  # it had its result long before
         ("agent", 4.0, "other", False, 1),
         ("worker", 4.0, "", False, 1),
+        ("host", 4.0, "", False, 0),
+        ("host", 7.0, "", True, 0),  # its work was not on the checkpoint remote yet
+        ("host", 10.5, "", True, 1),
     ],
 )
 def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(

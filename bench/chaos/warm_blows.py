@@ -1,4 +1,4 @@
-"""What the hand does to a pipeline: its agents die at work and while they wait, all else at any point."""
+"""What the hand does to processes of many turns: they die at work and between turns, all else at any time."""
 
 import json
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ _LAST_RUNG: Final = "rerun"
 
 
 @dataclass
-class PipelineBlows(Blows):
-    """Kills on one ground; also those that hit no agent that works."""
+class WarmBlows(Blows):
+    """Kills on one ground; also those that hit no agent that works, while one waits for its next turn."""
 
     def _worth(self, hits: list[Life]) -> bool:
-        del hits
-        return True
+        return bool(hits) or any(life.pid.lives for life in self.ground.journal.lives())
 
     def _there(self, life: Life) -> bool:
         return life.pid.lives
@@ -29,10 +28,12 @@ class PipelineBlows(Blows):
         living = [life for life in last.values() if life.pid.lives]
         if kind == "tool":
             return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
+        if kind == "proxy":
+            return living
         return [life for life in living if self._bears(life)]
 
     def _bears(self, life: Life) -> bool:
-        """Say whether the step that a lane's newest run belongs to has a rung left, or is over."""
+        """Say whether the step that a workspace's newest run belongs to has a rung left, or is over."""
         runs = self.ground.state / "runs" / life.tree
         newest = max(runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns, default=None)
         if newest is None or (newest.parent / "exit.json").exists():

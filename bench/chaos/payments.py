@@ -1,0 +1,50 @@
+"""Turns that were paid twice: begun again though nothing had taken the one before."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from bench.chaos.journal import Life
+from bench.chaos.kills import Kill
+from bench.chaos.plan import DEADLY
+from bench.chaos.trial import Seen
+
+_PASSING_SECONDS: Final = 0.5
+"""A result that an agent has printed is on disk so soon: a death before may have taken it along."""
+_DYING_SECONDS: Final = 1.0
+"""An agent whose supervisor was killed may come to note that it has begun before it dies as well."""
+_KEPT_SECONDS: Final = 5.0
+"""So soon after its end a turn's work is on the checkpoint remote: the loss of a host may take it along."""
+_NEAR_SECONDS: Final = 5.0
+
+
+def paid_twice(seen: Seen) -> Iterator[str]:
+    """Name each turn that was begun again though nothing had killed the one before."""
+    turns: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
+    for life in seen.lives:
+        turns[life.order, life.step].append(life)
+    for (order, step), lives in turns.items():
+        for before, again in pairwise(lives):
+            if not _was_killed(before, seen):
+                blows = sorted(round(kill.at - before.began, 3) for kill in seen.kills if kill.kind in DEADLY)
+                near = [seconds for seconds in blows if abs(seconds) < _NEAR_SECONDS]
+                yield f"paid twice: {order} {step} ({before.name}, then {again.name}; blows around it: {near} s)"
+
+
+def _was_killed(life: Life, seen: Seen) -> bool:
+    """Say whether a blow at its process, at its supervisor or at its host took a turn with it."""
+    process = {other.name for other in seen.lives if other.run == life.run}
+    since = life.began - _DYING_SECONDS
+    return any(
+        (kill.kind == "host" or (kill.kind in DEADLY and kill.target in process))
+        and since <= kill.at <= _taken_until(life, kill)
+        for kill in seen.kills
+    )
+
+
+def _taken_until(life: Life, kill: Kill) -> float:
+    """Return the moment from which on a blow does not take a turn with it any more."""
+    if not life.ended:
+        return float("inf")
+    return life.last + (_KEPT_SECONDS if kill.kind == "host" else _PASSING_SECONDS)

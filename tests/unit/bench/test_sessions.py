@@ -1,0 +1,28 @@
+"""What the bench says of shared sessions beside separate ones."""
+
+from typing import Any
+
+import pytest
+
+from bench.sessions import figures_of
+
+
+def cost(**facts: Any) -> dict[str, Any]:
+    """Return what a work order took."""
+    return {"requests": 9, "sent_bytes": 300, "cached_bytes": 100, "seconds": 2.0, "outputs": ["/bug"], **facts}
+
+
+def test_a_longer_conversation_that_a_cache_serves_misses_no_target() -> None:
+    """Shared sessions send more in all; what they may not is ask more often, or send more that no cache has."""
+    shared = [cost(sent_bytes=400, cached_bytes=300)]
+    figures = figures_of("claude", {"shared": shared, "separate": [cost()]})
+    assert [figure.passed for figure in figures] == [True, None, True, True]
+    assert [figure.ratio for figure in figures] == pytest.approx([1.0, 4 / 3, 0.5, 1.0])
+    dearer = figures_of("claude", {"shared": [cost(requests=10, cached_bytes=0)], "separate": [cost()]})
+    assert [figure.passed for figure in dearer] == [False, None, False, True]
+
+
+def test_other_answers_are_told() -> None:
+    """The steps must come to the same, whichever way their sessions go."""
+    other = figures_of("codex", {"shared": [cost(outputs=["/chore"])], "separate": [cost()]})
+    assert all(figure.note.endswith("OTHER ANSWERS") for figure in other)
