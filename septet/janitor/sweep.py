@@ -18,7 +18,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.destroy import (
-    Why,
+    RescueOptions,
     clear_trash,
     drop_forgotten,
     forget_brought,
@@ -123,15 +123,15 @@ class Sweep:
         return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
-        why = Why(_REASON, self.terms.ignored_limit_bytes)
+        options = RescueOptions(_REASON, self.terms.ignored_limit_bytes)
         if not os.path.lexists(place.worktree):
-            remove_workspace(place, why)  # what a pass that was killed left of it
+            remove_workspace(place, options)  # what a pass that was killed left of it
             return
         if not is_over(since, self.terms.workspaces_days, self.now):
             self._kept_count += 1
             return
         with self._refusing("workspace", place.order_id), self._written_by_nobody(place.order_id):
-            remove_workspace(place, why, accept_loss=self.terms.drop_ignored)
+            remove_workspace(place, options, accept_loss=self.terms.drop_ignored)
             self._home(place.order_id)
             last = list_snapshots(vault_at(place), place.order_id)[-1]
             self._removals.append(
