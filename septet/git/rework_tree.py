@@ -60,8 +60,7 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
     base = refresh_mirror(place.mirror, Remote(place.origin, place.env, token), place.base_branch)
     if place.fork:
         target = f"+refs/heads/{branch}:refs/remotes/fork/{place.order_id}"
-        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force")
-        Remote(place.fork, place.env, token).run(place.mirror, *command, "--", place.fork, target)
+        Remote(place.fork, place.env, token).fetch(place.mirror, target)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
         message = f"{place.destination} has moved {branch} while it was fetched."
         raise GitUnavailableError(message, remedy="Septet tries again.")
