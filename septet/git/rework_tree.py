@@ -62,7 +62,7 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
         target = f"+refs/heads/{branch}:refs/remotes/fork/{place.order_id}"
         Remote(place.fork, place.env, token).fetch(place.mirror, target)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
-        message = f"{place.destination} has moved {branch} while it was fetched."
+        message = f"{branch} of {place.destination} moved while it was being fetched."
         raise GitUnavailableError(message, remedy="Septet tries again.")
     return RemoteTips(head, base.sha)
 

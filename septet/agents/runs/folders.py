@@ -291,7 +291,7 @@ class Runs:
 def _check_name(name: str) -> str:
     if not _SAFE_NAME.fullmatch(name):
         raise InvalidInputError(
-            f"`{name[:80]}` cannot name a folder: letters, digits, `.`, `_` and `-` can, up to 64."
+            f"`{name[:80]}` cannot be the name of a folder: use up to 64 letters, digits, `.`, `_` and `-`."
         )
     return name
 
