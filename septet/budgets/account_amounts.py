@@ -67,7 +67,7 @@ class AccountAmounts:
     def is_spent(self, step: str = "") -> bool:
         """Say whether a limit is used up."""
         limit = self.limit_of(step)
-        return limit is not None and min(_left(limit, self.use_of(step)).values()) <= 0
+        return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
         """Say whether others hold what is left of a limit that is not used up."""
@@ -189,10 +189,10 @@ class AccountAmounts:
 
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
         """Return what is left of a limit that nobody holds."""
-        held = self._held(step) if not step or self._shares_steps else {}
-        return _left(limit, self.use_of(step), held)
+        held = self._amounts_held(step) if not step or self._shares_steps else {}
+        return _amounts_left(limit, self.use_of(step), held)
 
-    def _held(self, step: str) -> dict[str, float]:
+    def _amounts_held(self, step: str) -> dict[str, float]:
         held = dict.fromkeys(("usd", "tokens", "seconds"), 0.0)
         for hold in self.open_holds(step):
             for name in held:
@@ -214,15 +214,15 @@ def next_midnight(now: datetime) -> datetime:
     return today + timedelta(days=1)
 
 
-def _left(limit: Limit, use: Spending, held: Mapping[str, float] | None = None) -> dict[str, float]:
+def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
     """Return what is left of each amount that is limited; there is at least one."""
-    taken = held or {}
+    taken = holds or {}
     return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
 
 
-def _whole(left: Mapping[str, float]) -> tuple[Caps, Caps] | None:
+def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
     """Return all that is left as what a turn holds and as its agent's bound; `None` where nothing is left."""
-    return (_caps(left), _caps(left)) if min(left.values()) > 0 else None
+    return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 
 def _caps(amounts: Mapping[str, float]) -> Caps:
