@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from septet.contracts.rework import PreparedRework
 from septet.contracts.wire import Wire
 from septet.errors import WorkspaceError
 from septet.git.place import Place
 from septet.system.durable import write_durably
+from septet.system.json_files import read_model
 
 _FILE: Final = "rework.json"
 
@@ -33,11 +34,8 @@ def write_frozen_rework(place: Place, rework: FrozenRework) -> None:
 
 def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework | None:
     """Return what a round answers; `None` where it was not prepared."""
-    try:
-        frozen = FrozenRework.model_validate_json((place.records / _FILE).read_bytes())
-    except (FileNotFoundError, ValidationError):
-        return None
-    return frozen if (frozen.run_id, frozen.round) == (run_id, number) else None
+    frozen = read_model(place.records / _FILE, FrozenRework)
+    return frozen if frozen is not None and (frozen.run_id, frozen.round) == (run_id, number) else None
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-from pydantic import ValidationError
 
 from activities._fence import take_fence
 from activities._repository_commands import run_command
@@ -28,6 +27,7 @@ from septet.git.setup_changes import exclude_files, refuse_changes, setup_change
 from septet.git.snapshots.vault import find, vault_at
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import write_durably
+from septet.system.json_files import read_model
 
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
@@ -179,10 +179,7 @@ def _keep(host: Host, place: Place, before: str, head: str) -> str:
 
 
 def _read_record(place: Place) -> _SetupRecord | None:
-    try:
-        return _SetupRecord.model_validate_json((place.records / _FILE).read_bytes())
-    except (FileNotFoundError, ValidationError):
-        return None
+    return read_model(place.records / _FILE, _SetupRecord)
 
 
 def _write_record(place: Place, record: _SetupRecord) -> None:

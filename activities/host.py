@@ -31,7 +31,7 @@ from septet.errors import InvalidInputError, SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
-from septet.git.destroy import Why, return_to
+from septet.git.destroy import RescueOptions, return_to
 from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
@@ -282,12 +282,12 @@ class Host:
         Raises:
             SnapshotError: What is there could not be secured first; then nothing was changed.
         """
-        snapshot = return_to(place, find(vault_at(place), checkpoint), self.why(reason, step))
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
         return self.note_rescue(place, snapshot)
 
-    def why(self, reason: str, step: str | None = None) -> Why:
+    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
         """Return what a rescue says of itself, with this worker's limit on ignored files."""
-        return Why(reason, self.settings.ignored_limit_bytes, step)
+        return RescueOptions(reason, self.settings.ignored_limit_bytes, step)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
         """Say whether the worktree is another than it was at a checkpoint."""

@@ -109,7 +109,7 @@ class HostActivities:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         with take_fence(self.host.runtime.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
-            return move_here(move, self.host.why("the work order comes back to this host"))
+            return move_here(move, self.host.rescue_options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
         """Have the workspace set up here as well: what git ignores may not have come along."""

@@ -118,7 +118,9 @@ class _Preparation:
             return before, frozen  # the second try keeps the worktree
         self._return_to_start(keeps_clean=before is not None)
         self.fence.check()
-        unpushed = go_forward(self.place, branch, tips.head, self.host.why(_REASON, self.call.name), self._last())
+        unpushed = go_forward(
+            self.place, branch, tips.head, self.host.rescue_options(_REASON, self.call.name), self._last()
+        )
         waiting = {event.id for event in feedback.events} if before is None else None
         events = tuple(each for each in self._rework.events if waiting is None or each.id in waiting)
         rework = self._rework.model_copy(update={"head": tips.head, "events": events})
@@ -141,7 +143,7 @@ class _Preparation:
         if not unpushed and not merged.conflicts:
             events = tuple(event for event in rework.events if event.kind != "conflict")
             return rework.model_copy(update={"events": events})
-        lay_merge(self.place, merged, self.host.why(_REASON, self.call.name), self._last())
+        lay_merge(self.place, merged, self.host.rescue_options(_REASON, self.call.name), self._last())
         return rework.model_copy(
             update={
                 "merges": theirs,

@@ -44,7 +44,7 @@ class SendNotification:
             async with httpx.AsyncClient(timeout=_WITHIN_SECONDS, follow_redirects=False) as client:
                 answer = await client.post(settings.notify_url.get_secret_value(), content=body, headers=headers)
         except httpx.HTTPError as error:
-            message = f"SEPTET_NOTIFY_URL was not reached: {type(error).__name__}."
+            message = f"SEPTET_NOTIFY_URL could not be reached: {type(error).__name__}."
             raise ApplicationError(message, type="ReceiverAway") from error
         if not answer.is_success:
             message = f"SEPTET_NOTIFY_URL answered {answer.status_code}."

@@ -18,7 +18,7 @@ from activities.host import Host
 from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
-from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
+from septet.janitor.terms import FindOwner, Owner, SweepReport, Terms, combine_owners, distrust, pipeline_of
 from septet.settings import Settings
 from septet.system.durable import write_durably
 from septet.system.threads import shielded_thread
@@ -39,7 +39,7 @@ class SweepHost:
     """This host's clock."""
 
     @activity.defn(name="sweep_host")
-    async def run(self, call: SweepCall) -> Swept:
+    async def run(self, call: SweepCall) -> SweepReport:
         """Remove what was kept long enough; a pass that was interrupted is gone on with by the next one.
 
         Idempotent: what is gone is not looked for. A workspace goes only with a verified snapshot, and nothing
@@ -54,16 +54,16 @@ class SweepHost:
         _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
         return swept.model_copy(update={"host": self.host.id})
 
-    async def _sweep(self, call: SweepCall) -> Swept:
+    async def _sweep(self, call: SweepCall) -> SweepReport:
         now = self.clock()
         last_pass = await shielded_thread(self.host.threads.disk, self._note_pass, now)
         if why := distrust(last_pass, now, call.server_now):
-            return Swept(note=f"{why} Nothing was removed in this pass.")
+            return SweepReport(note=f"{why} Nothing was removed in this pass.")
         settings, state = self.host.settings, self.host.state
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
-        ask = _asking(activity.client(), asyncio.get_running_loop())
+        find = _owner_finder(activity.client(), asyncio.get_running_loop())
         runs, go_on = self.host.runtime.runs, lambda: in_time() and not stopping()
-        sweep = Sweep(state, runs, terms_of(settings), settings.git_env, ask, now, go_on)
+        sweep = Sweep(state, runs, terms_of(settings), settings.git_env, find, now, go_on)
         return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
@@ -90,21 +90,21 @@ def terms_of(settings: Settings) -> Terms:
     )
 
 
-def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:
-    """Return what asks the server what became of who uses a workspace, from another thread than the loop's."""
+def _owner_finder(client: Client, loop: asyncio.AbstractEventLoop) -> FindOwner:
+    """Return what asks the server for the owner of a workspace, from another thread than the loop's."""
 
-    def ask(place_id: str) -> Fate:
-        return asyncio.run_coroutine_threadsafe(fate_of(client, place_id), loop).result(_ANSWER_SECONDS)
+    def find(place_id: str) -> Owner:
+        return asyncio.run_coroutine_threadsafe(find_owner(client, place_id), loop).result(_ANSWER_SECONDS)
 
-    return ask
+    return find
 
 
-async def fate_of(client: Client, place_id: str) -> Fate:
-    """Return what became of those who use a workspace: a work order and who follows it, or a pipeline."""
-    own, pipeline_id = await _fate_of_workflow(client, place_id), pipeline_of(place_id)
+async def find_owner(client: Client, place_id: str) -> Owner:
+    """Return the owner of a workspace: a work order, with the agent that follows it, or a pipeline."""
+    own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status == "closed" and pipeline_id is None and await _is_followed(client, place_id):
-        return Fate("running")
-    return own if pipeline_id is None else together(own, await _fate_of_workflow(client, pipeline_id))
+        return Owner("running")
+    return own if pipeline_id is None else combine_owners(own, await _describe_workflow(client, pipeline_id))
 
 
 async def _is_followed(client: Client, order_id: str) -> bool:
@@ -116,12 +116,12 @@ async def _is_followed(client: Client, order_id: str) -> bool:
     return watch.status is WorkflowExecutionStatus.RUNNING and bool(await watch.memo_value(FOLLOWS, None))
 
 
-async def _fate_of_workflow(client: Client, workflow_id: str) -> Fate:
-    """Return what became of a workflow; one that cannot be asked about counts as running."""
+async def _describe_workflow(client: Client, workflow_id: str) -> Owner:
+    """Return a workflow as an owner; one that cannot be asked about counts as running."""
     try:
         workflow = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:
-        return Fate("unknown" if error.status is RPCStatusCode.NOT_FOUND else "running")
+        return Owner("unknown" if error.status is RPCStatusCode.NOT_FOUND else "running")
     if workflow.status is WorkflowExecutionStatus.RUNNING:
-        return Fate("running")
-    return Fate("closed", workflow.close_time)
+        return Owner("running")
+    return Owner("closed", workflow.close_time)

@@ -166,7 +166,9 @@ class WorkspaceActivities:
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
-        return_to(place, find(vault_at(place), snapshot), self.host.why("the work order leaves its pipeline"))
+        return_to(
+            place, find(vault_at(place), snapshot), self.host.rescue_options("the work order leaves its pipeline")
+        )
         taken = self.host.snapshot(place, "checkpoint", f"as {snapshot} was")
         return taken.name if taken is not None else fresh
 

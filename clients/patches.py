@@ -10,14 +10,14 @@ _NEXT_FILE: Final = "\n" + _FILE
 _HEADERS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
 """What says again what the heading and the colours say."""
 
-Kind = Literal["added", "removed", "place", "note", "same"]
+LineKind = Literal["added", "removed", "place", "note", "same"]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchLine:
     """One line; its sign is part of the text."""
 
-    kind: Kind
+    kind: LineKind
     text: str
 
 
@@ -38,7 +38,7 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
 
 def difference(before: str, after: str) -> Iterator[PatchLine]:
     """Yield an edit of a text as the lines of a diff, with all that stayed the same."""
-    kinds: dict[str, Kind] = {"+": "added", "-": "removed", " ": "same"}
+    kinds: dict[str, LineKind] = {"+": "added", "-": "removed", " ": "same"}
     for line in difflib.ndiff(before.splitlines(), after.splitlines()):
         if kind := kinds.get(line[:1]):
             yield PatchLine(kind, f"{line[:1]}{line[2:]}")
@@ -58,7 +58,7 @@ def _path(names: str, lines: list[str]) -> str:
 
 def _lines(lines: list[str]) -> Iterator[PatchLine]:
     """Yield the lines; before the first `@@` there are only git's notes on the file."""
-    kinds: dict[str, Kind] = {"+": "added", "-": "removed", "@": "place"}
+    kinds: dict[str, LineKind] = {"+": "added", "-": "removed", "@": "place"}
     in_hunk = False
     for line in lines:
         in_hunk = in_hunk or line.startswith("@@")

@@ -41,7 +41,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class BackupError(SeptetError):
     """The backup could not be made."""
 
-    default_remedy = "Nothing was changed. Remove what there is of the backup, and try again."
+    default_remedy = "Nothing was changed. Remove the incomplete backup, and try again."
 
 
 @dataclass

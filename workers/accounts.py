@@ -157,4 +157,4 @@ def _is_cancelled() -> bool:
 
 
 def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:
-    return AccountNotReachedError(f"The account {workflow_id} was not reached: {error.message}.")
+    return AccountNotReachedError(f"The account {workflow_id} could not be reached: {error.message}.")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from temporalio.client import Client
@@ -73,44 +74,39 @@ async def running_worker(
         await stack.enter_async_context(measuring_amounts(client, queue, serves=serves_metrics))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         build = build_id(settings)  # the SDK hashes all modules instead, for a tenth of a second
+        new_worker = partial(
+            Worker,
+            client,
+            interceptors=[tokens],
+            graceful_shutdown_timeout=_GRACE,
+            max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+        )
         await stack.enter_async_context(
-            Worker(
-                client,
+            new_worker(
                 task_queue=settings.task_queue,
                 activities=[] if settings.drain else list(parts.shared.values()),
-                interceptors=[tokens],
                 max_concurrent_activities=openings_at_once(settings),
                 deployment_config=deployment_config(settings),
                 **workflow_cache(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,
-                graceful_shutdown_timeout=_GRACE,
-                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
-                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
             )
         )
         await stack.enter_async_context(
-            Worker(
-                client,
+            new_worker(
                 task_queue=parts.host.task_queue,
                 activities=list(parts.own.values()),
-                interceptors=[tokens],
                 build_id=build,
                 **agent_slots(settings),
-                graceful_shutdown_timeout=_GRACE,
-                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
-                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
             )
         )
         await stack.enter_async_context(
-            Worker(
-                client,
+            new_worker(
                 task_queue=parts.host.control_queue,
                 activities=list(parts.control.values()),
                 plugins=announcements(parts.host),
-                interceptors=[tokens],
                 build_id=build,
                 max_concurrent_activities=_ANSWERS,
-                graceful_shutdown_timeout=_GRACE,
             )
         )
         await stack.enter_async_context(watching_hosts(client, parts.host))

@@ -22,7 +22,7 @@ from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult, SweepCall
 from septet.contracts.tracker import SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
-from septet.janitor.terms import Swept
+from septet.janitor.terms import SweepReport
 from workflows.policies import ActivityOptions
 
 Input = TypeVar("Input")
@@ -79,7 +79,7 @@ DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
 """Clients ask it, before there is a work order."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
-SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, Swept)
+SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, SweepReport)
 
 ENTER_LANE: Final = ActivityStub("enter_lane", EnterLane, Workspace)
 CLOSE_LANES: Final = ActivityStub("close_lanes", CloseLanes, NOTHING)

@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.steps import SweepCall
-    from septet.janitor.terms import Swept
+    from septet.janitor.terms import SweepReport
     from workflows.activity_stubs import SWEEP_HOST
 
 _HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
@@ -25,7 +25,7 @@ class Janitor:
     """One pass over one host."""
 
     @workflow.run
-    async def run(self, task_queue: str) -> Swept:
+    async def run(self, task_queue: str) -> SweepReport:
         """Have the host swept whose queue this is, and tell what was done."""
         try:
             swept = await SWEEP_HOST.start(
@@ -40,12 +40,12 @@ class Janitor:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
-            swept = Swept(note=f"The host was not swept: {error.cause or error}")
+            swept = SweepReport(note=f"The host was not swept: {error.cause or error}")
         workflow.set_current_details(format_details(swept))
         return swept
 
 
-def format_details(swept: Swept) -> str:
+def format_details(swept: SweepReport) -> str:
     """Return a pass as Markdown, for the web UI."""
     counts = f"{swept.removed_count} removed, {swept.refused_count} due but kept, {swept.kept_count} not due"
     lines = [f"**Host {swept.host or '?'}**: {counts}. {swept.note}".strip()]

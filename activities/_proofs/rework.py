@@ -22,7 +22,7 @@ from septet.git.rework_tree import unresolved
 from septet.git.worktree_status import WorktreeStatus
 from septet.system.masking import mask
 
-_MOVED: Final = "The branch has new commits of others on the forge: the work is joined with them first."
+_MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
 _SHOWN: Final = 2000
 
 

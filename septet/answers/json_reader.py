@@ -172,7 +172,7 @@ class _Reader:
             inner.append(value)
         elif type(inner) is dict and key is not None:
             if key in inner:
-                self.faults[f"the key {key[:_SNIPPET_CHARACTERS]!r} stands twice"] = None
+                self.faults[f"the key {key[:_SNIPPET_CHARACTERS]!r} occurs twice"] = None
             inner[key] = value
             self.key = None
         else:

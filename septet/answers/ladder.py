@@ -39,7 +39,7 @@ _IN_WORDS: Final[dict[Rung, str]] = {
     "structured": "The structured output",
     "json": "The JSON",
     "fence": "What stands in the fence",
-    "embedded": "The JSON in the midst of the text",
+    "embedded": "The JSON in the middle of the text",
     "plain": "The text",
     "mended": "The JSON",
 }

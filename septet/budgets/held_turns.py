@@ -1,15 +1,13 @@
 """Turns that hold some of a budget, noted on disk until their accounts were told what they used."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from septet.contracts.wire import Wire
 from septet.system.durable import write_durably
+from septet.system.json_files import read_model
 
 _SUFFIX: Final = ".json"
 
@@ -57,9 +55,8 @@ class HeldTurns:
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
         """Return the turns of a workspace; none where nobody can read the note."""
-        with suppress(FileNotFoundError, ValidationError):
-            return _Notes.model_validate_json(self._path(place_id).read_bytes()).turns
-        return ()
+        notes = read_model(self._path(place_id), _Notes) or _Notes()
+        return notes.turns
 
     def places(self) -> Iterator[str]:
         """Give the workspaces that have some."""

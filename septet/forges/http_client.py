@@ -93,7 +93,7 @@ class ForgeApi:
                 yield client
         except httpx.HTTPError as error:
             note_unreached(self.url)
-            raise ForgeUnavailableError(f"{self.url} was not reached ({what}): {error!r}.") from error
+            raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
         except (ValueError, TypeError) as error:
             raise ForgeUnavailableError(f"{self.url} did not answer as {self.forge} does ({what}).") from error
 

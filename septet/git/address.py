@@ -105,7 +105,7 @@ def _from_url(text: str) -> Address:
         return _local(unquote(parts.path), None, None)
     host = parts.hostname or ""
     if parts.scheme == "http" and host not in _LOOPBACK:
-        raise _refusal(text, "would send everything in the clear", f"Use https://{host}{parts.path}.")
+        raise _refusal(text, "would send everything unencrypted", f"Use https://{host}{parts.path}.")
     if parts.scheme not in _DEFAULT_PORTS:
         raise _refusal(text, f"asks for the transport {parts.scheme}, which is not allowed")
     if parts.query or parts.fragment:
@@ -153,7 +153,7 @@ def _local(text: str, home: Path | None, cwd: Path | None) -> Address:
         text = f"{home}{text[1:]}"
     if not text.startswith("/"):
         if cwd is None:
-            raise _refusal(text, "is relative, and the worker has another folder than you")
+            raise _refusal(text, "is relative, and the worker's current folder is not yours")
         text = f"{cwd}/{text}"
     path = Path(os.path.normpath("/" + text.lstrip("/")))
     if path.name == ".git":

@@ -114,7 +114,7 @@ def _name_refusal(place: Place, name: str) -> str | None:
     if not is_branch_name(name):
         return f"{name!r} is not a branch name that git accepts"
     if not _PLAIN.fullmatch(name):
-        return f"{name!r} has other characters than letters of English, digits, and . _ - /"
+        return f"{name!r} has characters other than English letters, digits and . _ - /"
     if name in protected_branches(place):
         return f"{name} is where the work starts from: use another branch for the work"
     return None

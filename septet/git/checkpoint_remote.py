@@ -16,7 +16,7 @@ from septet.errors import GitError, NotFoundError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, printable
+from septet.git.remote_failures import failure_of
 from septet.git.stale_locks import share_guard
 
 ORIGIN: Final = "origin"
@@ -25,7 +25,6 @@ ORIGIN: Final = "origin"
 _REFS: Final = "septet/checkpoints"
 _DIGEST_LENGTH: Final = 16
 _PUSH_SECONDS: Final = 600.0
-_REJECTED: Final = 1
 _CONFIG: Final = """\
 [receive]
 \tunpackLimit = 1
@@ -76,10 +75,9 @@ class CheckpointRef:
                 f"{self.remote.url} keeps no checkpoint under {self.ref}.",
                 remedy="Start a worker on the state directory that has the work order.",
             )
-        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
         with share_guard(vault.guard):
-            self.remote.run(vault.git_dir, *command, "--", self.remote.url, f"+{self.ref}:{copy}")
+            self.remote.fetch(vault.git_dir, f"+{self.ref}:{copy}")
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
@@ -91,24 +89,12 @@ class CheckpointRef:
             GitError: It refused.
         """
         self._make()
-        completed = self.remote.run(
-            vault.git_dir,
-            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-            *(
-                f"--force-with-lease={self.ref}:{expected_tip or ''}",
-                "--",
-                self.remote.url,
-                f"{commit}:{self.ref}",
-            ),
-            ok=(0, _REJECTED),
-            timeout_seconds=_PUSH_SECONDS,
-        )
-        rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
-        if rejected:
-            message = f"{self.remote.url} rejected {self.ref}: {printable(rejected)}"
-            raise StaleError(message) if b"stale info" in rejected else GitError(message)
-        if completed.exit_code != 0:
-            raise failure_of("push", self.remote.url, completed.stderr)
+        answer = self.remote.push(vault.git_dir, commit, self.ref, expected_tip or "", _PUSH_SECONDS)
+        if answer.rejection:
+            message = f"{self.remote.url} rejected {self.ref}: {answer.rejection}"
+            raise StaleError(message) if "stale info" in answer.rejection else GitError(message)
+        if not answer.is_done:
+            raise failure_of("push", self.remote.url, answer.stderr)
         vault.run("update-ref", self.local, commit)
 
     def _make(self) -> None:

@@ -51,14 +51,14 @@ def commit_all(  # noqa: PLR0913 -- what is committed, how, and who looks at it,
     clear_locks(place.worktree / ".git")
     dirt = look(place, scan)
     if dirt.unfinished:
-        raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
+        raise EvidenceError(f"Nothing can be committed: {dirt.unfinished}.")
     also = merges if merges and not contains(place, dirt.head.sha, merges) else ""
     if not dirt.entries and not also:
         examine(None, dirt.head.sha)
         give_index(place, place.worktree / ".git")
         return dirt.head.sha
     if dirt.head.branch is None:
-        raise EvidenceError("There can be no commit: HEAD is detached, and the work belongs on its branch.")
+        raise EvidenceError("Nothing can be committed: HEAD is detached, and the work belongs on its branch.")
     refuse_links(place.worktree / ".git", dirt.head.branch)
     git = stage(place, dirt)
     examine(git, dirt.head.sha)
@@ -99,5 +99,5 @@ def _clean_message(message: str) -> str:
     text = mask(without_controls(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:
-        raise EvidenceError("There can be no commit: its message is blank.")
+        raise EvidenceError("Nothing can be committed: its message is blank.")
     return cleaned + "\n"

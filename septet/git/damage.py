@@ -21,8 +21,7 @@ _PACK_FILES: Final = (".pack", ".rev", ".idx")
 _REFS: Final = ("refs", "packed-refs")
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
 """All that is fetched becomes one pack, in which git looks before it looks among loose objects."""
-_FETCH: Final = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-_FETCHED: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+_REFSPECS: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
 
 def mend(mirror: Path, remote: Remote, make: Callable[[Path], None]) -> None:
@@ -43,7 +42,7 @@ def mend(mirror: Path, remote: Remote, make: Callable[[Path], None]) -> None:
         make(fresh)
         git = Git(fresh, env=remote.env)
         git.run("config", _UNPACK_LIMIT, "1")
-        remote.run(fresh, *_FETCH, "--", remote.url, *_FETCHED)
+        remote.fetch(fresh, *_REFSPECS)
         git.run("config", "--unset-all", _UNPACK_LIMIT)
         aside = mirror / "damaged" / secrets.token_hex(4)
         aside.mkdir(mode=0o700, parents=True)

@@ -37,8 +37,8 @@ _CHECKOUT_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """What the rescue that comes first says about itself."""
+class RescueOptions:
+    """What the rescue that comes first says of itself, and may hold."""
 
     reason: str
     ignored_limit_bytes: int
@@ -49,7 +49,7 @@ class Why:
 def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     place: Place,
     snapshot: Snapshot,
-    why: Why,
+    options: RescueOptions,
     *,
     secured_by: Snapshot | None = None,
     adding: Mapping[bytes, Item] | None = None,
@@ -63,7 +63,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     Args:
         place: The workspace.
         snapshot: One of its snapshots.
-        why: What the rescue says.
+        options: What the rescue says.
         secured_by: The snapshot that may hold already what is there; `snapshot` itself when absent.
         adding: What the vault has, and is to be there as well, by its path; folders before what is in them.
         accept_loss: A person says that what is left out may go where it is in the way.
@@ -75,7 +75,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     """
     vault = vault_at(place)
     verify(vault, snapshot)
-    current, rescue = _secure(place, why, secured_by or snapshot)
+    current, rescue = _secure(place, options, secured_by or snapshot)
     if current.commit == snapshot.commit and not adding:
         return None
     left_out = read_left_out(vault, current.commit)
@@ -93,7 +93,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
 
 
 def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was kept
-    place: Place, git: Git, was: str, to: str, why: Why, secured_by: Snapshot
+    place: Place, git: Git, was: str, to: str, options: RescueOptions, secured_by: Snapshot
 ) -> Snapshot | None:
     """Let the worktree go from one tree to another, as a checkout without force does, and return the rescue.
 
@@ -102,7 +102,7 @@ def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was ke
         git: The engine's view, with an index that holds `was`.
         was: The commit that is checked out.
         to: A commit or a tree.
-        why: What the rescue says.
+        options: What the rescue says.
         secured_by: The snapshot that may hold already what is there.
 
     Raises:
@@ -111,19 +111,19 @@ def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was ke
         GitError: git refuses, for what is there would be overwritten.
     """
     refuse_pipes(place.worktree)
-    _, rescue = _secure(place, why, secured_by)
+    _, rescue = _secure(place, options, secured_by)
     git.run("read-tree", "-m", "-u", was, to, timeout_seconds=_CHECKOUT_SECONDS)
     return rescue
 
 
-def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Snapshot | None:
+def remove_workspace(place: Place, options: RescueOptions, *, accept_loss: bool = False) -> Snapshot | None:
     """Remove a workspace and return its rescue: `None` when nothing had changed since the base commit.
 
     The snapshots stay. A workspace that is gone already is no error.
 
     Args:
         place: The workspace.
-        why: What the rescue says.
+        options: What the rescue says.
         accept_loss: A person says that what the rescue had to leave out may go.
 
     Raises:
@@ -133,7 +133,7 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
     if not os.path.lexists(place.worktree):
         _clear(_aside(place))
         return None
-    current, rescue = _secure(place, why)
+    current, rescue = _secure(place, options)
     if not accept_loss:
         remedy = "Save that elsewhere, and have the janitor drop the rest: SEPTET_DROP_IGNORED_FILES=true."
         _refuse(place, read_left_out(vault_at(place), current.commit), remedy)
@@ -230,14 +230,18 @@ def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
         vault.run("prune", f"--expire={expiry}", timeout_seconds=PACKING_SECONDS)
 
 
-def _secure(place: Place, why: Why, equal: Snapshot | None = None) -> tuple[Snapshot, Snapshot | None]:
+def _secure(
+    place: Place, options: RescueOptions, equal: Snapshot | None = None
+) -> tuple[Snapshot, Snapshot | None]:
     """Return a verified snapshot of the workspace as it is now, and the same once more if it is a rescue.
 
     Where there is nothing to rescue, a checkpoint tells what is there; `equal` serves when it tells the same.
     """
-    record = partial(take, ignored_limit_bytes=why.ignored_limit_bytes, step=why.step, unless_equal_to=equal)
-    rescue = record(place, "rescue", why.reason)
-    current = rescue or record(place, "checkpoint", why.reason) or equal
+    record = partial(
+        take, ignored_limit_bytes=options.ignored_limit_bytes, step=options.step, unless_equal_to=equal
+    )
+    rescue = record(place, "rescue", options.reason)
+    current = rescue or record(place, "checkpoint", options.reason) or equal
     if current is None:
         raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
     verify(vault_at(place), current)

@@ -98,7 +98,7 @@ def plan_file(place: Place, path: str) -> str:
     if file_path.is_absolute() or ".." in file_path.parts:
         raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
     if not file_path.parts or file_path.parts[0] == ".git":
-        raise EvidenceError(f"{path!r} names no file of the worktree.")
+        raise EvidenceError(f"{path!r} does not name a file in the worktree.")
     _check_plan(root, place.worktree / file_path, str(file_path))
     return str(file_path)
 
@@ -107,7 +107,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
     try:
         real = file.resolve(strict=True)
         if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
-            raise EvidenceError(f"{name!r} is a symlink that leads out of the worktree.")
+            raise EvidenceError(f"{name!r} is a symlink that points outside the worktree.")
         if not real.is_file():
             raise EvidenceError(f"{name!r} is not a plain file.")
         if real.stat().st_size == 0:

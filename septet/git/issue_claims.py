@@ -17,10 +17,9 @@ from typing import Final
 from septet.errors import GitError
 from septet.git.engine import Git
 from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, printable
+from septet.git.remote_failures import failure_of
 
 _PREFIX: Final = "refs/septet/issues/"
-_REJECTED: Final = 1
 _PUSH_SECONDS: Final = 120.0
 _NAME: Final = re.compile(rf"{_PREFIX}([1-9][0-9]{{0,8}})")
 
@@ -102,37 +101,26 @@ class IssueClaims:
         refs = f"{_PREFIX}{numbers}"
         names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
         if names:
-            self._fetch(git, refs)
+            self.remote.fetch(git.git_dir, f"+{refs}:{refs}")
         return {
             int(name.removeprefix(_PREFIX)): _facts(git.text("log", "-1", "--format=%B", name)).get("claimant")
             for name in names
         }
 
-    def _fetch(self, git: Git, refs: str) -> None:
-        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        self.remote.run(git.git_dir, *command, "--", self.remote.url, f"+{refs}:{refs}")
-
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
         """Create the ref where there is none, or replace exactly one; return whether it is as it was wanted."""
-        completed = self.remote.run(
-            git.git_dir,
-            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-            *(f"--force-with-lease={ref}:{instead_of}", "--", self.remote.url, f"{commit}:{ref}"),
-            ok=(0, _REJECTED),
-            timeout_seconds=_PUSH_SECONDS,
-        )
-        if completed.exit_code == 0:
+        answer = self.remote.push(git.git_dir, commit, ref, instead_of, _PUSH_SECONDS)
+        if answer.is_done:
             return True
         there = self.remote.refs(git.git_dir, ref).shas.get(ref)
         if (
             there is not None and there != instead_of
         ):  # another one was faster, or this push arrived and its answer did not
             return there == commit
-        rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
-        if rejected:
-            message = f"{self.remote.url} rejected {ref}: {printable(rejected)}"
+        if answer.rejection:
+            message = f"{self.remote.url} rejected {ref}: {answer.rejection}"
             raise GitError(message, remedy="Give the worker's key the right to push to this repository.")
-        raise failure_of("push", self.remote.url, completed.stderr)
+        raise failure_of("push", self.remote.url, answer.stderr)
 
     @contextmanager
     def _repository(self) -> Iterator[Git]:

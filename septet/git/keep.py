@@ -12,7 +12,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
 from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.ledger import Kind, LedgerEntry
+from septet.git.snapshots.ledger import EntryKind, LedgerEntry
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
@@ -185,10 +185,10 @@ class _Page:
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:
             entries = {
-                name.encode(): LedgerEntry(FILE, pack.add("blob", content), Kind.TRACKED)
+                name.encode(): LedgerEntry(FILE, pack.add("blob", content), EntryKind.TRACKED)
                 for name, content in self._files().items()
             }
-            entries[_LATEST.encode()] = LedgerEntry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
+            entries[_LATEST.encode()] = LedgerEntry(FOLDER, bytes.fromhex(latest.content), EntryKind.TRACKED)
             tree = pack.add("tree", tree_content(entries)).hex()
             parents = [before or self.place.base_sha, *self.new_since(before)]
             commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {self.host}"))

@@ -1,13 +1,15 @@
 """A lane: one workspace that many work orders use, one after the other. Each finds it as if it were new."""
 
-from septet.git.destroy import Why, return_to
+from septet.git.destroy import RescueOptions, return_to
 from septet.git.place import Place
 from septet.git.plan import plan_items
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import first_and_last, vault_at
 
 
-def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None = None) -> Snapshot | None:
+def switch(
+    place: Place, start: Snapshot, options: RescueOptions, plan: tuple[str, str] | None = None
+) -> Snapshot | None:
     """Make a lane as it was at `start`, with the plan in it, and return the rescue of what nobody had kept.
 
     What the work order before has left is in its last snapshot: only what differs from that is rescued.
@@ -15,7 +17,7 @@ def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None
     Args:
         place: The lane.
         start: One of its snapshots.
-        why: What the rescue says.
+        options: What the rescue says.
         plan: The name of a snapshot of the same repository, and the path of the file to take from it.
 
     Raises:
@@ -24,4 +26,4 @@ def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None
     """
     ends = first_and_last(vault_at(place), place.order_id)
     adding = plan_items(place, start, *plan) if plan is not None else None
-    return return_to(place, start, why, secured_by=ends[1] if ends else None, adding=adding)
+    return return_to(place, start, options, secured_by=ends[1] if ends else None, adding=adding)

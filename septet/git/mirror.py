@@ -168,15 +168,14 @@ def _make(folder: Path, env: Mapping[str, str]) -> None:
 
 
 def _fetch(mirror: Path, remote: Remote) -> None:
-    command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force")
-    source = ("--", remote.url, f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
+    refspecs = (f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
     try:
-        remote.run(mirror, *command, *source)
+        remote.fetch(mirror, *refspecs)
     except GitError as error:
         if "cannot lock ref" not in error.message:
             raise
         # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
-        remote.run(mirror, *command, "--prune", *source)
+        remote.fetch(mirror, *refspecs, prune=True)
 
 
 def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from septet.errors import NotFoundError, WorkspaceError
 from septet.git.checkpoint_remote import CheckpointRef
-from septet.git.destroy import Why, return_to
+from septet.git.destroy import RescueOptions, return_to
 from septet.git.engine import Git
 from septet.git.keep import RECORDS, ChainState, read_chain_state, read_file, take_hold
 from septet.git.mirror import refresh_mirror
@@ -67,7 +67,7 @@ def is_here(move: WorkspaceMove) -> bool:
     )
 
 
-def move_here(move: WorkspaceMove, why: Why) -> ChainState:
+def move_here(move: WorkspaceMove, options: RescueOptions) -> ChainState:
     """Make the workspace as it was at the checkpoint and this host the holder of the work order.
 
     What the host before it kept last is returned.
@@ -87,7 +87,7 @@ def move_here(move: WorkspaceMove, why: Why) -> ChainState:
         _take_over(move, chain)
         snapshot = find(vault, move.checkpoint or list(chain.snapshots)[-1])
         if place.worktree.exists():
-            return_to(place, snapshot, why)
+            return_to(place, snapshot, options)
         else:
             fresh = place.worktree.with_name(f"{place.order_id}~new")
             _make_view(place, fresh)

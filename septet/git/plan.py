@@ -3,7 +3,7 @@
 import hashlib
 
 from septet.errors import WorkspaceError
-from septet.git.destroy import Why, return_to
+from septet.git.destroy import RescueOptions, return_to
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER, PROGRAM
 from septet.git.snapshots.facts import Snapshot
@@ -54,7 +54,7 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
     )
 
 
-def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, why: Why) -> None:
+def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: RescueOptions) -> None:
     """Let a plan's file be what it was in a snapshot; all else stays as it is.
 
     Args:
@@ -62,10 +62,10 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
         current: The snapshot that holds what is there.
         source: The snapshot to take the file from.
         path: The file's.
-        why: What a rescue says, should one be needed.
+        options: What a rescue says, should one be needed.
 
     Raises:
         WorkspaceError: There is something else in its place.
         SnapshotError: It cannot be written.
     """
-    return_to(place, current, why, adding=plan_items(place, current, source.name, path))
+    return_to(place, current, options, adding=plan_items(place, current, source.name, path))

@@ -10,10 +10,9 @@ from septet.git.foreign import refuse_foreign
 from septet.git.own_pushes import is_own_push, note_push
 from septet.git.place import Place, borrowed_from
 from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, printable, remote_words
+from septet.git.remote_failures import failure_of, remote_words
 from septet.git.view import view_folder
 
-_REJECTED: Final = 1
 _SOMEBODY_ELSE: Final = (
     "Someone else has pushed to the branch. Keep their commits elsewhere, delete the branch on the forge, "
     "then run `septet retry ID`."
@@ -64,20 +63,12 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
         raise GitError(message, remedy=_SOMEBODY_ELSE)
     note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"
-    completed = Remote(place.destination, place.env, token).run(
-        view_folder(place),
-        *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-        *(f"--force-with-lease={ref}:{expected_tip or ''}", "--", place.destination, f"{sha}:{ref}"),
-        ok=(0, _REJECTED),
-    )
-    rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
-    if completed.exit_code != 0 and _is_there(place, branch, sha, token):
+    answer = Remote(place.destination, place.env, token).push(view_folder(place), sha, ref, expected_tip or "")
+    if answer.is_done or _is_there(place, branch, sha, token):
         return sha
-    if rejected:
-        raise _rejection(place.destination, branch, printable(rejected), remote_words(completed.stderr))
-    if completed.exit_code != 0:
-        raise failure_of("push", place.destination, completed.stderr)
-    return sha
+    if answer.rejection:
+        raise _rejection(place.destination, branch, answer.rejection, remote_words(answer.stderr))
+    raise failure_of("push", place.destination, answer.stderr)
 
 
 def _is_there(place: Place, branch: str, sha: str, token: str | None) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from septet.errors import GitUnavailableError
 from septet.git.engine import Git
-from septet.git.remote_failures import UNREACHED_REMEDY, failure_of
+from septet.git.remote_failures import UNREACHED_REMEDY, failure_of, printable
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
@@ -21,6 +21,8 @@ _SILENT_SECONDS: Final = 60
 """For so long a transfer over HTTP may be slower than that: a server may have much to count before it answers."""
 _SILENT_LISTING_SECONDS: Final = 20
 """The same for a list of refs."""
+_REJECTED: Final = 1
+"""git's exit code where the remote was reached and did not take the ref; others may end with it too."""
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
@@ -33,6 +35,16 @@ class RemoteRefs:
     """The full name of the ref that its HEAD names; `None` where it is detached or dangling."""
     shas: Mapping[str, str]
     """SHA by full ref name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushAnswer:
+    """What a remote answered to a push of one ref."""
+
+    is_done: bool
+    rejection: str
+    """Its line about the ref, where it did not take it; empty where it did, or never came to it."""
+    stderr: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,53 @@ class Remote:
             else:
                 shas[name] = value
         return RemoteRefs(head, MappingProxyType(shas))
+
+    def fetch(self, git_dir: Path, *refspecs: str, prune: bool = False) -> None:
+        """Fetch refs into a repository; nothing else of it changes.
+
+        Args:
+            git_dir: The repository.
+            refspecs: What to fetch and where to; tags only where they are named.
+            prune: Let the names make room that the remote has no longer.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused.
+        """
+        self.run(
+            git_dir,
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
+            *(["--prune"] if prune else []),
+            *("--", self.url, *refspecs),
+        )
+
+    def push(
+        self, git_dir: Path, commit: str, ref: str, instead_of: str, timeout_seconds: float = TRANSFER_SECONDS
+    ) -> PushAnswer:
+        """Put a commit at a ref of the remote, in the place of exactly one other commit, and return the answer.
+
+        Args:
+            git_dir: The repository that has the commit.
+            commit: Its SHA.
+            ref: The ref's full name.
+            instead_of: Where the ref is now; empty where it must not be there yet.
+            timeout_seconds: As in `run`.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused; a ref that it rejects is in the answer instead.
+        """
+        completed = self.run(
+            git_dir,
+            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
+            *(f"--force-with-lease={ref}:{instead_of}", "--", self.url, f"{commit}:{ref}"),
+            ok=(0, _REJECTED),
+            timeout_seconds=timeout_seconds,
+        )
+        rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
+        return PushAnswer(completed.exit_code == 0, printable(rejected), completed.stderr)
 
     def run(
         self,

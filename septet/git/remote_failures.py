@@ -90,7 +90,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
             "empty reply",
         ),
         GitUnavailableError,
-        "was not reached",
+        "could not be reached",
         UNREACHED_REMEDY,
     ),
     (

@@ -9,7 +9,7 @@ from typing import Final
 
 from septet.errors import EvidenceError, GitError, GitUnavailableError
 from septet.git.changes import shown_path
-from septet.git.destroy import Why, change_tree
+from septet.git.destroy import RescueOptions, change_tree
 from septet.git.dot_git import clear_locks, read_head, refuse_links
 from septet.git.engine import Git
 from septet.git.evidence import contains
@@ -60,10 +60,9 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
     base = refresh_mirror(place.mirror, Remote(place.origin, place.env, token), place.base_branch)
     if place.fork:
         target = f"+refs/heads/{branch}:refs/remotes/fork/{place.order_id}"
-        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force")
-        Remote(place.fork, place.env, token).run(place.mirror, *command, "--", place.fork, target)
+        Remote(place.fork, place.env, token).fetch(place.mirror, target)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
-        message = f"{place.destination} has moved {branch} while it was fetched."
+        message = f"{branch} of {place.destination} moved while it was being fetched."
         raise GitUnavailableError(message, remedy="Septet tries again.")
     return RemoteTips(head, base.sha)
 
@@ -74,7 +73,7 @@ def is_clean(place: Place) -> bool:
     return not dirt.entries and not dirt.unfinished
 
 
-def go_forward(place: Place, branch: str, head: str, why: Why, secured_by: Snapshot) -> str:
+def go_forward(place: Place, branch: str, head: str, options: RescueOptions, secured_by: Snapshot) -> str:
     """Bring a clean worktree to where its branch is on the forge, and return what is left to be merged with it.
 
     A branch that others have written anew, over what was pushed from here, is taken as it is now: what they took
@@ -84,7 +83,7 @@ def go_forward(place: Place, branch: str, head: str, why: Why, secured_by: Snaps
         place: The work order's place.
         branch: Its branch.
         head: Where that is on the forge.
-        why: What a rescue says.
+        options: What a rescue says.
         secured_by: The snapshot that holds what is there.
 
     Returns:
@@ -102,7 +101,7 @@ def go_forward(place: Place, branch: str, head: str, why: Why, secured_by: Snaps
     refuse_links(git_dir, branch)
     hold_head(place)
     git = _with_copied_index(place)
-    change_tree(place, git, here.sha, head, why, secured_by)
+    change_tree(place, git, here.sha, head, options, secured_by)
     git.run("update-ref", f"refs/heads/{branch}", head, here.sha)
     take_index(place, staging_index(place), head)
     return ""
@@ -127,13 +126,13 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
     return MergedTree(tree.decode("ascii"), paths if completed.exit_code else ())
 
 
-def lay_merge(place: Place, merge: MergedTree, why: Why, secured_by: Snapshot) -> None:
+def lay_merge(place: Place, merge: MergedTree, options: RescueOptions, secured_by: Snapshot) -> None:
     """Lay what a merge comes to into a clean worktree; HEAD stays, and the agent's index holds what is new."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
     git = _with_copied_index(place)
-    change_tree(place, git, head.sha, merge.tree, why, secured_by)
+    change_tree(place, git, head.sha, merge.tree, options, secured_by)
     staging_index(place).replace(view_folder(place) / "merged-index")
     copy = git_dir / "index.septet"
     copy.unlink(missing_ok=True)

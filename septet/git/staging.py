@@ -129,9 +129,9 @@ def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
 
 def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
     if what := unfinished_operation(place.worktree / ".git"):
-        return f"a {what} was begun and not ended"
+        return f"a {what} is still in progress"
     if conflicts:
-        return f"conflicts are not resolved in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))}"
+        return f"the conflicts in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))} are not resolved"
     return ""
 
 

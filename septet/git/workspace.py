@@ -89,7 +89,7 @@ def _begin(  # noqa: PLR0913, PLR0917 -- as above
     """Choose the base commit and write it down."""
     if (worktree := state.workspaces / order_id).exists():
         remedy = "Choose another id, or look at the folder and move it away."
-        raise WorkspaceError(f"{worktree} is there without a record of who opened it.", remedy=remedy)
+        raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
     mirror = state.mirrors / f"{address.key}.git"
     start = refresh_mirror(mirror, Remote(address.url, env, token), base)
     record = record_for(order_id, first_run_id, address, start, fork)

@@ -18,7 +18,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.destroy import (
-    Why,
+    RescueOptions,
     clear_trash,
     drop_forgotten,
     forget_brought,
@@ -34,14 +34,14 @@ from septet.git.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_loc
 from septet.git.record import find_record
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
-from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
+from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir
 from septet.system.durable import DRAFTS
 from septet.system.locks import hold_lock, remove_lock
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"
-_RUNNING: Final = Fate("running")
+_RUNNING: Final = Owner("running")
 
 
 @dataclass
@@ -53,17 +53,17 @@ class Sweep:
     """The runs of this host."""
     terms: Terms
     env: Mapping[str, str]
-    ask: Ask
+    find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
     """Asked before each work order: a stopping worker, or a pass that lasts too long, says no."""
-    _removals: list[Thing] = field(default_factory=list)
-    _refusals: list[Thing] = field(default_factory=list)
+    _removals: list[SweptItem] = field(default_factory=list)
+    _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
     """Vaults of which snapshots were forgotten."""
     _kept_count: int = 0
 
-    def run(self) -> Swept:
+    def run(self) -> SweepReport:
         """Remove what is due, and tell of it. What stands in the way of one thing keeps no other."""
         note = ""
         with self._refusing("runs", self.state.trash.name):
@@ -82,7 +82,7 @@ class Sweep:
             self._runs_alone()
             self._locks_alone()
             self._remove_drafts()
-        return Swept(
+        return SweepReport(
             removed=tuple(self._removals[:_SHOWN]),
             refused=tuple(self._refusals[:_SHOWN]),
             removed_count=len(self._removals),
@@ -103,11 +103,11 @@ class Sweep:
             if not is_over(since, shortest, self.now):
                 self._kept_count += 1
                 return
-            fate = self.ask(order_id)
-            if fate == _RUNNING:
+            owner = self.find_owner(order_id)
+            if owner == _RUNNING:
                 self._kept_count += 1
                 return
-            since = max(since, fate.closed_at or since)
+            since = max(since, owner.closed_at or since)
             self._workspace(place, since)
             self._runs(order_id, since)
             self._snapshots(place, since)
@@ -123,19 +123,19 @@ class Sweep:
         return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
-        why = Why(_REASON, self.terms.ignored_limit_bytes)
+        options = RescueOptions(_REASON, self.terms.ignored_limit_bytes)
         if not os.path.lexists(place.worktree):
-            remove_workspace(place, why)  # what a pass that was killed left of it
+            remove_workspace(place, options)  # what a pass that was killed left of it
             return
         if not is_over(since, self.terms.workspaces_days, self.now):
             self._kept_count += 1
             return
         with self._refusing("workspace", place.order_id), self._written_by_nobody(place.order_id):
-            remove_workspace(place, why, accept_loss=self.terms.drop_ignored)
+            remove_workspace(place, options, accept_loss=self.terms.drop_ignored)
             self._home(place.order_id)
             last = list_snapshots(vault_at(place), place.order_id)[-1]
             self._removals.append(
-                Thing(kind="workspace", name=place.order_id, snapshot=last.name, size_bytes=last.size_bytes)
+                SweptItem(kind="workspace", name=place.order_id, snapshot=last.name, size_bytes=last.size_bytes)
             )
 
     def _runs(self, order_id: str, since: datetime) -> None:
@@ -148,7 +148,7 @@ class Sweep:
         with self._refusing("runs", order_id), self._written_by_nobody(order_id):
             self._home(order_id)
             remove_closed(folder, self.state.trash)
-            self._removals.append(Thing(kind="runs", name=order_id))
+            self._removals.append(SweptItem(kind="runs", name=order_id))
 
     def _home(self, order_id: str) -> None:
         """Remove what agents' CLIs have kept of a work order: it goes with its workspace."""
@@ -164,9 +164,9 @@ class Sweep:
                 is_due = is_over(since, self.terms.runs_days, self.now)
                 if find_record(self.state, order_id) is not None or not is_due or not self.go_on():
                     continue
-                fate = self.ask(order_id)
-                if fate != _RUNNING:
-                    self._runs(order_id, max(since, fate.closed_at or since))
+                owner = self.find_owner(order_id)
+                if owner != _RUNNING:
+                    self._runs(order_id, max(since, owner.closed_at or since))
 
     def _locks_alone(self) -> None:
         """Remove the locks of work orders of which nothing else is kept any more: each was made at the opening."""
@@ -212,8 +212,8 @@ class Sweep:
         """Forget old snapshots that came from another host, for a work order here that began with them."""
         for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
-                every, fate = list_snapshots(vault, order_id), self.ask(order_id)
-                old = self._old(every, fate.closed_at) if fate != _RUNNING else []
+                every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)
+                old = self._old(every, owner.closed_at) if owner != _RUNNING else []
                 self._kept_count += len(every) - len(old)
                 forget_brought(vault, old)
                 if len(old) == len(every):
@@ -229,7 +229,7 @@ class Sweep:
     def _tell_forgotten(self, vault: Git, old: list[Snapshot]) -> None:
         if old:
             self._forgot.add(vault.git_dir)
-        self._removals += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+        self._removals += [SweptItem(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""
@@ -247,7 +247,7 @@ class Sweep:
             remove_closed(vault.git_dir, self.state.trash)
             if mirror.is_dir():
                 remove_closed(mirror, self.state.trash)
-            self._removals.append(Thing(kind="mirror", name=mirror.name))
+            self._removals.append(SweptItem(kind="mirror", name=mirror.name))
 
     def _room(self, vault: Git) -> None:
         """Give back what is taken by files that nothing needs, or not as so many."""
@@ -288,12 +288,12 @@ class Sweep:
             os.close(lock)
 
     @contextmanager
-    def _refusing(self, kind: Kind, name: str) -> Iterator[None]:
+    def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
         """Note what stands in the way of a removal, and go on with the next thing."""
         try:
             yield
         except (SeptetError, OSError) as error:
-            self._refusals.append(Thing(kind=kind, name=name, why=str(error)[:500]))
+            self._refusals.append(SweptItem(kind=kind, name=name, why=str(error)[:500]))
 
 
 def until(seconds: float) -> Callable[[], bool]:

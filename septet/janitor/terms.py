@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from septet.contracts.wire import Wire
 
-Kind = Literal["workspace", "runs", "snapshot", "mirror"]
+SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
@@ -33,21 +33,21 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What became of a work order, by its server's account."""
+class Owner:
+    """What a workspace belongs to, a work order or a pipeline, as the server describes it."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None
 
 
-Ask = Callable[[str], Fate]
-"""Tells the fate of a work order, or of the pipeline that a lane belongs to."""
+FindOwner = Callable[[str], Owner]
+"""Finds the owner of a workspace by its id."""
 
 
-class Thing(Wire):
-    """One thing that was removed, or that was due and had to stay."""
+class SweptItem(Wire):
+    """An item that was removed, or that was due and had to stay."""
 
-    kind: Kind
+    kind: SweptKind
     name: str
     why: str = ""
     """Why it had to stay."""
@@ -57,12 +57,12 @@ class Thing(Wire):
     """As its last snapshot recorded it; nothing is walked to find it out."""
 
 
-class Swept(Wire):
+class SweepReport(Wire):
     """What one pass did; lists are cut at a hundred."""
 
     host: str = ""
-    removed: tuple[Thing, ...] = ()
-    refused: tuple[Thing, ...] = ()
+    removed: tuple[SweptItem, ...] = ()
+    refused: tuple[SweptItem, ...] = ()
     """What was due and had to stay, each with the reason."""
     removed_count: int = 0
     refused_count: int = 0
@@ -78,14 +78,14 @@ def pipeline_of(place_id: str) -> str | None:
     return match[1] if match else None
 
 
-def together(own: Fate, pipeline: Fate) -> Fate:
-    """Return the fate of what may be a work order's workspace or a pipeline's lane: it is over when both are."""
-    fates = (own, pipeline)
-    if any(fate.status == "running" for fate in fates):
-        return Fate("running")
-    ends = [fate.closed_at for fate in fates if fate.closed_at is not None]
-    is_closed = any(fate.status == "closed" for fate in fates)
-    return Fate("closed" if is_closed else "unknown", max(ends, default=None))
+def combine_owners(own: Owner, pipeline: Owner) -> Owner:
+    """Return the owner of what may be a work order's workspace or a pipeline's lane: closed when both are."""
+    owners = (own, pipeline)
+    if any(each.status == "running" for each in owners):
+        return Owner("running")
+    ends = [each.closed_at for each in owners if each.closed_at is not None]
+    is_closed = any(each.status == "closed" for each in owners)
+    return Owner("closed" if is_closed else "unknown", max(ends, default=None))
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:

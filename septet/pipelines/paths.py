@@ -27,7 +27,7 @@ def why_outside(worktree: Path, path: str) -> str | None:
     """Return why a path is none of the repository's; `None` where it is one, whether it exists or not.
 
     Args:
-        worktree: The worktree's root: a symlink that leads out of it is seen.
+        worktree: The worktree's root: a symlink that points outside it is seen.
         path: As an agent gave it.
     """
     pure = PurePosixPath(path.strip())
@@ -46,5 +46,5 @@ def why_outside(worktree: Path, path: str) -> str | None:
         # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
         return "is a name that no file can have"
     if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
-        return "leads out of the repository by a symlink"
+        return "points outside the repository through a symlink"
     return None

@@ -13,14 +13,14 @@ _REASON_LIMIT: Final = 1500
 """Characters of what went wrong: whoever reads only the report must not miss the remedy at its end."""
 _FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {
-    "shared": "shared: the sessions knew of the issues before",
+    "shared": "shared: the sessions knew of earlier issues",
     "fresh": "fresh: its own sessions",
 }
 
 _SESSIONS: Final = {
-    "shared": "continued from the issues before",
-    "fresh": "knew nothing of the issues before",
-    "summarised": "began with a summary of the issues before",
+    "shared": "continued from earlier issues",
+    "fresh": "knew nothing of earlier issues",
+    "summarised": "began with a summary of earlier issues",
 }
 
 

@@ -109,7 +109,7 @@ def _wrong_in(task: SolutionTask, solution: SolutionAnswer, issue_scope: IssueSc
             continue
         if not is_in(file, scope):
             scope = cut(task.scope, _SHOWN)
-            yield f"{point_name} lies outside of its scope {scope!r}: widen the scope or move the point."
+            yield f"{point_name} is outside its scope {scope!r}: widen the scope or move the point."
         if file not in predicted:
             yield f"{point_name} is not among predicted_files: add it there."
 

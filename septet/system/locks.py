@@ -181,7 +181,7 @@ def _held_error(path: Path) -> LockHeldError:
     from septet.system.lock_holder import holder_of
 
     return LockHeldError(
-        f"{path} is locked by {holder_of(path) or 'a process that nobody names'}.",
+        f"{path} is locked by {holder_of(path) or 'an unknown process'}.",
         remedy="If that process was stopped, let it continue (`kill -CONT`) or end it.",
         retry_after_seconds=_AGAIN_SECONDS,
     )

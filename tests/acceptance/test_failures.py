@@ -49,7 +49,7 @@ def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origi
         assert len(json.dumps(failure)) < 4096
     waiting = away.wait_for_detail("wo-away", lambda detail: detail["waiting_for"])["waiting_for"]
     assert "open_workspace" in waiting
-    assert "http://127.0.0.1:1 was not reached (issue 7 of o/r)" in waiting
+    assert "http://127.0.0.1:1 could not be reached (issue 7 of o/r)" in waiting
     again = re.compile(r" \(tried (once|[0-9]+ times), again at [0-9:]{8} UTC\)$")
     away.wait_for_detail("wo-away", lambda detail: again.search(detail["waiting_for"] or ""))
     assert away("cancel", "wo-away", "--json").code == 0

@@ -44,7 +44,7 @@ async def test_a_plan_that_is_not_there_is_refused(
 
 
 async def test_a_plan_behind_a_symlink_out_of_the_worktree_is_refused(lab: StepLab, tmp_path: Path) -> None:
-    """A symlink that leads out of the worktree is no plan, though it leads to a text; it is in the rescue."""
+    """A symlink that points outside the worktree is no plan, though it leads to a text; it is in the rescue."""
     (tmp_path / "secret.md").write_text("not a plan\n", encoding="utf-8")
     lab.agent(
         f"os.symlink({str(tmp_path / 'secret.md')!r}, 'plan.md'); answer({{'plan_path': 'plan.md', 'summary': 'x'}})"

@@ -10,24 +10,26 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from septet.contracts.steps import SweepCall
-from septet.janitor.terms import Swept, Thing
+from septet.janitor.terms import SweepReport, SweptItem
 from workflows.janitor import Janitor
 
 QUEUE: Final = "janitor-histories"
 _WITHIN_SECONDS: Final = 60.0
 
 
-def _swept() -> Swept:
-    gone = Thing(kind="workspace", name="wo-1", snapshot="wo-1/0009-checkpoint")
-    held = Thing(kind="runs", name="wo-2", why="somebody holds its lock")
-    return Swept(host="host", removed=(gone,), removed_count=1, refused=(held,), refused_count=1, kept_count=3)
+def _swept() -> SweepReport:
+    gone = SweptItem(kind="workspace", name="wo-1", snapshot="wo-1/0009-checkpoint")
+    held = SweptItem(kind="runs", name="wo-2", why="somebody holds its lock")
+    return SweepReport(
+        host="host", removed=(gone,), removed_count=1, refused=(held,), refused_count=1, kept_count=3
+    )
 
 
-def _broken() -> Swept:
+def _broken() -> SweepReport:
     raise ApplicationError("The disk is read-only.", type="DiskReadOnly", non_retryable=True)
 
 
-PASSES: Final[dict[str, Callable[[], Swept]]] = {"swept": _swept, "not-swept": _broken}
+PASSES: Final[dict[str, Callable[[], SweepReport]]] = {"swept": _swept, "not-swept": _broken}
 """By name: what the host answers."""
 
 
@@ -35,7 +37,7 @@ async def history_of_pass(client: Client, name: str) -> WorkflowHistory:
     """Let one pass be made on a real server, and return its history."""
 
     @activity.defn(name="sweep_host")
-    async def sweep_host(_call: SweepCall) -> Swept:
+    async def sweep_host(_call: SweepCall) -> SweepReport:
         return PASSES[name]()
 
     activities: list[Callable[..., Any]] = [sweep_host]

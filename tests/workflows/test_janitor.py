@@ -16,10 +16,10 @@ from temporalio.client import Client, ScheduleHandle, ScheduleState, ScheduleUpd
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
-from activities.sweep_host import SweepHost, fate_of
+from activities.sweep_host import SweepHost, find_owner
 from activities.workspaces import WorkspaceActivities
 from septet.contracts.workspace import OpenWorkspace
-from septet.janitor.terms import Swept
+from septet.janitor.terms import SweepReport
 from septet.settings import Settings
 from workers.janitor import PASSES, schedule_id, schedule_janitor
 from workers.registry import Parts, parts_of
@@ -54,7 +54,7 @@ def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
     return Worker(client, task_queue=host.host.task_queue, activities=[sweep.run])
 
 
-async def swept(client: Client, host: Parts) -> Swept:
+async def swept(client: Client, host: Parts) -> SweepReport:
     """Let one pass be made."""
     queue = host.host.settings.task_queue
     async with Worker(client, task_queue=queue, workflows=[Janitor]):
@@ -135,8 +135,9 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
         described = await wait_until(handle.describe, lambda seen: seen.info.recent_actions)
         async with asyncio.timeout(60):
             action = described.info.recent_actions[0].action
-            told: Swept = await client.get_workflow_handle(action.workflow_id, result_type=Swept).result()  # type: ignore[attr-defined]
-    assert told.host == host.host.id
+            pass_id: str = action.workflow_id  # type: ignore[attr-defined]
+            report: SweepReport = await client.get_workflow_handle(pass_id, result_type=SweepReport).result()
+    assert report.host == host.host.id
     await handle.delete()
 
 
@@ -170,11 +171,11 @@ async def _state(handle: ScheduleHandle, wanted: Callable[[ScheduleState], bool]
 
 
 async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Client) -> None:
-    """A lane's fate is that of its pipeline; a name of which the server knows nothing is unknown."""
+    """A lane belongs to its pipeline; a name of which the server knows nothing is unknown."""
     handle = await client.start_workflow("Pipeline", {}, id="pl-swept", task_queue="nobody-works-here")
     for lane in ("pl-swept-planner", "pl-swept-executor-2"):
-        assert (await fate_of(client, lane)).status == "running"
+        assert (await find_owner(client, lane)).status == "running"
     await handle.terminate()
-    closed = await fate_of(client, "pl-swept-planner")
+    closed = await find_owner(client, "pl-swept-planner")
     assert (closed.status, closed.closed_at is not None) == ("closed", True)
-    assert (await fate_of(client, "pl-nobody-planner")).status == "unknown"
+    assert (await find_owner(client, "pl-nobody-planner")).status == "unknown"

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol
 
 from septet.agents.clis.stream import EventReader
 
-Kind = Literal["text", "tool_call", "tool_result", "result", "error"]
+TranscriptKind = Literal["text", "tool_call", "tool_result", "result", "error"]
 """The model's words; what it asked of a tool; what came back; the run's final text; what went wrong."""
 
 NOT_SAID: Final = "The agent reported a failure without a reason."
@@ -18,7 +18,7 @@ NOT_SAID: Final = "The agent reported a failure without a reason."
 class TranscriptEntry:
     """One thing that was said or done."""
 
-    kind: Kind
+    kind: TranscriptKind
     text: str
     """Of a call its argument, as JSON where it is no string."""
     tool: str = ""

@@ -25,6 +25,7 @@ from septet.agents.clis.plain_settings import read_object
 from septet.agents.clis.registry import ADAPTERS
 from septet.system.durable import write_durably
 from septet.system.guarded_folder import GuardedFolder
+from septet.system.json_files import read_struct
 from septet.system.keys import keys_in
 from septet.system.locks import hold_lock
 from septet.system.masking import hide_of
@@ -185,7 +186,7 @@ class Logins:
 
     def _take_back(self, path: Path) -> None:
         """Write one copy back, where it is a later login than the user's own, which nobody has changed since."""
-        loan = _read_loan(path)
+        loan = read_struct(path, Loan)
         file = _file_of(loan) if loan is not None else None
         if loan is None or file is None or file.tokens is None:
             return
@@ -235,7 +236,7 @@ class Logins:
 
 def _is_refreshing(path: Path, now: float) -> bool:
     """Say whether a CLI has a copy that it is about to refresh; nobody can tell where the clock was set back."""
-    loan = _read_loan(path)
+    loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 
 
@@ -243,16 +244,9 @@ def _notes(loans: Path) -> list[Path]:
     return sorted(loans.glob("*.json"))
 
 
-def _read_loan(path: Path) -> Loan | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Loan)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
 def _loan_in(path: Path, home: Path) -> Loan | None:
     """Return what is noted of a copy in a home; `None` where it is another's."""
-    loan = _read_loan(path)
+    loan = read_struct(path, Loan)
     return loan if loan is not None and Path(loan.folder).is_relative_to(home) else None
 
 

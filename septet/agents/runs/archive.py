@@ -6,11 +6,12 @@ It says nothing that the runs' own folders do not say: where it is missing or br
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 from septet.system.durable import write_atomically
+from septet.system.json_files import read_model
 
 _FILE: Final = "past.json"
 
@@ -40,10 +41,7 @@ class ArchivedRuns(Wire):
 
 def read_archive(folder: Path) -> ArchivedRuns:
     """Return what a folder of runs remembers; nothing where it is no lane's."""
-    try:
-        return ArchivedRuns.model_validate_json((folder / _FILE).read_bytes())
-    except (FileNotFoundError, ValidationError):
-        return ArchivedRuns()
+    return read_model(folder / _FILE, ArchivedRuns) or ArchivedRuns()
 
 
 def write_archive(folder: Path, past: ArchivedRuns) -> None:

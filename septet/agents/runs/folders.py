@@ -18,6 +18,7 @@ from septet.agents.runs.archive import read_archive
 from septet.agents.supervisor.process_tree import identity
 from septet.errors import InvalidInputError
 from septet.system.durable import create_file, write_atomically
+from septet.system.json_files import read_struct
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
@@ -163,9 +164,8 @@ class Run:
         """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
         if self.runner is not None:
             return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
-        try:
-            home = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
-        except (OSError, msgspec.MsgspecError):
+        home = read_struct(self.folder / "lock", _Home)
+        if home is None:
             return False
         here = identity(os.getpid())
         return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
@@ -291,7 +291,7 @@ class Runs:
 def _check_name(name: str) -> str:
     if not _SAFE_NAME.fullmatch(name):
         raise InvalidInputError(
-            f"`{name[:80]}` cannot name a folder: letters, digits, `.`, `_` and `-` can, up to 64."
+            f"`{name[:80]}` cannot be the name of a folder: use up to 64 letters, digits, `.`, `_` and `-`."
         )
     return name
 

@@ -148,10 +148,10 @@ class Lease:
 def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
     """Return the error that says who holds the writer's lock of a work order."""
     living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
-    who = f"the agent of {living.folder}" if living is not None else holder or "a process that nobody names"
+    who = f"the agent of {living.folder}" if living is not None else holder or "an unknown process"
     return WorkspaceBusyError(
         f"The writer's lock of {order_id} is held by {who}.",
-        remedy="Wait until that one ends, or stop it.",
+        remedy="Wait until it ends, or stop it.",
         retry_after_seconds=5.0,
     )
 

@@ -1,16 +1,14 @@
 """What a run used, noted beside it: figures of a resumed session add up, and each run is to show its own."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import reduce
 from typing import Final
-
-from pydantic import ValidationError
 
 from septet.agents.clis.outcome import NO_USAGE, Outcome
 from septet.agents.runs.folders import Run
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
+from septet.system.json_files import read_model
 
 _FILE: Final = "spent.json"
 
@@ -50,9 +48,7 @@ def count_unknown_errors(runs: Iterable[Run]) -> int:
 
 def read_usage(run: Run) -> Spent | None:
     """Return what was noted of a run; `None` where nobody concluded it."""
-    with suppress(FileNotFoundError, ValidationError):
-        return Spent.model_validate_json((run.folder / _FILE).read_bytes())
-    return None
+    return read_model(run.folder / _FILE, Spent)
 
 
 def agent_of_session(runs: Sequence[Run], session_id: str) -> str:

@@ -17,6 +17,7 @@ from septet.agents.supervisor.process_tree import identity
 from septet.agents.turns.attachment import short_address
 from septet.errors import AgentCrashedError, AlreadyRunningError
 from septet.system import locks
+from septet.system.json_files import read_struct
 
 RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
@@ -101,11 +102,8 @@ def connect_to_runner(folder: Path) -> socket.socket:
 
 def read_order_version(folder: Path) -> int:
     """Return the version of the orders that the runner reads; the caller is connected to it already."""
-    try:
-        lock = msgspec.json.decode((folder / RUNNER_LOCK).read_bytes(), type=_RunnerLock)
-    except (OSError, msgspec.MsgspecError):
-        return FIRST_ORDER_VERSION
-    return min(lock.order_version, ORDER_VERSION)
+    lock = read_struct(folder / RUNNER_LOCK, _RunnerLock)
+    return FIRST_ORDER_VERSION if lock is None else min(lock.order_version, ORDER_VERSION)
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:

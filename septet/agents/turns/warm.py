@@ -18,6 +18,7 @@ from septet.agents.turns.attachment import short_address
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.errors import AgentError
+from septet.system.json_files import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock
 
 _LOCK: Final = "warm.lock"
@@ -48,7 +49,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
         path = _lock_of(runs, order_id)
         if not lock_is_held(path):
             return None
-        return _read_process(path) or cls("", "", None, "")
+        return read_struct(path, WarmProcess) or cls("", "", None, "")
 
     def fits(self, start: "WarmStart", session_id: str | None) -> bool:
         """Say whether it is what would be started for a turn, in the session that the turn goes on with."""
@@ -96,7 +97,7 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
     lock = open_lock(path)
     try:
         _await_lock(lock, runs, order_id, why)
-        previous = _read_process(path)
+        previous = read_struct(path, WarmProcess)
         if previous is not None:
             if runs.runner is not None:
                 await_sweep(runs.runner.parent)
@@ -159,10 +160,3 @@ def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
 
 def _lock_of(runs: Runs, order_id: str) -> Path:
     return runs.folder_of(order_id) / _LOCK
-
-
-def _read_process(path: Path) -> WarmProcess | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=WarmProcess)
-    except (OSError, msgspec.MsgspecError):
-        return None

@@ -100,7 +100,7 @@ def asking(
         raise _failure(api_url, what, error) from error
     except RequestError as error:
         note_unreached(api_url)
-        raise ForgeUnavailableError(f"{api_url} was not reached ({what}): {error.exc!r}.") from error
+        raise ForgeUnavailableError(f"{api_url} could not be reached ({what}): {error.exc!r}.") from error
     except ValueError as error:
         raise ForgeUnavailableError(f"{api_url} did not answer as GitHub does ({what}).") from error
 

@@ -11,7 +11,7 @@ from typing import Final
 from septet.errors import GitError
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.ledger import Kind, Mark, Record, load, new_ledger, save
+from septet.git.snapshots.ledger import EntryKind, Mark, Record, load, new_ledger, save
 from septet.git.snapshots.survey import join
 from septet.git.snapshots.vault import list_snapshots, points_to, vault_at
 
@@ -47,7 +47,7 @@ class SnapshotBaseline:
             join(path, item.name)
             for path, record in self.records.items()
             for item in record.outside
-            if item.entry.kind is Kind.IGNORED and item.entry.mode == FOLDER and not item.entry.sha
+            if item.entry.kind is EntryKind.IGNORED and item.entry.mode == FOLDER and not item.entry.sha
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from septet.git.snapshots.ledger import Kind, LedgerEntry, Missing, Outside, Record, pack_entries
+from septet.git.snapshots.ledger import EntryKind, LedgerEntry, Missing, Outside, Record, pack_entries
 from septet.git.snapshots.outside import Scene, Sorting
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import (
@@ -96,7 +96,7 @@ class Builder:
             entries = {name: reading.entry(name, row) for name, row in figures.items()}
         finally:
             reading.close()
-        inside = {name: entry for name, entry in entries.items() if entry.sha and entry.kind < Kind.IGNORED}
+        inside = {name: entry for name, entry in entries.items() if entry.sha and entry.kind < EntryKind.IGNORED}
         return Record(
             look=pack_look({name: self._lasting_figures(row, entries[name]) for name, row in figures.items()}),
             packed=pack_entries(entries),
@@ -104,7 +104,7 @@ class Builder:
             outside=tuple(
                 Outside(name, entry, 0 if entry.mode == FOLDER else blocks(figures[name].size))
                 for name, entry in entries.items()
-                if entry.kind >= Kind.IGNORED
+                if entry.kind >= EntryKind.IGNORED
             ),
             odd=tuple(
                 (name, bits)
@@ -154,13 +154,13 @@ class _Reading:
             self.missing.append(Missing(name, reason, size))
         return LedgerEntry(git_mode(row.mode), sha, kind)
 
-    def _kind(self, full: bytes, name: bytes) -> Kind:
+    def _kind(self, full: bytes, name: bytes) -> EntryKind:
         scene, sorting = self._builder.scene, self._builder.sorting
         if full in sorting.outside:
             return sorting.outside[full]
         old = self._old.get(name)
-        tracked = full in scene.tracked or (old is not None and old.kind is Kind.TRACKED)
-        return Kind.TRACKED if tracked else Kind.UNTRACKED
+        tracked = full in scene.tracked or (old is not None and old.kind is EntryKind.TRACKED)
+        return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
         """Return a name's object id, or why there is none and how much it holds."""

@@ -7,7 +7,7 @@ import msgspec
 
 from septet.errors import SnapshotError
 
-Kind = Literal["base", "checkpoint", "rescue"]
+SnapshotKind = Literal["base", "checkpoint", "rescue"]
 """`base`: right after checkout; `checkpoint`: after a step; `rescue`: before anything destructive."""
 
 REFS: Final = "refs/septet/"
@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The blob of the agent's index; empty without one."""
     essence: str
     """A digest that does not tell apart what git rewrites by itself, nor two indexes."""
-    kind: Kind
+    kind: SnapshotKind
     reason: str
     step: str | None = None
     taken_at: str

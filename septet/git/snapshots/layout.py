@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from septet.errors import GitError, SnapshotError
 from septet.git.engine import Git
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
-from septet.git.snapshots.ledger import Kind, LedgerEntry, Record
+from septet.git.snapshots.ledger import EntryKind, LedgerEntry, Record
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import GIT_FOLDER, join
 
@@ -158,11 +158,11 @@ def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
 
 
 def _folder(sha: bytes) -> LedgerEntry:
-    return LedgerEntry(FOLDER, sha, Kind.TRACKED)
+    return LedgerEntry(FOLDER, sha, EntryKind.TRACKED)
 
 
 def _file(sha: bytes) -> LedgerEntry:
-    return LedgerEntry(FILE, sha, Kind.TRACKED)
+    return LedgerEntry(FILE, sha, EntryKind.TRACKED)
 
 
 def _text(path: bytes) -> str:

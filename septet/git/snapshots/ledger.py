@@ -17,7 +17,7 @@ from septet.system.durable import whole_body, with_checksum, write_atomically
 _VERSION: Final = 1
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """Where one name of a worktree belongs."""
 
     TRACKED = 0
@@ -36,7 +36,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
     sha: bytes
     """The object's id; empty when the name was left out."""
-    kind: Kind
+    kind: EntryKind
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from septet.git.engine import Git
-from septet.git.snapshots.ledger import Kind, Outside, Record
+from septet.git.snapshots.ledger import EntryKind, Outside, Record
 from septet.git.snapshots.survey import (
     OVER_LIMIT,
     Figures,
@@ -35,7 +35,7 @@ _GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", 
 class Sorting:
     """Which names belong outside git's trees, and what of them is left out."""
 
-    outside: dict[bytes, Kind] = field(default_factory=dict)
+    outside: dict[bytes, EntryKind] = field(default_factory=dict)
     """Path → `IGNORED` or `REFUSED`; what is below such a folder belongs to it, but for further refused names."""
     within: set[bytes] = field(default_factory=set)
     """The folders that are outside, or below one that is."""
@@ -106,12 +106,12 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
             full = join(path, name)
             kind = old[name].kind if name in old else None
             if is_refused(name):
-                sorting.outside[full] = Kind.REFUSED
-            elif inside or kind is Kind.TRACKED or full in scene.tracked:
+                sorting.outside[full] = EntryKind.REFUSED
+            elif inside or kind is EntryKind.TRACKED or full in scene.tracked:
                 continue
             elif rules_changed or kind is None:
                 candidates.append(full)
-            elif kind is Kind.IGNORED:
+            elif kind is EntryKind.IGNORED:
                 sorting.outside[full] = kind
     return candidates
 
@@ -140,18 +140,18 @@ def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignor
         folder, _, name = full.rpartition(b"/")
         is_root = full in ignored_paths and folder not in sorting.within
         if is_root:
-            sorting.outside[full] = Kind.IGNORED
+            sorting.outside[full] = EntryKind.IGNORED
         if is_root or folder in sorting.within:
             sorting.within.update({full} & scene.survey.looks.keys())
         record = scene.records.get(folder)
         old = record.entries().get(name) if record is not None else None
-        if old is not None and (old.kind is Kind.IGNORED) != is_root:
+        if old is not None and (old.kind is EntryKind.IGNORED) != is_root:
             sorting.resorted.add(folder)
 
 
 def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
     """Leave out the largest of what is ignored, until the rest is within the limit."""
-    roots = [path for path, kind in sorting.outside.items() if kind is Kind.IGNORED]
+    roots = [path for path, kind in sorting.outside.items() if kind is EntryKind.IGNORED]
     if not roots:
         return
     totals = _folder_totals(scene, sorting)

@@ -19,9 +19,9 @@ from typing import Final, Literal, Self
 from septet.errors import SnapshotError
 from septet.system.durable import fsync, fsync_folder
 
-Kind = Literal["commit", "tree", "blob"]
+ObjectType = Literal["commit", "tree", "blob"]
 
-_TYPE_BITS: Final[dict[Kind, int]] = {"commit": 1, "tree": 2, "blob": 3}
+_TYPE_BITS: Final[dict[ObjectType, int]] = {"commit": 1, "tree": 2, "blob": 3}
 _COMPRESSION: Final = 1
 """zlib's fastest: the vault's compaction can squeeze later, the agent waits now."""
 _CHUNK_BYTES: Final = 1 << 20
@@ -30,7 +30,7 @@ _LARGE_OFFSET: Final = 1 << 31
 """From here on an offset needs eight bytes in the index."""
 
 
-def object_id(kind: Kind, content: bytes) -> bytes:
+def object_id(kind: ObjectType, content: bytes) -> bytes:
     """Return git's id of an object."""
     return hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(content), content), usedforsecurity=False).digest()
 
@@ -66,7 +66,7 @@ class Pack:
         with suppress(OSError):  # what is still in its buffer finds no room on a full disk
             self._file.close()
 
-    def add(self, kind: Kind, content: bytes) -> bytes:
+    def add(self, kind: ObjectType, content: bytes) -> bytes:
         """Take in one object and return its id.
 
         Raises:
@@ -198,7 +198,7 @@ def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[byte
     yield deflate.flush()
 
 
-def _object_header(kind: Kind, size: int) -> bytes:
+def _object_header(kind: ObjectType, size: int) -> bytes:
     """Return an object's header: type and size, four bits in the first byte, then seven in each."""
     byte, size = _TYPE_BITS[kind] << 4 | size & 0x0F, size >> 4
     header = bytearray()

@@ -19,7 +19,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
 from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
-from septet.git.snapshots.facts import Kind, LeftOut, Snapshot, shorten
+from septet.git.snapshots.facts import LeftOut, Snapshot, SnapshotKind, shorten
 from septet.git.snapshots.layout import compose
 from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
@@ -39,7 +39,7 @@ _NS_PER_SECOND: Final = 1_000_000_000
 class _Request:
     """What the caller wants."""
 
-    kind: Kind
+    kind: SnapshotKind
     reason: str
     step: str | None
     ignored_limit_bytes: int

@@ -87,7 +87,7 @@ class LinearApi:
             response = self._post(document, variables)
         except httpx.HTTPError as error:
             note_unreached(self.url)
-            raise TrackerUnavailableError(f"{self.url} was not reached ({what}): {error!r}.") from error
+            raise TrackerUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
         reply = _reply_of(response)
         if failure := self._failure(what, response, reply):
             raise failure

@@ -110,8 +110,8 @@ def test_slips_are_read_past_and_named(text: str, value: JsonValue, mends: tuple
         ("[-Infinity]", "-Infinity is not JSON"),
         ("[1e999]", "a number too large"),
         ("[" + "9" * 5000 + "]", "a number too large"),
-        ('{"a": 1, "a": 1}', "the key 'a' stands twice"),
-        ('{"a": 1, "\\u0061": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 1}', "the key 'a' occurs twice"),
+        ('{"a": 1, "\\u0061": 2}', "the key 'a' occurs twice"),
         ("{a: 1}", "a key without quotes"),
     ],
 )

@@ -219,7 +219,7 @@ def test_a_member_of_a_broken_object_is_no_answer() -> None:
     """What stands behind a quoted key belongs to a larger value, even where that one cannot be read."""
     text = f'{{"approved": fals, "findings": [{BUG_JSON}]}}'
     assert reasons(list[ClassifyIssueAnswer], text)[-1] == (
-        "The JSON in the midst of the text cannot be used: it is a part of a larger value that is broken."
+        "The JSON in the middle of the text cannot be used: it is a part of a larger value that is broken."
     )
 
 

@@ -85,7 +85,7 @@ def test_a_daily_limit_begins_anew_at_midnight() -> None:
     assert account.view.days[-1] == ("2026-03-09", Spending(usd=5.0, tokens=100, turns=1))
     assert account.view.spent == Spending()
     for day in range(100):
-        account.turn_day(midnight + timedelta(days=day))
+        account.take_callers(midnight + timedelta(days=day))
     assert len(account.state.days) == 31
 
 

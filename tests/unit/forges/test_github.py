@@ -313,7 +313,7 @@ def test_a_public_repository_is_read_without_a_token(github: FakeGitHub) -> None
 
 def test_a_host_that_is_not_there_is_worth_another_try() -> None:
     """A port where nobody listens is network trouble."""
-    with pytest.raises(ForgeUnavailableError, match="not reached"):
+    with pytest.raises(ForgeUnavailableError, match="could not be reached"):
         GitHubForge("o/r", "http://127.0.0.1:1").issue(1)
 
 
@@ -380,7 +380,9 @@ def test_an_answer_that_only_trickles_is_given_up() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         try:
             with (
-                pytest.raises(ForgeUnavailableError, match=f"{url} was not reached .*no whole answer within 1 s"),
+                pytest.raises(
+                    ForgeUnavailableError, match=f"{url} could not be reached .*no whole answer within 1 s"
+                ),
                 asking(url, None, "GET /", within_seconds=1) as github,
             ):
                 github.request("GET", "/")

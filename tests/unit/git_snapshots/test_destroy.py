@@ -9,7 +9,7 @@ from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
 from septet.errors import SnapshotError
-from septet.git.destroy import Why, remove_workspace, return_to
+from septet.git.destroy import RescueOptions, remove_workspace, return_to
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.restore import restore
@@ -19,7 +19,7 @@ from septet.git.snapshots.vault import list_snapshots, vault_at
 pytestmark = pytest.mark.law
 
 LIMIT_BYTES = 1 << 20
-WHY = Why("a test", LIMIT_BYTES, "implement_plan")
+OPTIONS = RescueOptions("a test", LIMIT_BYTES, "implement_plan")
 
 
 def _work(tree: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_return_is_bit_for_bit_and_loses_nothing(
     before = picture(place.worktree)
     mess(place.worktree)
     messy = picture(place.worktree)
-    rescue = return_to(place, _base(place), WHY)
+    rescue = return_to(place, _base(place), OPTIONS)
     assert picture(place.worktree) == before
     assert rescue is not None
     assert (rescue.kind, rescue.reason, rescue.step) == ("rescue", "a test", "implement_plan")
@@ -116,9 +116,9 @@ def test_a_return_goes_forward_as_well(place: Place) -> None:
     """A later snapshot can be returned to from an earlier state, and the workspace needs not be clean for it."""
     _work(place.worktree)
     work, checkpoint = picture(place.worktree), _checkpoint(place)
-    return_to(place, _base(place), WHY)
+    return_to(place, _base(place), OPTIONS)
     (place.worktree / "README.md").write_text("something else\n")
-    return_to(place, checkpoint, WHY)
+    return_to(place, checkpoint, OPTIONS)
     assert picture(place.worktree) == work
 
 
@@ -127,7 +127,7 @@ def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
     _work(place.worktree)
     checkpoint = _checkpoint(place)
     told = (place.worktree / "src/app.py").stat()
-    assert return_to(place, checkpoint, WHY) is None
+    assert return_to(place, checkpoint, OPTIONS) is None
     assert (place.worktree / "src/app.py").stat() == told
     assert list_snapshots(vault_at(place))[-1] == checkpoint
 
@@ -136,8 +136,8 @@ def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
     """Nothing that the base commit holds needs a rescue."""
     (place.worktree / "new.txt").write_text("x")
     checkpoint = _checkpoint(place)
-    return_to(place, _base(place), WHY)
-    assert return_to(place, checkpoint, WHY) is None
+    return_to(place, _base(place), OPTIONS)
+    assert return_to(place, checkpoint, OPTIONS) is None
     assert (place.worktree / "new.txt").read_text() == "x"
 
 
@@ -147,7 +147,7 @@ def test_what_was_left_out_stays_where_it_is(place: Place) -> None:
     (place.worktree / "dist/large.bin").write_bytes(os.urandom(LIMIT_BYTES + 1))
     os.mkfifo(place.worktree / "fifo")
     (place.worktree / "src/app.py").write_text("changed\n")
-    rescue = return_to(place, _base(place), WHY)
+    rescue = return_to(place, _base(place), OPTIONS)
     assert rescue is not None
     assert len(rescue.left_out) == 2
     assert (place.worktree / "dist/large.bin").stat().st_size == LIMIT_BYTES + 1
@@ -161,7 +161,7 @@ def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> N
     os.mkfifo(place.worktree / "README.md")
     (place.worktree / "src/app.py").write_text("changed\n")
     with pytest.raises(SnapshotError, match="README.md") as refused:
-        return_to(place, _base(place), WHY)
+        return_to(place, _base(place), OPTIONS)
     assert "Move that elsewhere" in refused.value.remedy
     assert (place.worktree / "README.md").is_fifo()
     assert (place.worktree / "src/app.py").read_text() == "changed\n"
@@ -173,7 +173,7 @@ def test_a_person_may_accept_the_loss(place: Place) -> None:
     (place.worktree / "README.md").unlink()
     os.mkfifo(place.worktree / "README.md")
     (place.worktree / "src/app.py").write_text("changed\n")
-    assert return_to(place, _base(place), WHY, accept_loss=True) is not None
+    assert return_to(place, _base(place), OPTIONS, accept_loss=True) is not None
     assert picture(place.worktree) == before
     assert sorted(path.name for path in place.worktree.parent.glob("*~removed")) == []
 
@@ -184,7 +184,7 @@ def test_a_snapshot_that_is_not_whole_is_not_returned_to(place: Place) -> None:
     base = _base(place)
     _corrupt(place)
     with pytest.raises(SnapshotError):
-        return_to(place, base, WHY)
+        return_to(place, base, OPTIONS)
     assert (place.worktree / "src/app.py").read_text() == "changed\n"
 
 
@@ -195,7 +195,7 @@ def test_a_removed_workspace_comes_back_from_its_rescue(
     """Removing a workspace leaves a rescue that holds all of it."""
     mess(place.worktree)
     messy = picture(place.worktree)
-    rescue = remove_workspace(place, WHY)
+    rescue = remove_workspace(place, OPTIONS)
     assert not place.worktree.exists()
     assert rescue is not None
     restore(vault_at(place), rescue, tmp_path / "restored")
@@ -204,10 +204,10 @@ def test_a_removed_workspace_comes_back_from_its_rescue(
 
 def test_a_removal_is_idempotent(place: Place) -> None:
     """A workspace that is gone is no error, and what a removal left half done is cleared."""
-    assert remove_workspace(place, WHY) is None
+    assert remove_workspace(place, OPTIONS) is None
     half_removed = place.worktree.with_name("wo-1~removed")
     (half_removed / "rest").mkdir(parents=True)
-    assert remove_workspace(place, WHY) is None
+    assert remove_workspace(place, OPTIONS) is None
     assert not half_removed.exists()
 
 
@@ -217,9 +217,9 @@ def test_a_removal_refuses_what_no_snapshot_holds(place: Place) -> None:
         os.mkfifo(place.worktree / f"fifo-{number}")
     before = picture(place.worktree)
     with pytest.raises(SnapshotError, match=r"fifo-0, .* and 2 more"):
-        remove_workspace(place, WHY)
+        remove_workspace(place, OPTIONS)
     assert picture(place.worktree) == before
-    assert remove_workspace(place, WHY, accept_loss=True) is not None
+    assert remove_workspace(place, OPTIONS, accept_loss=True) is not None
     assert not place.worktree.exists()
 
 
@@ -229,7 +229,7 @@ def test_a_removal_that_cannot_be_secured_removes_nothing(place: Place) -> None:
     before = picture(place.worktree)
     place.vault.rename(place.vault.with_name("elsewhere"))
     with pytest.raises(SnapshotError):
-        remove_workspace(place, WHY)
+        remove_workspace(place, OPTIONS)
     assert picture(place.worktree) == before
 
 
@@ -239,6 +239,6 @@ def test_a_disk_that_fails_on_the_way_is_told_with_the_rescue(place: Place) -> N
     in_the_way = place.worktree.with_name("wo-1~removed")
     in_the_way.write_text("a file where a folder is expected")
     with pytest.raises(SnapshotError) as failed:
-        remove_workspace(place, WHY)
+        remove_workspace(place, OPTIONS)
     assert list_snapshots(vault_at(place))[-1].name in failed.value.remedy
     assert (place.worktree / "src/app.py").exists()

@@ -12,7 +12,7 @@ from fakes.repositories import Origin, git
 from septet.errors import GitError, NotFoundError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
-from septet.git.destroy import Why
+from septet.git.destroy import RescueOptions
 from septet.git.evidence import gather
 from septet.git.keep import MovedError, expect_hold, keep
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
@@ -27,7 +27,7 @@ from septet.state import StateDir
 pytestmark = pytest.mark.law
 
 Take = Callable[..., Snapshot]
-WHY = Why("the work order comes back", 1 << 20)
+OPTIONS = RescueOptions("the work order comes back", 1 << 20)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def move_of(place: Place, other: StateDir, ref: CheckpointRef, name: str, host: 
 def arrive(move: WorkspaceMove) -> Place:
     prepare_host(move)
     assert not is_here(move)
-    move_here(move, WHY)
+    move_here(move, OPTIONS)
     return move.place
 
 
@@ -177,7 +177,7 @@ def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: Checkpoi
     move = move_of(place, other, ref, missing.name)
     prepare_host(move)
     with pytest.raises(NotFoundError, match=f"{missing.name} never reached"):
-        move_here(move, WHY)
+        move_here(move, OPTIONS)
     expect_hold(place, ref, "A")
 
 

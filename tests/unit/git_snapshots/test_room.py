@@ -14,7 +14,14 @@ import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
-from septet.git.destroy import Why, drop_forgotten, forget_chain, forget_snapshots, has_forgotten, remove_workspace
+from septet.git.destroy import (
+    RescueOptions,
+    drop_forgotten,
+    forget_chain,
+    forget_snapshots,
+    has_forgotten,
+    remove_workspace,
+)
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
@@ -25,7 +32,7 @@ from septet.git.snapshots.vault import find, list_snapshots, vault_at, verify
 pytestmark = pytest.mark.law
 
 DAYS = timedelta(days=2)
-WHY = Why("a test", 1 << 20)
+OPTIONS = RescueOptions("a test", 1 << 20)
 DROP = """
 import sys
 from datetime import timedelta
@@ -55,7 +62,7 @@ def objects(repository: Git) -> int:
 
 def forget(place: Place) -> None:
     """Remove a workspace and forget all its snapshots, as the janitor does."""
-    remove_workspace(place, WHY)
+    remove_workspace(place, OPTIONS)
     forget_snapshots(place, list_snapshots(vault_at(place), place.order_id))
 
 

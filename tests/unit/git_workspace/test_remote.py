@@ -191,7 +191,7 @@ def test_a_host_that_accepts_and_never_answers_is_given_up(tmp_path: Path, env: 
     git(tmp_path, "init", "-q", "--bare", "m")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/o/r.git"
-        with pytest.raises(GitUnavailableError, match=f"{url} was not reached.*last 1 seconds") as given_up:
+        with pytest.raises(GitUnavailableError, match=f"{url} could not be reached.*last 1 seconds") as given_up:
             Remote(url, env).run(tmp_path / "m", "ls-remote", "--", url, silent_seconds=1)
     assert "network" in given_up.value.remedy
 

@@ -200,7 +200,7 @@ def test_a_folder_of_unknown_origin_is_not_touched(state: StateDir, open_place: 
     stranger.mkdir()
     (stranger / "file").write_text("theirs")
 
-    with pytest.raises(WorkspaceError, match="without a record"):
+    with pytest.raises(WorkspaceError, match="no record says who opened it"):
         open_place("wo-9")
 
     assert (stranger / "file").read_text() == "theirs"

@@ -36,7 +36,7 @@ from septet.git.snapshots.take import seed, take
 from septet.git.snapshots.vault import find, list_snapshots, prepare, publish, vault_at, verify
 from septet.git.workspace import open_workspace
 from septet.janitor.sweep import Sweep
-from septet.janitor.terms import Fate, Swept, Terms
+from septet.janitor.terms import Owner, SweepReport, Terms
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law
@@ -56,7 +56,7 @@ class Home:
     env: dict[str, str]
     runner: Path | None = None
     """The lock of its runner, where it has one."""
-    fates: dict[str, Fate] = field(default_factory=dict)
+    owners: dict[str, Owner] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def open(self, order_id: str) -> Place:
@@ -69,18 +69,18 @@ class Home:
         run = self.state.runs / order_id / "5-implement_plan-1"
         run.mkdir(parents=True)
         (run / "stdout.jsonl").write_text("{}\n")
-        self.fates[order_id] = Fate("closed", datetime.now(UTC))
+        self.owners[order_id] = Owner("closed", datetime.now(UTC))
         return place
 
-    def sweep(self, days: float, terms: Terms = TERMS, go_on: Callable[[], bool] = lambda: True) -> Swept:
+    def sweep(self, days: float, terms: Terms = TERMS, go_on: Callable[[], bool] = lambda: True) -> SweepReport:
         """Make a pass so many days from now."""
         now = datetime.now(UTC) + timedelta(days=days)
         runs = Runs(self.state.runs, self.runner)
         return Sweep(self.state, runs, terms, self.env, self._ask, now, go_on).run()
 
-    def _ask(self, order_id: str) -> Fate:
+    def _ask(self, order_id: str) -> Owner:
         self.asked.append(order_id)
-        return self.fates.get(order_id, Fate("unknown"))
+        return self.owners.get(order_id, Owner("unknown"))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def home(tmp_path: Path) -> Home:
     return Home(state, origin, git_env(tmp_path / "home"))
 
 
-def names(swept: Swept) -> list[tuple[str, str]]:
+def names(swept: SweepReport) -> list[tuple[str, str]]:
     """Return what was removed: kind and name."""
     return [(thing.kind, thing.name) for thing in swept.removed]
 
@@ -123,7 +123,7 @@ def test_nothing_of_a_work_order_is_left_when_all_its_times_are_over(home: Home)
     """Its lock goes too, with that of one whose opening failed; that of one that is open now stays."""
     for order_id in ("wo-1", "wo-2"):
         home.open(order_id)
-    home.fates["wo-2"] = Fate("running")
+    home.owners["wo-2"] = Owner("running")
     (home.state.workspaces / "wo-refused~lock").touch()
     home.sweep(15)
     assert (home.state.workspaces / "wo-1~lock").exists()
@@ -140,7 +140,7 @@ def test_a_home_goes_with_its_workspace_and_no_login_with_it(home: Home, tmp_pat
     for order_id in ("wo-1", "wo-2"):
         home.open(order_id)
         homes.of(order_id, adapter_for("claude"), machine).prepare(None, HOUR)
-    home.fates["wo-2"] = Fate("running")
+    home.owners["wo-2"] = Owner("running")
     copy = home.state.homes / "wo-1/claude/.claude/.credentials.json"
     copy.write_text(json.dumps(login("claude", 2, 9 * HOUR)))
     (copy.parent / "projects").symlink_to(tmp_path / "origins")
@@ -184,9 +184,9 @@ def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home:
     assert {kind for kind, _ in names(home.sweep(91, terms))} == {"snapshot", "mirror"}
     assert (home.state.runs / "wo-1" / "5-implement_plan-1").exists()
     assert names(home.sweep(99, terms)) == []
-    home.fates["wo-1"] = Fate("running")
+    home.owners["wo-1"] = Owner("running")
     assert names(home.sweep(101, terms)) == []
-    home.fates["wo-1"] = Fate("closed", datetime.now(UTC))
+    home.owners["wo-1"] = Owner("closed", datetime.now(UTC))
     assert names(home.sweep(101, terms)) == [("runs", "wo-1")]
     assert list(home.state.runs.iterdir()) == []
 
@@ -194,7 +194,7 @@ def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home:
 def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
     """A work order that waits for years keeps all it has."""
     place = home.open("wo-1")
-    home.fates["wo-1"] = Fate("running")
+    home.owners["wo-1"] = Owner("running")
     assert names(home.sweep(1000)) == []
     assert (place.worktree / "work.txt").exists()
     assert home.asked == ["wo-1"]
@@ -203,7 +203,7 @@ def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
 def test_an_unknown_work_order_goes_by_its_age_here(home: Home) -> None:
     """A work order that its server has forgotten is as old as what was last done for it."""
     place = home.open("wo-1")
-    del home.fates["wo-1"]
+    del home.owners["wo-1"]
     assert names(home.sweep(13.9)) == []
     assert names(home.sweep(14.1)) == [("workspace", "wo-1")]
     assert list_snapshots(vault_at(place), "wo-1")[-1].kind == "rescue"
@@ -305,11 +305,11 @@ def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> 
     place = home.open("wo-1")
     (first, *_) = list_snapshots(vault_at(place))
     publish(place, "pl.1-executor-2/0001-checkpoint", first.commit)
-    home.fates["pl.1-executor-2"] = Fate("running")
+    home.owners["pl.1-executor-2"] = Owner("running")
     home.sweep(14.1)
     home.sweep(91)
     assert [one.name for one in list_snapshots(vault_at(place))] == ["pl.1-executor-2/0001-checkpoint"]
-    home.fates["pl.1-executor-2"] = Fate("closed", datetime.now(UTC) + timedelta(days=10))
+    home.owners["pl.1-executor-2"] = Owner("closed", datetime.now(UTC) + timedelta(days=10))
     assert names(home.sweep(99)) == []
     assert names(home.sweep(101)) == [
         ("snapshot", "pl.1-executor-2/0001-checkpoint"),
@@ -402,7 +402,7 @@ def test_a_pass_gives_back_the_room_of_what_it_forgot_earlier(home: Home) -> Non
     place = home.open("wo-1")
     home.open("wo-2")
     home.sweep(15, terms)
-    home.fates["wo-2"] = Fate("running")
+    home.owners["wo-2"] = Owner("running")
     folder = place.vault / "objects/pack"
     assert "snapshot" in {kind for kind, _ in names(home.sweep(91))}
     (cruft,) = folder.glob("*.mtimes")

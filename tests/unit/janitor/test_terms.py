@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from septet.janitor.terms import Fate, distrust, is_over, pipeline_of, together
+from septet.janitor.terms import Owner, combine_owners, distrust, is_over, pipeline_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -41,8 +41,8 @@ def test_a_lane_is_over_with_its_pipeline() -> None:
     assert [pipeline_of(name) for name in ("pl-1-planner", "a-executor-12", "wo-1", "planner", "a-executor-0")] == [
         "pl-1", "a", None, None, None,
     ]  # fmt: skip
-    assert together(Fate("unknown"), Fate("running")) == Fate("running")
-    assert together(Fate("running"), Fate("closed", early)) == Fate("running")
-    assert together(Fate("unknown"), Fate("closed", early)) == Fate("closed", early)
-    assert together(Fate("closed", late), Fate("closed", early)) == Fate("closed", late)
-    assert together(Fate("unknown"), Fate("unknown")) == Fate("unknown")
+    assert combine_owners(Owner("unknown"), Owner("running")) == Owner("running")
+    assert combine_owners(Owner("running"), Owner("closed", early)) == Owner("running")
+    assert combine_owners(Owner("unknown"), Owner("closed", early)) == Owner("closed", early)
+    assert combine_owners(Owner("closed", late), Owner("closed", early)) == Owner("closed", late)
+    assert combine_owners(Owner("unknown"), Owner("unknown")) == Owner("unknown")

@@ -1,0 +1,232 @@
+"""The amounts of an account: its limits, what was used of them, what turns hold, and what is left.
+
+A limit is named by its step; the empty name is that of the whole budget.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from septet.contracts.amounts import NO_LIMIT, Limit, Spending, parse_limit
+from septet.contracts.budget import (
+    DAY,
+    DAY_SECONDS,
+    DAYS_KEPT,
+    MOST_HOLDS,
+    ORDER,
+    AccountState,
+    Caps,
+    Hold,
+    LimitCall,
+    ReserveCall,
+)
+
+_SHARE: Final = 0.1
+"""Of the limit: what a turn holds where none of its step was seen yet and others may run beside it."""
+_TOLD: Final = 0.9
+"""Of a share: where the agent is asked to end, for the request that passes it is paid too."""
+
+
+class AccountAmounts:
+    """Those of one account."""
+
+    def __init__(self, state: AccountState, has_patch: Callable[[], bool]) -> None:
+        """Go on from a state.
+
+        Args:
+            state: What is known.
+            has_patch: Asks for the patch before which the limit of a step knew neither days nor what others hold,
+                and a hold had no end. Asked for only where that matters.
+        """
+        self._state = state
+        self._has_patch = has_patch
+        self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
+
+    @property
+    def state(self) -> AccountState:
+        """What the next run of the account has to know of them."""
+        return self._state.model_copy(update={"holds": tuple(self._holds.values())})
+
+    def limit_of(self, step: str = "") -> Limit | None:
+        """Return a limit; `None` where there is none."""
+        return self._state.step_limits.get(step) if step else self._state.limit
+
+    def use_of(self, step: str = "") -> Spending:
+        """Return what counts against a limit."""
+        if not step:
+            return self._state.today if self.is_daily() else self._state.total
+        is_daily = self.is_daily(step) and self._has_patch()
+        by_step = self._state.today_by_step if is_daily else self._state.by_step
+        return by_step.get(step, Spending())
+
+    def is_daily(self, step: str = "") -> bool:
+        """Say whether there is a limit that begins anew each day."""
+        limit = self.limit_of(step)
+        return limit is not None and limit.daily
+
+    def is_spent(self, step: str = "") -> bool:
+        """Say whether a limit is used up."""
+        limit = self.limit_of(step)
+        return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
+
+    def is_held(self, step: str = "") -> bool:
+        """Say whether others hold what is left of a limit that is not used up."""
+        return self.limit_of(step) is not None and not self.is_spent(step)
+
+    def has_room(self, step: str = "") -> bool:
+        """Say whether anything is left of a limit that nobody holds."""
+        limit = self.limit_of(step)
+        return limit is None or min(self._left_of(step, limit).values()) > 0
+
+    def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
+        """Return what a turn may hold of a limit, and where its agent is asked to end; `None` to wait."""
+        left = self._left_of(step, limit)
+        if step and not self._shares_steps:
+            return _whole(left)
+        share = self._share(limit, call.step)
+        has_others = bool(self.open_holds(step))
+        if any(left[name] <= 0 or (has_others and left[name] < share[name]) for name in left):
+            return None
+        if self._is_single or all(left[name] <= share[name] for name in left):
+            return _whole(left)
+        part = {name: min(left[name], share[name]) for name in left}
+        return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
+
+    def hold(self, hold: Hold) -> None:
+        """Let a turn hold some; of very many the oldest ones are forgotten."""
+        self._holds[hold.key] = hold
+        while len(self._holds) > MOST_HOLDS:
+            self._holds.pop(next(iter(self._holds)))
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether any turn is open, its agent running or not."""
+        return bool(self._holds)
+
+    def open_holds(self, step: str = "") -> list[Hold]:
+        """Return what turns hold that may still run: those of a step, or all."""
+        return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
+
+    def count(self, key: str, use: Spending) -> list[str]:
+        """Count what a turn used beyond what was counted of it, and return the limits that this has used up.
+
+        A turn that is not open was counted before.
+        """
+        hold = self._holds.pop(key, None)
+        if hold is None:
+            return []
+        state, step, more = self._state, hold.step or "other", use.since(hold.before)
+        left = [name for name in ("", step) if not self.is_spent(name)]
+        self._change(
+            total=state.total.plus(more),
+            today=state.today.plus(more),
+            by_step={**state.by_step, step: state.by_step.get(step, Spending()).plus(more)},
+            today_by_step={**state.today_by_step, step: state.today_by_step.get(step, Spending()).plus(more)},
+            dearest={**state.dearest, step: state.dearest.get(step, Spending()).most(more)},
+        )
+        return [name for name in left if self.is_spent(name)]
+
+    def give_up_older(self, call: ReserveCall) -> None:
+        """Free what an earlier turn of the work order held, of which nobody told the end: its host may be gone."""
+        for key, hold in self._holds.items():
+            if hold.order_id == call.order_id and key != call.key and hold.is_open:
+                self._holds[key] = hold.model_copy(update={"is_open": False})
+
+    def free_ended(self, now: datetime) -> bool:
+        """Free what turns hold whose agents do not run any longer, and say whether there was any."""
+        has_freed = False
+        for hold in self.open_holds():
+            if hold.ends_at is None:  # of an earlier release
+                self._holds[hold.key] = hold.model_copy(update={"ends_at": now.timestamp() + DAY_SECONDS})
+            elif hold.ends_at <= now.timestamp() and self._has_patch():
+                self._holds[hold.key] = hold.model_copy(update={"is_open": False})
+                has_freed = True
+        return has_freed
+
+    def turn_day(self, now: datetime) -> bool:
+        """Begin a new day, and say whether it is one."""
+        day, state = now.astimezone(UTC).date().isoformat(), self._state
+        if day == state.day:
+            return False
+        days = (*state.days, (state.day, state.today)) if state.day else state.days
+        self._change(day=day, today=Spending(), today_by_step={}, days=days[-DAYS_KEPT:])
+        return True
+
+    def take_limits(self, call: ReserveCall) -> None:
+        """Take the limits that a turn brings, as far as nobody has set or removed another one."""
+        state = self._state
+        if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
+            self._change(step_limits={**state.step_limits, call.step: call.step_limit})
+        if call.limit is not None and state.limit is None and "" not in state.unlimited and self._has_patch():
+            self._change(limit=call.limit)
+
+    def set_limit(self, call: LimitCall, *, raises: bool) -> None:
+        """Set a limit, remove it, or raise it."""
+        state, step = self._state, call.step
+        limit = None if call.limit == NO_LIMIT else parse_limit(call.limit)
+        before = self.limit_of(step)
+        if limit is not None and raises and before is not None:
+            limit = before.plus(limit)
+        if limit is not None and state.scope == DAY:
+            limit = limit.model_copy(update={"daily": True})
+        others = tuple(each for each in state.unlimited if each != step)
+        self._change(unlimited=others if limit is not None else (*others, step))
+        if step:
+            limits = {**state.step_limits, step: limit}
+            self._change(step_limits={name: each for name, each in limits.items() if each is not None})
+        else:
+            self._change(limit=limit)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether one agent at a time uses the account."""
+        return self._state.scope.startswith(f"{ORDER}/")
+
+    @property
+    def _shares_steps(self) -> bool:
+        """Whether several agents hold parts of the limit of a step."""
+        return not self._is_single and self._has_patch()
+
+    def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
+        """Return what is left of a limit that nobody holds."""
+        held = self._amounts_held(step) if not step or self._shares_steps else {}
+        return _amounts_left(limit, self.use_of(step), held)
+
+    def _amounts_held(self, step: str) -> dict[str, float]:
+        held = dict.fromkeys(("usd", "tokens", "seconds"), 0.0)
+        for hold in self.open_holds(step):
+            for name in held:
+                held[name] += getattr(hold.caps, name) or 0.0
+        return held
+
+    def _share(self, limit: Limit, step: str) -> dict[str, float]:
+        """Return what a turn of a step is to hold: as much as the dearest so far, or a part of the limit."""
+        seen = self._state.dearest.get(step, Spending()).amounts
+        return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
+
+    def _change(self, **values: object) -> None:
+        self._state = self._state.model_copy(update=values)
+
+
+def next_midnight(now: datetime) -> datetime:
+    """Return when the day of all accounts ends, in UTC."""
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today + timedelta(days=1)
+
+
+def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Return what is left of each amount that is limited; there is at least one."""
+    taken = holds or {}
+    return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
+
+
+def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
+    """Return all that is left as what a turn holds and as its agent's bound; `None` where nothing is left."""
+    return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
+
+
+def _caps(amounts: Mapping[str, float]) -> Caps:
+    tokens = amounts.get("tokens")
+    return Caps(
+        usd=amounts.get("usd"), tokens=None if tokens is None else int(tokens), seconds=amounts.get("seconds")
+    )

@@ -1,0 +1,69 @@
+"""What an account says to people: why a work order waits, and how its limits are raised."""
+
+from datetime import datetime
+
+from septet.budgets.account_amounts import AccountAmounts, next_midnight
+from septet.contracts.amounts import NO_LIMIT, Limit, Spending, amount_to_add, describe_spending, parse_limit
+from septet.contracts.budget import ORDER, BudgetWait, LimitCall
+from septet.contracts.names import REWORK
+from septet.system.timestamps import timestamp
+
+
+def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
+    """Return why a turn waits for the limit of a step, or for that of the whole budget."""
+    scope, is_spent = amounts.state.scope, amounts.is_spent(step)
+    whose = _words_of_step(step) if step else _words_of(scope)
+    state = "is used up" if is_spent else "has too little left besides what running agents hold"
+    turn = " It resets at midnight UTC." if limit.daily else ""
+    return BudgetWait(
+        scope=scope,
+        step=step,
+        limit=str(limit),
+        message=f"The budget of {whose} {state}: {describe_spending(amounts.use_of(step), limit)}.",
+        remedy=f"Raise it with `{raise_command(amounts, step)}`.{turn}",
+        until=timestamp(next_midnight(now)) if limit.daily else None,
+        is_spent=is_spent,
+    )
+
+
+def raise_command(amounts: AccountAmounts, step: str) -> str:
+    """Return the command that raises the limit of a step, or of the whole budget; queries ask for it too."""
+    state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
+    by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query asks for no patch
+    use = by_step.get(step, Spending()) if step else amounts.use_of()
+    amount = amount_to_add(limit, use) if limit is not None else "5usd"
+    return f"septet budget raise {state.scope} {amount}{option}"
+
+
+def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
+    """Return why a limit cannot be raised so, and what helps; nothing where it can."""
+    state, step = amounts.state, call.step
+    option = f" --step {step}" if step else ""
+    if call.limit == NO_LIMIT:
+        remedy = f"Remove it with `septet budget set {state.scope} {NO_LIMIT}{option}`."
+        return f"`{NO_LIMIT}` is not an amount.", remedy
+    whose = f"the step {step} of {state.scope}" if step else state.scope
+    limit = amounts.limit_of(step)
+    if limit is None:
+        limited = "" if step else "".join(_hint(name) for name in state.step_limits)
+        remedy = f"Set one with `septet budget set {state.scope} {call.limit}{option}`.{limited}"
+        return f"The budget of {whose} has no limit to raise.", remedy
+    if parse_limit(call.limit).amounts.keys() - limit.amounts.keys():
+        message = f"The budget of {whose} is {limit}, and cannot be raised by {call.limit}."
+        return message, f"Add an amount of the same kind, such as {amount_to_add(limit, Spending())}."
+    return "", ""
+
+
+def _hint(step: str) -> str:
+    return f" The step {step} has one: add `--step {step}`."
+
+
+def _words_of(scope: str) -> str:
+    kind, _, name = scope.partition("/")
+    if not name:
+        return "the day"
+    return f"the work order {name}" if kind == ORDER else f"the {kind} {name}"
+
+
+def _words_of_step(step: str) -> str:
+    return "the rounds on the pull request" if step == REWORK else f"the step {step}"
