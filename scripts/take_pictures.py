@@ -44,7 +44,8 @@ def take() -> None:
         septet = Septet(Path(folder))
         with septet.up() as running, chromium() as browser:
             _set_the_scene(septet)
-            page = browser.new_page(viewport={"width": WIDTH, "height": 800}, base_url=running.api)
+            home = running.ready["page"].partition("/?")[0]
+            page = browser.new_page(viewport={"width": WIDTH, "height": 800}, base_url=home)
             page.set_default_timeout(WITHIN_MS)
             page.goto(running.ready["page"])
             _picture(page, "board.png", "/", ".stage-executing .card")

@@ -86,18 +86,20 @@ class UiAddress:
 
     host: str
     port: int
+    relay: str
+    """The address at which a relay serves it to browsers."""
     codec: str = ""
     """Where the UI has payloads opened; an empty text: it shows them as they are."""
 
     @classmethod
-    def free(cls, codec: str = "") -> Self:
+    def free(cls, relay: str, codec: str = "") -> Self:
         """Return an address of loopback that no page of another site guesses; on Linux all of 127.0.0.0/8 is."""
         if sys.platform != "linux":
-            return cls("127.0.0.1", free_port(), codec)
+            return cls("127.0.0.1", free_port(), relay, codec)
         host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
         with socket.socket() as probe:
             probe.bind((host, 0))
-            return cls(host, probe.getsockname()[1], codec)
+            return cls(host, probe.getsockname()[1], relay, codec)
 
 
 @asynccontextmanager
@@ -135,7 +137,7 @@ async def embedded_server(
         _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
         if ports.api is not None:
             _free_or_refuse(ports.api, "--api-port", remedy, ports.server, ports.ui)
-        server = _Server(state, env, _argv(state, ports, ui, config), ports)
+        server = _Server(state, env, _argv(state, ports, ui, config), ports, ui)
         try:
             server_file = await server.start()
             await _register_missing_attributes(server_file)
@@ -150,18 +152,21 @@ async def embedded_server(
 class _Server:
     """The server's process, and the one that takes its place when it dies."""
 
-    def __init__(self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports) -> None:
+    def __init__(
+        self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports, ui: UiAddress | None
+    ) -> None:
         self._state = state
         self._env = env
         self._argv = argv
         self._ports = ports
+        self._ui = ui
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ThreadPoolExecutor(1, "septet-server")
         """Waits for the process's end as long as it lives, and keeps no thread from others by that."""
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
-        server_file = _write_server_file(self._state, self._ports, self._process.pid)
+        server_file = _write_server_file(self._state, self._ports, self._ui, self._process.pid)
         await _wait_until_ready(server_file, self._process, self._state)
         return server_file
 
@@ -295,10 +300,10 @@ async def _keep_closed_work_orders(server_file: ServerFile, env: Mapping[str, st
         raise ServerNotReachedError(f"The embedded server did not accept its retention: {output}")
 
 
-def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> ServerFile:
+def _write_server_file(state: StateDir, ports: Ports, ui: UiAddress | None, server_pid: int) -> ServerFile:
     server_file = ServerFile(
         address=f"127.0.0.1:{ports.server}",
-        ui=f"http://127.0.0.1:{ports.ui}",
+        ui=ui.relay if ui is not None else f"http://127.0.0.1:{ports.ui}",
         pid=os.getpid(),
         start_time=psutil.Process().create_time(),
         server_pid=server_pid,

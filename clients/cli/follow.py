@@ -68,11 +68,13 @@ def logs(
     async def work() -> CommandReply:
         from clients.cli.render.logs import LogText
         from clients.disk.agent_logs import AgentLogs
+        from clients.login_keys import hide_login_keys
         from clients.operations import connect_operations
         from septet.settings import load_settings
         from septet.state import StateDir
 
         settings = load_settings()
+        hide_login_keys(settings)
         if network:
             if follow or raw:
                 remedy = f"Run septet logs {order_id} --network, and run it again for new requests."

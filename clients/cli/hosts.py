@@ -134,6 +134,7 @@ def serve(
         with quick_imports():
             from clients.cli.stop_signals import StopSignals
             from clients.http.serving import Door, serve_api
+            from clients.login_keys import hide_login_keys
             from clients.operations import connect_operations
             from septet.settings import load_settings
             from septet.state import StateDir
@@ -141,6 +142,7 @@ def serve(
 
         settings = load_settings()
         set_up_logs(settings)
+        hide_login_keys(settings)
         state = StateDir(settings.state_dir)
         state.prepare()
         door = Door(port, "--port", host)
@@ -207,12 +209,14 @@ def mcp(address: given.Address = None) -> None:
     async def work() -> CommandReply:
         with quick_imports():
             from clients.connection import Connection
+            from clients.login_keys import hide_login_keys
             from clients.mcp.over_stdio import serve_stdio
             from septet.settings import load_settings
             from workers.logs import set_up_logs
 
         settings = load_settings()
         set_up_logs(settings)
+        hide_login_keys(settings)
         await serve_stdio(Connection(settings, address).operations)
         return CommandReply()
 

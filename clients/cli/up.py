@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import typer
 
+from clients.api_token import api_token
 from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.cli.up_lines import print_lines
 from clients.operations import Operations
+from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
@@ -40,7 +42,8 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)
     state = StateDir(settings.state_dir)
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
-    ui = UiAddress.free(f"http://127.0.0.1:{ports.ui}{CODEC_PATH}" if settings.seals else "")
+    ui_url = f"http://{page_host(api_token(settings))}:{ports.ui}"
+    ui = UiAddress.free(ui_url, f"{ui_url}{CODEC_PATH}" if settings.seals else "")
     async with embedded_server(state, ports, settings.server_env, ui=ui) as server:
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)

@@ -96,8 +96,12 @@ class Guard:
 
 
 def names_this_machine(headers: Headers) -> bool:
-    """Return whether the Host header is a name of loopback: another site may have bound its own name to it."""
-    return _name(headers.get("host", "")) in _OWN_NAMES
+    """Return whether the Host header is a name of loopback: another site may have bound its own name to it.
+
+    No site has one below `localhost` (RFC 6761).
+    """
+    name = _name(headers.get("host", ""))
+    return name in _OWN_NAMES or name.endswith(".localhost")
 
 
 def comes_from_another_site(headers: Headers) -> bool:

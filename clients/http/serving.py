@@ -4,7 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ from clients.http.app import api_of
 from clients.http.codec import CodecEndpoint, codec_key
 from clients.http.ui_relay import UiRelay, Visitors, relay_client
 from clients.operations import Operations
-from clients.page.key import new_page_key, page_link
+from clients.page.key import LOOPBACK, new_page_key, page_host, page_link
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError
 from septet.settings import Settings
@@ -27,6 +27,7 @@ from workers.server import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
+_LOOPBACK_6: Final = "::1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Door:
     port: int
     option: str
     """The option that names another port."""
-    host: str = "127.0.0.1"
+    host: str = LOOPBACK
     """Another one is for a container whose port is published on loopback, the name by which the API is called."""
 
     @property
@@ -109,8 +110,10 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
         codec_address = (
             "/".join(filter(None, (address + CODEC_PATH, token and codec_key(token)))) if is_for_pages else ""
         )
+        host = LOOPBACK if door.is_open_to_others else page_host(token)
         async with _serve_app(served, door):
-            yield ServedApi(address, page_link(address, key), Visitors(door.port, key), codec, codec_address)
+            page = page_link(f"http://{host}:{door.port}", key)
+            yield ServedApi(address, page, Visitors(door.port, key), codec, codec_address)
     finally:
         reveal(filter(None, (key,)))
 
@@ -131,7 +134,7 @@ async def serve_ui(
 @asynccontextmanager
 async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
     """Serve an application for as long as the block lasts."""
-    with _listen(door) as listener:
+    with _listen(door) as listeners:
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -142,7 +145,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
             timeout_graceful_shutdown=_STREAMS_END_WITHIN_SECONDS,
         )
         server = _Server(config)
-        task = asyncio.create_task(server.serve(sockets=[listener]))
+        task = asyncio.create_task(server.serve(sockets=listeners))
         try:
             await server.ready.wait()
             yield
@@ -152,18 +155,44 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _listen(door: Door) -> Iterator[socket.socket]:
-    with socket.socket() as listener:
+def _listen(door: Door) -> Iterator[list[socket.socket]]:
+    """Listen at a door; at that of loopback also by IPv6, where browsers look for the page's name first.
+
+    Another user who listened there would be sent the page's key.
+
+    Raises:
+        UsageError: It is taken, or is none of this machine's.
+    """
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(_listener(socket.AF_INET, door.host, door))]
+        if door.host == LOOPBACK and _has_ipv6():
+            listeners.append(stack.enter_context(_listener(socket.AF_INET6, _LOOPBACK_6, door)))
+        yield listeners
+
+
+def _has_ipv6() -> bool:
+    """Say whether this machine has the loopback of IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind((_LOOPBACK_6, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _listener(family: socket.AddressFamily, host: str, door: Door) -> socket.socket:
+    listener = socket.socket(family)
+    try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((door.host, door.port))
-            listener.listen(_BACKLOG)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                remedy = f"Name another one with {door.option}."
-                raise UsageError(f"Port {door.port} of {door.host} is taken.", remedy=remedy) from error
-            raise UsageError(
-                f"Cannot listen on {door.host}, port {door.port}: {error.strerror}.",
-                remedy="Name an IPv4 address of this machine with --host, and a port that you may use.",
-            ) from error
-        yield listener
+        listener.bind((host, door.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            remedy = f"Name another one with {door.option}."
+            raise UsageError(f"Port {door.port} of {host} is taken.", remedy=remedy) from error
+        raise UsageError(
+            f"Cannot listen on {host}, port {door.port}: {error.strerror}.",
+            remedy="Name an IPv4 address of this machine with --host, and a port that you may use.",
+        ) from error
+    return listener

@@ -33,7 +33,11 @@ _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _TIMEOUT_SECONDS: Final = 60.0
-_FRAMING: Final = {"X-Frame-Options": "SAMEORIGIN", "Cross-Origin-Resource-Policy": "same-origin"}
+_POLICIES: Final = {
+    "X-Frame-Options": "SAMEORIGIN",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # no link in a work order's text tells its server the name of this one
+}
 _OWN_FRAMES: Final = "frame-ancestors 'self'"
 """No page of another origin shows it in a frame, where a click could be led astray. The UI's own pages do: what a
 work order tells in Markdown is such a frame."""
@@ -109,7 +113,7 @@ class UiRelay:
             for name, value in answer.headers.raw
             if name.lower().decode("latin-1") not in _HOP_BY_HOP
         ]
-        response.headers.update(_FRAMING)
+        response.headers.update(_POLICIES)
         response.headers.append("Content-Security-Policy", _OWN_FRAMES)  # beside the UI's own, which holds too
         return response
 

@@ -1,7 +1,9 @@
 """The page's keys: they open the page alone, and are new with each start of a server.
 
 The link carries the key. The cookie holds what is made from it for looking; a browser sends it to every port of
-this machine. What decides is made from it too, and is kept by the page's script: no other port reads it.
+the same host name. So the page has a name of its own, which nobody is told but who has the link: browsers look
+for all names below `localhost` on this machine. What decides is made from the key too, and is kept by the page's
+script: no other port reads it.
 """
 
 import hmac
@@ -9,7 +11,9 @@ import secrets
 from typing import Final
 from urllib.parse import urlencode
 
+LOOPBACK: Final = "127.0.0.1"
 _BYTES: Final = 32
+_NAME_LENGTH: Final = 32
 
 
 def new_page_key() -> str:
@@ -25,6 +29,16 @@ def looking_key(key: str) -> str:
 def deciding_key(key: str) -> str:
     """Return what the page's script sends with each decision; who knows it cannot tell the link's key from it."""
     return _made_of(key, b"decide")
+
+
+def page_host(token: str | None) -> str:
+    """Return the name by which browsers call the page and Temporal's web UI, where the API has this token.
+
+    It is the same after each start, as what a browser keeps belongs to a name.
+    """
+    if token is None:
+        return LOOPBACK
+    return f"septet-{_made_of(token, b'page host')[:_NAME_LENGTH]}.localhost"
 
 
 def page_link(address: str, key: str | None) -> str:

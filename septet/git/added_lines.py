@@ -9,7 +9,7 @@ from septet.errors import EvidenceError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.view import view_git
-from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
+from septet.key_scan.patches import HEAD, MESSAGE, AddedLine, read_added_lines
 from septet.system.text import without_controls
 
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
@@ -17,6 +17,7 @@ _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _SECONDS: Final = 120.0
 _SHORT: Final = 12
+_LINKS: Final = (b"tree ", b"parent ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,16 @@ class CommitPatch:
     """What one commit brings."""
 
     commit: str
+    head: bytes
+    """Its author and committer, and what else git stores above the message; without its tree and parents."""
     message: bytes
+    """As it is stored, in whatever encoding."""
     patch: bytes
     """Against its first parent, without context; of a binary file git shows no line."""
 
 
 def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
-    """Return what the commits after `since` add, in messages and files, also where a later one removes it.
+    """Return what the commits after `since` add, in heads, messages and files, also where a later one removes it.
 
     What an index adds to the last of them comes behind that.
 
@@ -45,7 +49,7 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
         GitError: git could not tell, or not in time.
     """
     patches = committed_patches(place, since, head)
-    lines = [line for each in patches for line in read_added_lines(each.patch, each.message, each.commit)]
+    lines = [line for each in patches for line in _lines_of(each)]
     if staged is not None:
         rest_bytes = _MOST_BYTES - sum(len(each.patch) for each in patches)
         options = ("--cached", "--no-renames", *_PATCH, head, "--")
@@ -54,7 +58,7 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
 
 
 def refuse_controls(lines: Iterable[AddedLine]) -> None:
-    """See that no commit's message holds what moves a cursor, or makes it read otherwise than it is.
+    """See that no commit's message or names hold what moves a cursor, or makes it read otherwise than it is.
 
     A carriage return passes at a line's end.
 
@@ -63,11 +67,12 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
     """
     for line in lines:
         text = line.content.removesuffix(b"\r").decode(errors="replace")
-        if line.path == MESSAGE and without_controls(text) != text:
+        if line.path in {HEAD, MESSAGE} and without_controls(text) != text:
+            part = "message" if line.path == MESSAGE else "head"
             raise EvidenceError(
-                f"The message of commit {line.commit[:_SHORT]} has control characters in line {line.number}, or "
+                f"The {part} of commit {line.commit[:_SHORT]} has control characters in line {line.number}, or "
                 "some that change the direction of text.",
-                remedy="Recreate the branch's commits with messages that have none.",
+                remedy="Recreate the branch's commits with messages and names that have none.",
             )
 
 
@@ -80,16 +85,34 @@ def committed_patches(place: Place, since: str, sha: str) -> tuple[CommitPatch, 
     """
     if since == sha:
         return ()
-    mark = secrets.token_hex(16)  # no message and no line holds it
-    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, f"--format={mark}%H%n%B{mark}")
-    log = _whole(view_git(place), "log", *options, f"{since}..{sha}", "--")
-    return tuple(_read_commits(log.split(mark.encode())[1:]))
+    git = view_git(place)
+    mark = secrets.token_hex(16)  # no line holds it
+    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, f"--format={mark}%H{mark}")
+    parts = _whole(git, "log", *options, f"{since}..{sha}", "--").split(mark.encode())[1:]
+    stored = _stored_commits(git, parts[::2])
+    return tuple(CommitPatch(*each, patch) for each, patch in zip(stored, parts[1::2], strict=True))
 
 
-def _read_commits(parts: list[bytes]) -> Iterator[CommitPatch]:
-    for head, patch in zip(parts[::2], parts[1::2], strict=True):
-        name, _, message = head.partition(b"\n")
-        yield CommitPatch(name.decode("ascii"), message, patch)
+def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
+    """Give each commit, its head and its message as git stores them: a log shows neither whole."""
+    asked = b"".join(name + b"\n" for name in names)
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
+    if sum(map(int, sizes)) > _MOST_BYTES:
+        raise _too_much()
+    rest = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS)
+    for name in names:
+        facts, _, rest = rest.partition(b"\n")
+        size = int(facts.split()[2])
+        head, _, message = rest[:size].partition(b"\n\n")
+        rest = rest[size + 1 :]
+        own = (line for line in head.split(b"\n") if not line.startswith(_LINKS))
+        yield name.decode("ascii"), b"\n".join(own), message
+
+
+def _lines_of(patch: CommitPatch) -> Iterator[AddedLine]:
+    for number, line in enumerate(patch.head.split(b"\n"), 1):
+        yield AddedLine(HEAD, number, line, patch.commit)
+    yield from read_added_lines(patch.patch, patch.message, patch.commit)
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
@@ -101,9 +124,13 @@ def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
     """
     output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
-        raise EvidenceError(
-            f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
-            remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
-            "commits without them.",
-        )
+        raise _too_much()
     return output
+
+
+def _too_much() -> EvidenceError:
+    return EvidenceError(
+        f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
+        remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
+        "commits without them.",
+    )

@@ -54,7 +54,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
-    """See that no commit after `since` brings a key, in message or lines, also where a later one removes it.
+    """See that no commit after `since` brings a key, in head, message or lines, also where a later one removes it.
 
     Raises:
         KeysFoundError: One does; the message names the commit.
@@ -65,7 +65,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
         return
     for each in committed_patches(place, since, sha):
         brought = (line.removeprefix(b"+") for line in each.patch.split(b"\n") if not line.startswith(b"-"))
-        if _count(b"\n".join((each.message, *brought))):
+        if _count(b"\n".join((each.head, each.message, *brought))):
             short = each.commit[:_SHORT]
             finding = KeyFinding(path="(the commit)", line=1, rule=_WORKERS, commit=short)
             message = f"Commit {short} holds a key of the worker."

@@ -8,7 +8,8 @@ from typing import Final
 _HUNK: Final = re.compile(rb"@@ -\d+(?:,\d+)? \+(?P<first>\d+)(?:,\d+)? @@")
 _NAME: Final = b"+++ "
 MESSAGE: Final = "(the commit's message)"
-"""The path of a line that stands in no file."""
+HEAD: Final = "(the commit's head)"
+"""The paths of lines that stand in no file: a commit's head names its author and committer."""
 
 
 @dataclass(frozen=True, slots=True)

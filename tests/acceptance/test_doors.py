@@ -23,6 +23,7 @@ from playwright.sync_api import Browser
 
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
+from septet.agents.supervisor.network_rules import is_own
 
 pytestmark = pytest.mark.faces
 
@@ -82,9 +83,12 @@ class _OpenServer(BaseHTTPRequestHandler):
 
 
 class _Elsewhere(BaseHTTPRequestHandler):
-    """A page that another program of this machine serves."""
+    """A page that another program of this machine serves, which notes what browsers send it."""
+
+    cookies: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
+        self.cookies.append(self.headers.get("Cookie", ""))
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -97,6 +101,7 @@ class _Elsewhere(BaseHTTPRequestHandler):
 @pytest.fixture
 def elsewhere() -> Iterator[int]:
     """Serve a page on a port of loopback that is not ours, and return the port."""
+    _Elsewhere.cookies.clear()
     yield from _port_of(_Elsewhere)
 
 
@@ -117,8 +122,9 @@ def _port_of(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 
 def ui_of(served: Septet) -> httpx.Client:
-    """Return a client of Temporal's web UI that has not opened the page."""
-    return httpx.Client(base_url=where(served)["ui"], trust_env=False, timeout=WITHIN_SECONDS)
+    """Return a client of Temporal's web UI that has not opened the page; it need not resolve the page's name."""
+    address = httpx.URL(where(served)["ui"]).copy_with(host="127.0.0.1")
+    return httpx.Client(base_url=address, trust_env=False, timeout=WITHIN_SECONDS)
 
 
 def cookies_of(served: Septet) -> dict[str, str]:
@@ -179,17 +185,20 @@ def test_the_server_itself_answers_no_browser(served: Septet) -> None:
     listening = {each.laddr for each in server.net_connections("tcp") if each.status == psutil.CONN_LISTEN}
     told = {int(where(served)[name].rpartition(":")[2]) for name in ("ui", "api")}
     assert {address.port for address in listening}.isdisjoint(told)
-    answers = set()
+    answers: dict[int, int | None] = {}
     for address in listening:
         if not _is_hidden(address.ip):
             try:
                 asked = httpx.get(
                     f"http://127.0.0.1:{address.port}{WORKFLOWS}", trust_env=False, timeout=WITHIN_SECONDS
                 )
-            except httpx.HTTPError:
-                continue
-            answers.add(asked.status_code)
-    assert answers <= {403, 404}
+            except httpx.RemoteProtocolError:  # gRPC
+                answers[address.port] = None
+            else:
+                answers[address.port] = asked.status_code
+    assert answers[int(where(served)["address"].rpartition(":")[2])] is None
+    assert 403 in answers.values(), "its HTTP API was not found"
+    assert set(answers.values()) <= {None, 403, 404}
     hidden = [address.ip for address in listening if _is_hidden(address.ip)]
     assert len(hidden) == 1 or sys.platform != "linux"
 
@@ -206,6 +215,7 @@ def test_a_page_of_another_site_starts_and_sees_nothing(
         f"{addresses['api']}/agent-work-orders/wo-done/cancel",
         f"{addresses['api']}/mcp",
         f"{addresses['ui']}{WORKFLOWS}/wo-other-site",
+        f"http://{name}:{httpx.URL(addresses['ui']).port}{WORKFLOWS}/wo-other-site",
         f"http://{addresses['address']}{WORKFLOWS}/wo-other-site",
     ]
     context = browser.new_context()
@@ -215,8 +225,51 @@ def test_a_page_of_another_site_starts_and_sees_nothing(
     tab.goto(f"http://{name}:{elsewhere}/")
     seen = tab.evaluate(SENT, [targets])
     context.close()
+    assert len(seen) == 5 * len(targets)
     assert {answer for answer in seen if answer != 0 and "Failed to fetch" not in str(answer)} == set()
     assert len(served("list", "--json").json["tasks"]) == before
+
+
+def lured(browser: Browser, served: Septet, address: str) -> str:
+    """Return the cookies that a browser which has opened the page and Temporal's UI sends to another program."""
+    context = browser.new_context()
+    context.set_default_timeout(WITHIN_MS)
+    tab = context.new_page()
+    for opened in (served.page, where(served)["ui"]):
+        answer = tab.goto(opened)
+        assert answer is not None
+        assert answer.ok
+    tab.goto(address)
+    tab.evaluate("fetch('/again').then((answer) => answer.text())")
+    context.close()
+    assert len(_Elsewhere.cookies) > 1
+    return "; ".join(_Elsewhere.cookies)
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "septet.localhost"])
+def test_another_port_of_this_machine_gets_no_key_of_the_page(
+    browser: Browser, served: Septet, elsewhere: int, name: str
+) -> None:
+    """Who has lured the browser to a port of his own, under any name that he can know, is sent no cookie of ours."""
+    assert "septet-" not in lured(browser, served, f"http://{name}:{elsewhere}/")
+
+
+def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: Septet, elsewhere: int) -> None:
+    """A browser binds cookies to names, and not to ports: so it is the name, which nobody is told, that keeps them."""
+    name = httpx.URL(served.page).host
+    sent = lured(browser, served, f"http://{name}:{elsewhere}/")
+    assert looking_key(served.page.rpartition("token=")[2]) in sent
+
+
+def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> None:
+    """A browser looks for it at the loopback of IPv6 first: another user who listened there would be sent the key."""
+    if not is_own("::1"):
+        pytest.skip("this machine's loopback has no address of IPv6")
+    addresses = where(served)
+    for opened in (served.page, addresses["ui"]):
+        url = httpx.URL(opened)
+        answer = httpx.get(f"http://[::1]:{url.port}/", trust_env=False, timeout=WITHIN_SECONDS)
+        assert answer.status_code == 401
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -269,7 +322,8 @@ def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) 
         seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
     finally:
         shutil.rmtree(folder)
-    assert all(int(size) > 0 for size in seen.stdout.split()[1::2])
+    sizes = [int(size) for size in seen.stdout.split()[1::2]]
+    assert (len(sizes), 0 in sizes) == (len(names), False)
 
 
 def test_the_page_on_security_has_the_table_of_doors() -> None:

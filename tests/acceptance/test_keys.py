@@ -60,7 +60,7 @@ async def test_a_key_that_an_agent_tells_is_seen_nowhere(
             headers = {"Authorization": api.headers["authorization"]}
             served = [_answer(api, f"/agent-work-orders/{order}{path}") for path in ORDER_PATHS]
             served += [_answer(api, path) for path in ("/board", "/agent-work-orders/wo-page")]
-            assert _answer(api, page.removeprefix(up.api)) != ""
+            assert _answer(api, f"/{page.rpartition('/')[2]}") != ""
             served += [_answer(api, path) for path in ("/", f"/work-orders/{order}", "/work-orders/wo-page")]
             async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=WITHIN_SECONDS) as http:
                 async with Client(streamable_http_client(f"{up.api}/mcp", http_client=http)) as client:

@@ -258,7 +258,7 @@ def test_a_pipeline_that_is_not_there_is_told(served: Septet) -> None:
     with httpx.Client(base_url=api, follow_redirects=True, trust_env=False, timeout=WITHIN_SECONDS) as stranger:
         for path in ("/pipeline", "/pipeline/pl-page", "/live/pipelines", "/pipeline/pl-page/live"):
             assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED
-        stranger.get(served.page)
+        stranger.get("/", params={"token": key_of(served)})
         answer = stranger.get("/pipeline/pl-nobody")
         assert (answer.status_code, "no pipeline pl-nobody" in answer.text) == (HTTPStatus.NOT_FOUND, True)
 

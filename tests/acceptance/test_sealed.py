@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fakes.repositories import Origin
-from fakes.sealed import cookie_of, database, sealed_machine, words_in
+from fakes.sealed import cookie_of, database, sealed_machine, ui_of, words_in
 from fakes.septet_command import Running, Septet, free_port
 from fakes.waiting import until
 
@@ -30,9 +30,7 @@ def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
     created = septet("create", "--repo", origin.bare, "--title", TITLE, "--id", CANCELLED, "--json")
     assert created.code == 0, created
     assert septet("cancel", CANCELLED, "--why", WHY, "--json").code == 0
-    with httpx.Client(
-        base_url=up.ready["ui"], headers={"Cookie": cookie_of(up)}, trust_env=False, timeout=60
-    ) as ui:
+    with httpx.Client(base_url=ui_of(up), headers={"Cookie": cookie_of(up)}, trust_env=False, timeout=60) as ui:
         shown = [ui.get(path).text for path in (UI, f"{UI}/{ORDER}", f"{UI}/{ORDER}/history?maximumPageSize=200")]
     told = [
         septet.temporal("workflow", *words, "--output", "json").out
@@ -100,7 +98,7 @@ def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path
             assert found({"": septet.temporal("workflow", *words, "--output", "json").out}) == {"": set()}
         history = json.loads(septet.temporal("workflow", "show", "-w", ORDER, "--output", "json").out)
         payloads = history["events"][0]["workflowExecutionStartedEventAttributes"]["input"]
-        with httpx.Client(base_url=up.ready["ui"], trust_env=False, timeout=60) as ui:
+        with httpx.Client(base_url=ui_of(up), trust_env=False, timeout=60) as ui:
             cookies = {"Cookie": cookie_of(up)}
             assert ui.post("/codec/decode", json=payloads).status_code == 401
             assert (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fakes.sealed import cookie_of, database, payloads_in, payloads_of, sealed_machine, words_in
+from fakes.sealed import cookie_of, database, payloads_in, payloads_of, sealed_machine, ui_of, words_in
 from fakes.sealed_day import WORDS, Day, serving_day
 from fakes.septet_command import Running, Septet
 from fakes.waiting import wait_until
@@ -58,7 +58,7 @@ async def look(up: Running) -> Seen:
     rows = [row async for row in client.list_workflows("")]
     histories, descriptions, clear = [], [], dict.fromkeys((row.workflow_type for row in rows), 0)
     headers = {"Cookie": cookie_of(up)}
-    async with httpx.AsyncClient(base_url=up.ready["ui"], headers=headers, trust_env=False, timeout=60) as ui:
+    async with httpx.AsyncClient(base_url=ui_of(up), headers=headers, trust_env=False, timeout=60) as ui:
         shown = [(await ui.get(f"{UI}/{path}")).text for path in ("workflows", "schedules")]
         for row in rows:
             handle = client.get_workflow_handle(row.id, run_id=row.run_id)

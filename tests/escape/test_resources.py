@@ -2,7 +2,6 @@
 
 import os
 import platform
-import resource
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,7 +81,6 @@ def test_a_guest_leaves_no_core(machine: Machine) -> None:
     """Neither a file, nor its memory in a program that the machine starts for one."""
     printed = machine.run("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
     assert printed.strip() in {"(1, 1)", "(0, 0)"}
-    assert resource.getrlimit(resource.RLIMIT_CORE) is not None
 
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)

@@ -20,6 +20,7 @@ _KEY = "keys are inserted only where CLIs send keys"
 _REWRITTEN = "each request is rewritten for the host that is allowed"
 _PRIVATE = "no private address, whatever a name resolves to"
 _STANDS_IN = worthless_key(0)
+_SECOND = "'', 'GET / HTTP/1.1', 'Host: other.example'"
 PORT_OF_NAMES = 8443
 """Where the hosts of `NAMES` listen."""
 NAMES = {"private.example": "10.1.2.3", "metadata.example": "169.254.169.254"}
@@ -164,6 +165,7 @@ def ask(port, *lines):
         way = socket.create_connection(("127.0.0.1", gateway), 10)
     with way:
         way.sendall("".join(line + "\\r\\n" for line in (*lines, "")).encode())
+        way.shutdown(socket.SHUT_WR)
         print(way.makefile("rb").read().decode())
 
 """
@@ -210,6 +212,26 @@ NETWORK_ROUTES = (
     _other_site(
         "other-site-at-model", "… by a `Host` behind a bare end of line at the model's port",
         f"ask({FIRST_MODEL_PORT}, 'GET / HTTP/1.1', 'A: b\\nHost: other.example')",
+    ),
+    _other_site(
+        "other-site-second", "… by a second request behind a plain one",
+        f"ask(61128, f'GET http://127.0.0.1:{{gateway}}/ HTTP/1.1', {_SECOND})",
+    ),
+    _other_site(
+        "other-site-second-at-model", "… by a second request at the model's port",
+        f"ask({FIRST_MODEL_PORT}, 'POST / HTTP/1.1', 'Content-Length: 0', {_SECOND})",
+    ),
+    _other_site(
+        "other-site-two-lengths", "… by one that is hidden in a body with two lengths",
+        f"ask({FIRST_MODEL_PORT}, 'POST / HTTP/1.1', 'Content-Length: 47', 'Transfer-Encoding: chunked', '', '0', {_SECOND})",
+    ),
+    _other_site(
+        "other-site-chunks", "… by one behind the end of the chunks",
+        f"ask({FIRST_MODEL_PORT}, 'POST / HTTP/1.1', 'Transfer-Encoding: chunked', '', '0', {_SECOND})",
+    ),
+    _other_site(
+        "other-site-upgrade", "… by one behind an upgrade that the server does not make",
+        f"ask({FIRST_MODEL_PORT}, 'GET / HTTP/1.1', 'Upgrade: websocket', {_SECOND})",
     ),
 )  # fmt: skip
 
@@ -269,9 +291,9 @@ def _serve(server: socket.socket, words: str = "") -> threading.Thread:
 
 
 def _answer_of_gateway(client: socket.socket) -> str:
-    """Read a request as careless servers do, with any end of line, and return the site that it asks for."""
+    """Read requests as careless servers do, with any end of line, and return the site that one of them asks for."""
     head = ""
-    while not head.endswith("\r\n\r\n") and (more := client.recv(4096)):
+    while more := client.recv(4096):
         head += more.decode()
     lines = head.replace("\r\n", "\n").split("\n")
     asks_elsewhere = "http://other.example" in lines[0] or "Host: other.example" in lines

@@ -25,7 +25,7 @@ def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -
         served: The machine that serves the page.
         allowed: What a mistake that is expected has in its words.
     """
-    home = where(served)["api"]
+    home = served.page.partition("/?")[0]
     context = browser.new_context(base_url=home, viewport={"width": 1280, "height": 800})
     context.set_default_timeout(WITHIN_MS)
     tab, trouble = context.new_page(), list[str]()

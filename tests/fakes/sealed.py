@@ -64,6 +64,11 @@ def payloads_of(message: Any) -> list[Payload]:
     return found
 
 
+def ui_of(up: Running) -> str:
+    """Return the address of Temporal's web UI for programs, which need not resolve the name that browsers call."""
+    return f"http://127.0.0.1:{up.ready['ui'].rpartition(':')[2]}"
+
+
 def cookie_of(up: Running) -> str:
     """Return the cookie of a browser that has opened the page."""
     key = up.ready["page"].rpartition("token=")[2]

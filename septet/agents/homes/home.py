@@ -84,11 +84,7 @@ class AgentHome:
 
     def hide_keys(self) -> None:
         """Have the keys masked that the user's own files of its login and its settings hold now."""
-        facts = self.adapter.capabilities
-        for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
-            path = locate(self.adapter, self.machine, name)
-            content = _read(path)
-            hide_of(str(path), keys_in(read_document(name, content) if content is not None else None))
+        hide_keys_of(self.adapter, self.machine)
 
     def give_session_to_user(self, session_id: str) -> None:
         """Copy a session to the user's own home, for a run that no sandbox confines.
@@ -143,6 +139,15 @@ class Homes:
         folder = self.root / order_id
         self.logins.close(folder)
         return folder if folder.exists() or folder.is_symlink() else None
+
+
+def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
+    """Have the keys masked that a CLI's files of its login and its settings hold now."""
+    facts = adapter.capabilities
+    for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
+        path = locate(adapter, machine, name)
+        content = _read(path)
+        hide_of(str(path), keys_in(read_document(name, content) if content is not None else None))
 
 
 def _read(path: Path) -> bytes | None:

@@ -1,16 +1,17 @@
 """A port of the guest's that stands for its model API: here its key of no worth becomes the real one.
 
-Each connection carries one request: its head is changed, the rest is passed on as it is. Servers tell their
+Each connection carries one request: its head is changed, its body is passed on as it is. Servers tell their
 clients what they do not understand, such as an address or an origin: so a key is put in only where CLIs send one.
 """
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from septet.agents.supervisor.request_body import is_upgrade
 from septet.agents.supervisor.request_head import RequestHead, authority, write_head
 
 HTTPS_PORT, HTTP_PORT = 443, 80
-BETWEEN_CLIENT_AND_PORT = frozenset({b"host", b"keep-alive", b"connection"})
+BETWEEN_CLIENT_AND_PORT = frozenset({b"host", b"keep-alive", b"connection", b"upgrade", b"te", b"trailer"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 """Not those that are answered with what was asked, such as `TRACE`."""
 KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"})
@@ -45,21 +46,21 @@ class ModelPort:
         self.key_fields = KEY_FIELDS.union(own_names)
         """In which keys are put, by their names in small letters."""
 
-    def change_head(self, head: bytes) -> bytes:
+    def change_head(self, request: RequestHead) -> bytes:
         """Return the head of a request as the model's host gets it, with its end.
 
         Raises:
             ValueError: It is none that a model is asked by: its target is a whole address, for example.
         """
-        request = RequestHead(head)
         if request.method not in METHODS or not request.target.startswith(b"/"):
             raise ValueError("A model is asked by a path, with a usual method.")
         fields = [(name, self.with_key(name, value)) for name, value in request.without(BETWEEN_CLIENT_AND_PORT)]
-        connection = b"Upgrade" if request.has(b"upgrade") else b"close"
+        upgrade = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
+        connection = upgrade if is_upgrade(request) else ((b"Connection", b"close"),)
         return write_head(
             request.method,
             self.path.encode() + request.target,
-            ((b"Host", self.authority), *fields, (b"Connection", connection)),
+            ((b"Host", self.authority), *fields, *connection),
         )
 
     def with_key(self, name: bytes, value: bytes) -> bytes:

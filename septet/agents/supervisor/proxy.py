@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from septet.agents.supervisor.model_port import ModelPort
 from septet.agents.supervisor.network_log import AskedHost, NetworkLog
 from septet.agents.supervisor.network_rules import Network, NetworkRefusal, host_name, split_host
+from septet.agents.supervisor.request_body import RequestBody
 from septet.agents.supervisor.request_head import RequestHead, authority, write_head
 
 MOST_CONNECTIONS = 128
@@ -27,7 +28,7 @@ CHUNK_BYTES = 1 << 16
 END_OF_HEAD = b"\r\n\r\n"
 HTTPS_PORT, HTTP_PORT = 443, 80
 PLAIN = "http://"
-BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive"})
+BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive", b"upgrade", b"te", b"trailer"})
 ENOUGH_SECONDS = 0.2
 """For connections that are cut, to note what went over them."""
 
@@ -112,7 +113,7 @@ class Proxy:
                 else:
                     passage = Passage(self, client, self.network.forwards[place], port)
                     passage.is_plain = False
-                    passage.pass_on(b"")
+                    passage.pass_on(b"", b"")
         except OSError:  # it went, or was cut
             return
         finally:
@@ -126,6 +127,7 @@ class Proxy:
         head, rest = read_head(client)
         try:
             request = RequestHead(head)
+            body = RequestBody(request)
         except ValueError as error:
             answer(client, "400 Bad Request", str(error))
             return
@@ -134,14 +136,16 @@ class Proxy:
             name, port = self.split(client, target, HTTPS_PORT)
             passage = Passage(self, client, name, port)
             passage.answer_first = b"HTTP/1.1 200 Connection established\r\n\r\n"
-            passage.pass_on(rest)
+            passage.pass_on(b"", rest)
         elif target.lower().startswith(PLAIN):
             place, _, path = target[len(PLAIN) :].partition("/")
             name, port = self.split(client, place.rpartition("@")[2], HTTP_PORT)
             host = (b"Host", authority(name, port, HTTP_PORT))
             fields = (host, *request.without(BETWEEN_PROXIES), (b"Connection", b"close"))
             changed = write_head(request.method, f"/{path}".encode("latin-1"), fields)
-            Passage(self, client, name, port).pass_on(changed + rest)
+            passage = Passage(self, client, name, port)
+            passage.body = body
+            passage.pass_on(changed, rest)
         else:
             answer(client, "400 Bad Request", "This is a proxy: ask it for http:// addresses, or by CONNECT.")
 
@@ -150,13 +154,16 @@ class Proxy:
         client.settimeout(HEAD_SECONDS)
         head, rest = read_head(client)
         try:
-            changed = model.change_head(head)
+            request = RequestHead(head)
+            body = RequestBody(request)
+            changed = model.change_head(request)
         except ValueError as error:
             answer(client, "400 Bad Request", str(error))
             return
         passage = Passage(self, client, model.name, model.host_port)
         passage.is_https = model.is_https
-        passage.pass_on(changed + rest)
+        passage.body = body
+        passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
         """Return whom is asked for.
@@ -187,10 +194,14 @@ class Passage:
         """Whether the client understands an answer of ours."""
         self.is_https = False
         """This process itself speaks TLS with the host."""
+        self.body: RequestBody | None = None
+        """That of the one request which is passed on; `None` for a tunnel."""
         self.sent_bytes = self.received_bytes = 0
 
-    def pass_on(self, first: bytes) -> None:
-        """Connect, send these bytes, and pass on what comes until one side ends; a line of the log tells of it.
+    def pass_on(self, head: bytes, rest: bytes) -> None:
+        """Connect, send a head and what the guest has sent behind it, and pass on what comes until one side ends.
+
+        A line of the log tells of it.
 
         Raises:
             OSError: The guest's side is gone.
@@ -198,7 +209,7 @@ class Passage:
         request = AskedHost(self.name, self.port)
         try:
             with self.connect() as host:
-                self.pass_between(host, first)
+                self.pass_between(host, head, rest)
         except NetworkRefusal as error:
             request.refusal = str(error)
             words = f"Septet's sandbox does not let {self.name}:{self.port} through: {error}."
@@ -208,6 +219,9 @@ class Passage:
                 self.refuse(
                     "502 Bad Gateway", f"{self.name}:{self.port} does not answer: {error.strerror or error}."
                 )
+        except ValueError as error:
+            if not self.received_bytes:
+                self.refuse("400 Bad Request", str(error))
         finally:
             self.proxy.log.note(request, sent_bytes=self.sent_bytes, received_bytes=self.received_bytes)
 
@@ -235,11 +249,12 @@ class Passage:
         if self.is_plain:
             answer(self.client, status, words)
 
-    def pass_between(self, host: socket.socket, first: bytes) -> None:
+    def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
         """Pass bytes on both ways.
 
         Raises:
             OSError: One side is gone.
+            ValueError: The guest does not send the body of a request.
         """
         with self.proxy.guard:
             if self.proxy.is_over:
@@ -248,7 +263,7 @@ class Passage:
         try:
             if self.answer_first:
                 self.client.sendall(self.answer_first)
-            self.send(host, first)
+            self.send(host, head + self.part_of(rest)[0])
             self.relay(host)
         finally:
             with self.proxy.guard:
@@ -259,8 +274,28 @@ class Passage:
         host.sendall(data)
         self.sent_bytes += len(data)
 
+    def part_of(self, data: bytes) -> tuple[bytes, bool]:
+        """Return what of these bytes of the guest's belongs to the request, and whether there was more.
+
+        Raises:
+            ValueError: They are not the body of one.
+        """
+        return (data, False) if self.body is None else self.body.take(data)
+
+    def receive(self, data: bytes) -> None:
+        """Give the guest what the host has answered."""
+        if self.body is not None:
+            self.body.hear(data)
+        self.client.sendall(data)
+        self.received_bytes += len(data)
+
     def relay(self, host: socket.socket) -> None:
-        """Pass on what comes; the end of one direction is passed on too, and the other goes on."""
+        """Pass on what comes; the end of one direction is passed on too, and the other goes on.
+
+        Raises:
+            OSError: One side is gone.
+            ValueError: The guest does not send the body of a request.
+        """
         poller = select.poll()
         for each in (self.client, host):
             each.settimeout(IDLE_SECONDS)
@@ -281,9 +316,13 @@ class Passage:
                     open_ones -= 1
                     target.shutdown(socket.SHUT_WR)
                     continue
-                target.sendall(data)
-                self.received_bytes += len(data) if is_host else 0
-                self.sent_bytes += 0 if is_host else len(data)
+                if is_host:
+                    self.receive(data)
+                    continue
+                part, is_more = self.part_of(data)
+                if is_more and self.received_bytes:
+                    return  # another request after the answer: its client connects anew
+                self.send(host, part)
 
 
 def receive(source: socket.socket) -> bytes:

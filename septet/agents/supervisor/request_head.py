@@ -34,9 +34,9 @@ class RequestHead:
         lowered = ((name.lower(), (name, value)) for name, value in self.fields)
         return [field for name, field in lowered if name not in names and not name.startswith(FOR_PROXY)]
 
-    def has(self, name: bytes) -> bool:
-        """Say whether there is a field of this name, in small letters."""
-        return any(each.lower() == name for each, _ in self.fields)
+    def values(self, name: bytes) -> list[bytes]:
+        """Return the values of the fields of this name, in small letters."""
+        return [value for each, value in self.fields if each.lower() == name]
 
 
 def read_field(line: bytes) -> tuple[bytes, bytes]:

@@ -15,7 +15,6 @@ from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import LINUX, living_families, read_file
 
 LOOK_SECONDS = 2.0
-PAGE_BYTES = resource.getpagesize()
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """A kernel may be built without these files."""
 BLOCK_BYTES = 512
@@ -191,31 +190,23 @@ def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_C
     return pids, tasks - 1
 
 
-def use_more_memory(pids: list[int], limit_bytes: int) -> bool:
+def use_more_memory(pids: list[int], limit_bytes: int, proc: str = "/proc") -> bool:
     """Say whether processes use more memory than this, without the pages of files; what they share counts once.
 
-    Each further look costs more, and is taken where the one before is above the limit: all that is resident; that
-    without files; and of what is shared with how many processes each page is, which the kernel has to count.
+    What is swapped out counts, too. With how many processes each page is shared the kernel has to count: it is
+    asked where they would be above the limit if they shared none.
     """
-    if sum(map(resident_memory, pids)) <= limit_bytes:
-        return False
-    statuses = [(pid, read_file(f"/proc/{pid}/status")) for pid in pids]
-    own = sum(field_of(status, b"RssAnon:") for _, status in statuses)
+    statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
+    own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
     sharing = [(pid, field_of(status, b"RssShmem:")) for pid, status in statuses]
     if own + sum(shared for _, shared in sharing) <= limit_bytes:
         return False
-    return own + sum(share_of_memory(pid, shared) for pid, shared in sharing if shared) > limit_bytes
+    return own + sum(share_of_memory(pid, shared, proc) for pid, shared in sharing if shared) > limit_bytes
 
 
-def resident_memory(pid: int) -> int:
-    """Return all of a process that is in memory, in bytes."""
-    pages = read_file(f"/proc/{pid}/statm").split()
-    return int(pages[1]) * PAGE_BYTES if pages else 0
-
-
-def share_of_memory(pid: int, shared: int) -> int:
+def share_of_memory(pid: int, shared: int, proc: str) -> int:
     """Return a process's share of the memory that it shares; all of it where the kernel does not tell."""
-    parts = read_file(f"/proc/{pid}/smaps_rollup")
+    parts = read_file(f"{proc}/{pid}/smaps_rollup")
     return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
 
 

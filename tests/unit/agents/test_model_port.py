@@ -20,6 +20,7 @@ from septet.agents.clis.adapter import Invocation, Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.network import ModelKey, worthless_key
 from septet.agents.supervisor.model_port import ModelPort
+from septet.agents.supervisor.request_head import RequestHead
 from septet.agents.turns.model_hosts import model_keys, without_keys
 
 KEY = "sk-real-5d1f-0123456789"
@@ -183,12 +184,12 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
         "GET /v1/x HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\n"
         f"x-api-key: {inside.env['ANTHROPIC_API_KEY']}"
     )
-    head = port.change_head(said.encode()).decode()
+    head = port.change_head(RequestHead(said.encode())).decode()
     assert head.removesuffix("\r\n\r\n").split("\r\n") == [
         "GET /v1/x HTTP/1.1",
         "Host: api.anthropic.com",
-        "Upgrade: websocket",
         f"x-api-key: {KEY}",
+        "Upgrade: websocket",
         "Connection: Upgrade",
     ]
     assert (port.name, port.host_port, port.is_https) == ("api.anthropic.com", 443, True)
@@ -247,7 +248,8 @@ STANDS_IN = worthless_key(0)
 
 def sent(*lines: str, model: ModelKey = USUAL) -> str:
     """Return the head that the model's host gets of a request with these lines."""
-    return ModelPort(model.order()).change_head("\r\n".join(lines).encode("latin-1")).decode("latin-1")
+    request = RequestHead("\r\n".join(lines).encode("latin-1"))
+    return ModelPort(model.order()).change_head(request).decode("latin-1")
 
 
 @pytest.mark.parametrize(

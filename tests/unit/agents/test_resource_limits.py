@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
@@ -51,6 +52,25 @@ def test_memory_counts_once_whoever_shares_it(program: str, mib: int) -> None:
     with processes_with(program) as pids:
         assert use_more_memory(pids, (mib - 5) * MIB)
         assert not use_more_memory(pids, (mib + 60) * MIB)
+
+
+SWAPPED = """\
+Name:\tpython3
+VmRSS:\t   10240 kB
+RssAnon:\t    2048 kB
+RssFile:\t    7168 kB
+RssShmem:\t    1024 kB
+VmSwap:\t   97280 kB
+"""
+"""What a kernel told of a process whose memory it had swapped out."""
+
+
+def test_memory_that_is_swapped_out_counts(tmp_path: Path) -> None:
+    """A machine with swap has as little of it for others: 2 MiB of its own, 1 that it shares and 95 on disk."""
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text(SWAPPED)
+    assert use_more_memory([7], 97 * MIB, str(tmp_path))
+    assert not use_more_memory([7], 98 * MIB, str(tmp_path))
 
 
 def test_what_has_ended_uses_nothing() -> None:

@@ -44,6 +44,7 @@ def test_no_folder_behind_a_link_changes(agent: str, link: str, tmp_path: Path) 
     lead_out(home, link, target)
     folders = home.prepare(None, HOUR)
     assert (target.stat().st_mode & 0o777, list(target.iterdir())) == (0o755, [])
+    assert folders
     assert not any(part.is_symlink() for each in folders for part in (each.source, *each.source.parents))
     assert {each.source.stat().st_mode & 0o777 for each in folders} == {0o700}
     assert (home.root / FILES[agent]).exists()

@@ -13,7 +13,7 @@ from septet.git.keys_in_work import KeysFoundError, refuse_keys_in_commits, refu
 from septet.git.place import Place
 from septet.git.staging import look, stage
 from septet.git.view import view_folder
-from septet.key_scan.patches import MESSAGE
+from septet.key_scan.patches import HEAD, MESSAGE
 from septet.system.masking import hide, reveal
 
 KEY = "a-key-of-the-worker"
@@ -61,7 +61,8 @@ def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Call
 def test_a_binary_file_has_no_lines(place: Place) -> None:
     """What is binary by its content is none of the lines, and costs nothing of what may be read."""
     head = commit(place, {"picture.bin": bytes(range(256)) * 100})
-    assert [line.content for line in added_lines(place, place.base_sha, head)] == [b"work"]
+    lines = added_lines(place, place.base_sha, head)
+    assert [(line.path, line.content) for line in lines if line.path != HEAD] == [(MESSAGE, b"work")]
 
 
 def test_a_message_is_read_to_its_end(place: Place) -> None:
@@ -117,3 +118,48 @@ def test_a_file_is_searched_to_its_end(place: Place) -> None:
     changes = [FileChange(path=name, operation="create") for name in ("far.bin", "between.bin")]
     with pytest.raises(KeysFoundError, match=f"far.bin line 2, between.bin line {part - 4}:"):
         refuse_keys_in_files(place, changes)
+
+
+NOBODY = {"name": "Agent", "email": "agent@example.org"}
+
+
+def crafted(place: Place, author: dict[str, str], committer: dict[str, str], *headers: str) -> str:
+    """Write a commit as an agent can, on the base and with its tree, and return it."""
+    people = zip(("author", "committer"), (author, committer), strict=True)
+    lines = [f"{role} {who['name']} <{who['email']}> 1700000000 +0000" for role, who in people]
+    tree = git(place.worktree, "rev-parse", f"{place.base_sha}^{{tree}}")
+    content = "\n".join([f"tree {tree}", f"parent {place.base_sha}", *lines, *headers, "", f"work {headers}\n"])
+    sha = git(place.worktree, "hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
+    git(place.worktree, "reset", "-q", "--hard", sha)
+    return sha
+
+
+@pytest.mark.parametrize(
+    ("author", "committer", "headers"),
+    [
+        (NOBODY | {"name": KEY}, NOBODY, ()),
+        (NOBODY | {"email": f"{KEY}@example.org"}, NOBODY, ()),
+        (NOBODY, NOBODY | {"name": KEY}, ()),
+        (NOBODY, NOBODY | {"email": KEY}, ()),
+        (NOBODY, NOBODY, (f"note {KEY}",)),
+        (NOBODY, NOBODY, ("encoding UTF-16LE", f"gpgsig {KEY}")),
+    ],
+    ids=["author", "author's address", "committer", "committer's address", "header", "in another encoding"],
+)
+@pytest.mark.usefixtures("hidden")
+def test_a_key_is_found_in_all_that_a_commit_says(
+    place: Place, author: dict[str, str], committer: dict[str, str], headers: tuple[str, ...]
+) -> None:
+    """Names and addresses are pushed as messages are, and so is what else stands in a commit's head."""
+    head = crafted(place, author, committer, *headers)
+    with pytest.raises(KeysFoundError, match=head[:12]):
+        refuse_keys_in_commits(place, place.base_sha, head)
+    lines = added_lines(place, place.base_sha, head)
+    assert any(KEY.encode() in line.content and line.path == HEAD for line in lines)
+
+
+def test_controls_in_a_name_are_refused(place: Place) -> None:
+    """A name that moves a cursor is told as such a message is."""
+    head = crafted(place, NOBODY | {"name": "Agent\x1b[2J"}, NOBODY)
+    with pytest.raises(EvidenceError, match=f"{head[:12]} .* control characters"):
+        refuse_controls(added_lines(place, place.base_sha, head))
