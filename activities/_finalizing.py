@@ -7,6 +7,7 @@ from activities._prepared_steps import PreparedStep
 from activities._results import add_turn, add_warnings, begin_again, with_reasons
 from activities._settling import Settling, complete, read_answer, reject
 from activities.host import Host
+from septet.agents.runs.refusals import recording_refusals
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import AnswerError
 from septet.contracts.names import Verdict
@@ -25,7 +26,7 @@ def settle_finalizer(
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.hold() as writer_lock:
+    with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
         try:
             answer = read_answer(host, prepared_step.call, turn)
         except AnswerError as error:

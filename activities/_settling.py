@@ -15,7 +15,7 @@ from activities._results import add_warnings, begin_result, with_answer, with_pr
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
 from septet.agents.clis.answer_limit import bound_answer
-from septet.agents.runs.refusals import record_refusals
+from septet.agents.runs.refusals import recording_refusals
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
@@ -39,8 +39,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    record_refusals(prepared_step.call, turn.run)
-    with prepared_step.fence.lease.hold() as writer_lock:
+    with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)

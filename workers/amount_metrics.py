@@ -1,6 +1,7 @@
 """What budgets have left and which logins are paused, for Prometheus: looked up where metrics are served alone."""
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -48,6 +49,8 @@ class AmountMetrics:
     recorder: Recorder = field(default_factory=lambda: RECORDER)
     _agents: set[str] = field(default_factory=set)
     """Those of which a login was paused: they are told to have none once it is over."""
+    _limits: dict[str, set[str]] = field(default_factory=dict)
+    """By budget: the units that were limited; they are told to be unlimited once they are."""
 
     async def look(self) -> None:
         """Measure once.
@@ -97,6 +100,8 @@ class AmountMetrics:
         limits = parse_limit(view.limit).amounts if view.limit else {}
         for unit, used in view.spent.amounts.items():
             self.recorder.record(BUDGET_USED, used, budget=view.scope, unit=unit)
-        for unit, limit in limits.items():
-            self.recorder.record(BUDGET_LIMIT, limit, budget=view.scope, unit=unit)
+        limited = self._limits.setdefault(view.scope, set())
+        limited |= set(limits)
+        for unit in limited:
+            self.recorder.record(BUDGET_LIMIT, limits.get(unit, math.inf), budget=view.scope, unit=unit)
         self.recorder.record(BUDGET_WAITING, view.waiting_count, budget=view.scope)

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from clients.order_checks import check_folder
 from septet.commands.filler import check
@@ -12,7 +12,7 @@ from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError
-from septet.forges.choose import token_for
+from septet.forges.choose import forge_for, token_for
 from septet.git.address import parse_address
 from septet.git.configuration import ELSEWHERE, write_configuration
 from septet.git.evidence import list_base_folder, read_base_files
@@ -22,6 +22,9 @@ from septet.git.remote import Remote
 from septet.repository_settings import load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir
+
+_NO_BRANCH: Final = "septet-doctor"
+"""Asked for to see that the forge's API answers: git may do so where it does not."""
 
 Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
@@ -45,6 +48,7 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     for name in write_configuration(state.root / "gitconfig", settings.user_git_env):
         yield "warning", f"The worker's git does not use your setting {name}.", ELSEWHERE
     base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, env, token))
+    forge_for(address, settings).branches(_NO_BRANCH)
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))

@@ -18,6 +18,8 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
 from workers.registry import parts_of
 
 _MESSAGE = "bug: sum the prices"
@@ -40,6 +42,15 @@ for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
     except OSError:
         pass
 sys.exit(3 if any(b"canary-of-another-process" in each for each in seen) else 0)
+"""
+
+_ASK = """\
+import urllib.request
+for name in ("one", "two"):
+    try:
+        urllib.request.urlopen(f"https://{name}.example/", timeout=20)
+    except OSError:
+        pass
 """
 
 
@@ -102,6 +113,28 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
     folder = lab.runs[-1].folder / "checks" / "1"
     assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
     assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
+
+
+async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
+    """They count for the step whose proof runs the check, as those of its agent do, also after a finalizer."""
+    if not lab.parts.host.sandbox.confines:
+        pytest.skip("without a sandbox nothing is refused")
+    taken: list[tuple[float, dict[str, str]]] = []
+    await _open(lab, f"{sys.executable} -IS check.py", _ASK)
+    lab.scenario(create_commit={"malformed": "truncated"})
+    RECORDER.send_to(
+        lambda metric, value, labels: taken.append((value, dict(labels))) if metric is PROXY_REFUSALS else None
+    )
+    try:
+        call = lab.call(Step.CREATE_COMMIT)
+        unread = await lab.running(call)
+        assert (unread.verdict, taken) == (Verdict.UNPARSED, [])
+        assert (await lab.finalize(call, unread)).verdict is Verdict.DONE
+        lab.scenario(create_commit={})
+        await lab.running(call.model_copy(update={"attempt": 2}))
+    finally:
+        RECORDER.send_to(None)
+    assert taken == [(2, {"step": "create_commit", "agent": "scripted"})] * 2
 
 
 async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: StepLab) -> None:

@@ -1,25 +1,46 @@
-"""A real Prometheus on loopback, with alert rules of the repository that look more often and wait less."""
+"""A real Prometheus on loopback, with the repository's alert rules, for which an hour is a minute and a minute a second."""
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import httpx
 from fakes.septet_command import free_port
 from fakes.waiting import until
+
+RULES: Final = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yml"
+LONGEST_SECONDS: Final = 300.0
+"""An alert that looks back two hours, two minutes here, has then cleared on any machine."""
 
 _CONFIG = """
 global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}
 rule_files: [alerts.yml]
 scrape_configs:
   - job_name: septet
-    static_configs: [{{targets: ["{target}"]}}]
+    static_configs: [{{targets: {targets}}}]
 """
-_RANGE = re.compile(r"(?<=\[)\d+[smhd](?=\])|(?<=offset )\d+[smhd]")
-_FOR = re.compile(r"\bfor: \w+")
+_DURATION = re.compile(r"(?<=\[)\d+[hm](?=\])|(?<=offset )\d+[hm]\b|(?<=for: )\d+[hm]\b")
+_SHORTER: Final = {"h": "m", "m": "s"}
+_WAITS: Final = ("> 300\n", "> 14400\n")
+"""Five minutes for a slot and four hours for a seat: no test has the time to wait for so long."""
+_SHORT_WAIT: Final = "> 5\n"
+
+
+def in_a_minute_for_an_hour(rules: str) -> str:
+    """Return the text of alert rules with each hour as a minute and each minute as a second.
+
+    Only durations change: ranges, offsets and how long an alert is pending. The two alerts for long waits, five minutes
+    and four hours, wait for five seconds.
+    """
+    text = _DURATION.sub(lambda found: found[0][:-1] + _SHORTER[found[0][-1]], rules)
+    for wait in _WAITS:
+        assert text.count(wait) == 1
+        text = text.replace(wait, _SHORT_WAIT)
+    return text
 
 
 @dataclass(frozen=True)
@@ -28,10 +49,31 @@ class Prometheus:
 
     url: str
 
+    def alerts(self) -> list[Mapping[str, Any]]:
+        """Return the alerts that are pending or fire now, as Prometheus tells them."""
+        answer = httpx.get(f"{self.url}/api/v1/alerts", trust_env=False).json()
+        alerts: list[Mapping[str, Any]] = answer["data"]["alerts"]
+        return alerts
+
     def firing(self) -> set[str]:
         """Return the names of the alerts that fire now."""
-        answer = httpx.get(f"{self.url}/api/v1/alerts", trust_env=False).json()
-        return {each["labels"]["alertname"] for each in answer["data"]["alerts"] if each["state"] == "firing"}
+        return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
+
+    def until_fired(self, *names: str) -> Mapping[str, Mapping[str, Any]]:
+        """Wait until each alert of these has fired, at the same time as others or not; return each as it was then."""
+        fired: dict[str, Mapping[str, Any]] = {}
+
+        def look() -> bool:
+            fires = {each["labels"]["alertname"]: each for each in self.alerts() if each["state"] == "firing"}
+            fired.update({name: fires[name] for name in names if name in fires})
+            return len(fired) == len(names)
+
+        until(look, LONGEST_SECONDS)
+        return fired
+
+    def until_clear(self, name: str) -> None:
+        """Wait until an alert no longer fires."""
+        until(lambda: name not in self.firing(), LONGEST_SECONDS)
 
     def value(self, query: str) -> float:
         """Return the value of a query that has one; 0 where there is none."""
@@ -40,19 +82,17 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, target: str, alerts: Path, window: str) -> Iterator[Prometheus]:
-    """Run a Prometheus that scrapes `target` five times a second for as long as the block lasts.
+def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
+    """Run a Prometheus that scrapes workers five times a second for as long as the block lasts.
 
     Args:
         folder: An empty one, for its files.
-        target: A worker's metrics, as host:port.
-        alerts: The rules; they are copied with `window` for all their ranges, and fire at once.
-        window: How far back they look, such as `5s`.
+        targets: The workers' metrics, each as host:port.
     """
     folder.mkdir()
-    text = _FOR.sub("for: 0s", _RANGE.sub(window, alerts.read_text(encoding="utf-8")))
-    (folder / "alerts.yml").write_text(text, encoding="utf-8")
-    (folder / "prometheus.yml").write_text(_CONFIG.format(target=target), encoding="utf-8")
+    rules = in_a_minute_for_an_hour(RULES.read_text(encoding="utf-8"))
+    (folder / "alerts.yml").write_text(rules, encoding="utf-8")
+    (folder / "prometheus.yml").write_text(_CONFIG.format(targets=[*targets]), encoding="utf-8")
     address = f"127.0.0.1:{free_port()}"
     argv = [
         "prometheus",

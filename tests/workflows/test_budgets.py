@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -326,7 +327,7 @@ async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew
 
 
 async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
-    """What is used of the day's and the projects' budgets is told with their limits; a pause that is over is told too."""
+    """What is used of the day's and the projects' budgets is told with their limits; what is over is told too: pauses, limits."""
     async with fleet(client) as (doubles, budgets):
         accounts, values = FleetAccounts(client, doubles.task_queue), dict[tuple[str, ...], float]()
 
@@ -364,6 +365,14 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
         await wait_until(measured, lambda found: expected.items() <= found.items())
         assert not any({"order/wo-1", "api.github.com"} & {*name} for name in values)
         await wait_until(measured, lambda found: found["septet_paused_logins", "claude"] == 0)
+        await budgets.set("project/o/r", LimitCall(limit="9usd"))
+        await budgets.set("day", LimitCall(limit="none"))
+        ends = {
+            ("septet_budget_limit", "project/o/r", "seconds"): math.inf,
+            ("septet_budget_limit", "project/o/r", "usd"): 9.0,
+            ("septet_budget_limit", "day", "usd"): math.inf,
+        }
+        await wait_until(measured, lambda found: ends.items() <= found.items())
 
 
 async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(

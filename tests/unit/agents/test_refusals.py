@@ -3,7 +3,7 @@ from pathlib import Path
 
 from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refusal_note
-from septet.agents.runs.refusals import record_refusals
+from septet.agents.runs.refusals import recording_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
@@ -39,8 +39,8 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
     taken: list[tuple[str, float, dict[str, str]]] = []
     RECORDER.send_to(lambda metric, value, labels: taken.append((metric.name, value, dict(labels))))
     try:
-        record_refusals(CALL, Run(tmp_path, None))
-        record_refusals(CALL, Run(tmp_path / "none", None))
+        with recording_refusals(CALL, Run(tmp_path, None)), recording_refusals(CALL, Run(tmp_path / "none", None)):
+            assert taken == [], "checks of its work are to run"
     finally:
         RECORDER.send_to(None)
     assert taken == [("septet_proxy_refusals", 2, {"step": "implement_plan", "agent": "claude"})]

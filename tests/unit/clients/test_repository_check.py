@@ -1,7 +1,11 @@
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git_env, make_origin
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault
+from fakes.repositories import Origin, git, git_env, make_origin
+from pydantic import SecretStr
 
 from clients.cli.repository_check import repository_findings
 from septet.settings import Settings
@@ -80,3 +84,21 @@ def test_a_repository_that_is_not_there_is_a_finding(settings: Settings, tmp_pat
     ((status, message, _),) = repository_findings(str(tmp_path / "nowhere"), settings)
     assert status == "failed"
     assert "nowhere" in message
+
+
+def test_a_forge_whose_api_fails_is_told(settings: Settings, origin: Origin, tmp_path: Path) -> None:
+    """Git may answer where the API of issues and pull requests does not; both are asked with the worker's key."""
+    origin.push({"README.md": "# app\n"})
+    bare = tmp_path / "hosted" / "o" / "foo.js.git"
+    bare.parent.mkdir(parents=True)
+    git(tmp_path, "clone", "-q", "--bare", str(origin.bare), str(bare))
+    with serving_forge(GitHubFake(repositories=tmp_path / "hosted")) as forge:
+        host = forge.url.removeprefix("http://")
+        hosted = settings.model_copy(
+            update={"github_hosts": (host,), "github_api_url": forge.url, "github_token": SecretStr(forge.token)}
+        )
+        repository = f"{forge.url}/{forge.project}.git"
+        assert [status for status, _, _ in repository_findings(repository, hosted)] == ["ok"]
+        forge.faults.append(Fault(status=503, times=9))
+        (*_, (status, message, _)) = repository_findings(repository, hosted)
+    assert (status, "503" in message) == ("failed", True)

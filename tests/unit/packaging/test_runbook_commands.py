@@ -1,4 +1,4 @@
-"""The commands of the runbook that no test runs."""
+"""The commands of the runbook that no test runs, or only one before a release."""
 
 import re
 from pathlib import Path
