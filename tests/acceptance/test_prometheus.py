@@ -18,6 +18,7 @@ from fakes.prometheus_server import LONGEST_SECONDS, RULES, Prometheus, promethe
 from fakes.repositories import Origin, git
 from fakes.septet_command import Ended, Septet, free_port, free_ports
 from fakes.shared_server import Host
+from fakes.waiting import until
 
 import workflows
 
@@ -222,7 +223,7 @@ def test_alerts_about_a_release_and_the_server(septet: Septet, origin: Origin, t
             with host.septet.beside(
                 "worker", SEPTET_METRICS=metrics[1], SEPTET_BUILD_ID="two", PYTHONPATH=str(careless)
             ):
-                assert host.septet("promote", "two").code == 0
+                until(lambda: host.septet("promote", "two").code == 0)  # once it has reported its patches
                 go.touch()
                 operator.is_woken("SeptetWorkflowTasksFail")
                 assert "stuck" in operator.types("SeptetWorkflowTasksFail", ID="wo-1", EARLIER_BUILD="one")
