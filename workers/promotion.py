@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -19,6 +20,8 @@ from workers.patch_ids import earlier_patches, own_patches
 
 _SILENT: Final = timedelta(seconds=150)
 """A worker asks for work at least once a minute; with as much again for clocks that differ."""
+_TOLD_WITHIN_SECONDS: Final = 10.0
+"""A worker tells its build's patches as soon as the server knows the build; whoever has not by then never will."""
 _LOOK_SECONDS: Final = 0.5
 _NAMED: Final = 3
 """So many work orders a message names."""
@@ -68,7 +71,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
         build = _target(routing, call, build_id(settings))
         if call.ramp != 0:
             await _until_served(deployment, build, call.within_seconds)
-        known = own_patches() if build == build_id(settings) else await _patches_of(deployment, build)
+        known = own_patches() if build == build_id(settings) else await _patches_of(deployment, build, call)
         waiting = await _waiting_under(client, settings.task_queue, known)
         if waiting and not call.force:
             raise _refusal(build, waiting, is_known=known is not None)
@@ -117,11 +120,19 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
         raise NotFoundError(message, remedy=remedy) from None
 
 
-async def _patches_of(deployment: Deployment, build: str) -> frozenset[str] | None:
+async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -> frozenset[str] | None:
+    """Return the patches of a build; `None` where its workers, which may just have begun, do not tell them."""
     if build == UNVERSIONED:
         return None
-    patches = await deployment.patches_of(build)
-    return earlier_patches(build) if patches is None else patches
+    earlier = earlier_patches(build)
+    if earlier is not None:
+        return await deployment.patches_of(build) or earlier
+    with suppress(TimeoutError):
+        async with asyncio.timeout(min(call.within_seconds, _TOLD_WITHIN_SECONDS)):
+            while (patches := await deployment.patches_of(build)) is None:  # noqa: ASYNC110 -- a worker's event
+                await asyncio.sleep(_LOOK_SECONDS)
+            return patches
+    return None
 
 
 async def _waiting_under(

@@ -73,6 +73,12 @@ async def serving(
         yield
 
 
+async def is_served(client: Client, settings: Settings, build: str) -> bool:
+    """Say whether the server has noticed that a worker of a build asks for work."""
+    deployment = Deployment(client, settings.task_queue)
+    return build in await deployment.last_polls() and await deployment.has(build)
+
+
 async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]:
     return await client.start_workflow(
         "WorkOrder", ORDER, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=settings.task_queue, result_type=Task
@@ -236,10 +242,30 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
             worker_of(client, mute, WorkOrder, doubles),
             worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
         ):
+            await wait_until(lambda: is_served(client, settings, "mute"))
             with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
-                await promote(client, settings, PromotionCall(build="mute"))
+                await promote(client, settings, PromotionCall(build="mute", within_seconds=1))
             with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
                 await promote(client, settings, PromotionCall(build="0.1.0-x"))
+    await order.terminate()
+
+
+async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
+    client: Client, settings: Settings
+) -> None:
+    """A release promotes its build right after it has started its workers."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    later = named(settings, "later")
+    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+        order = await begun(client, settings)
+        await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
+        async with worker_of(client, later, WorkOrder, doubles):
+            await wait_until(lambda: is_served(client, settings, "later"))
+            promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
+            done_early, _ = await asyncio.wait([promoted], timeout=1)
+            assert not done_early
+            await Deployment(client, settings.task_queue).tell_patches("later", own_patches())
+            assert (await promoted).waiting == ()
     await order.terminate()
 
 
