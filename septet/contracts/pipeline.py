@@ -15,6 +15,8 @@ from septet.contracts.wire import InnerWire, StrictWire, Wire
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
 """Of all issues together: they are carried from run to run."""
+MOST_BEFORE = 100
+"""Dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
 """Shorter than a work order's: those of its issues begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
@@ -37,7 +39,7 @@ class PipelineIssue(InnerWire):
     title: Annotated[str, StringConstraints(max_length=1024)] = ""
     body: str | None = None
     """The issue's text; absent for an issue of the forge, which is read there."""
-    depends_on: Annotated[tuple[IssueId, ...], Field(max_length=100)] = ()
+    depends_on: Annotated[tuple[IssueId, ...], Field(max_length=MOST_BEFORE)] = ()
     """Issues of the pipeline that come before it."""
 
     @property

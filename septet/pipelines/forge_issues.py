@@ -3,14 +3,11 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from septet.contracts.pipeline import PipelineIssue, ReadIssues
+from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Forge, Issue
-from septet.pipelines.issues import depends_on_in
+from septet.pipelines.issues import SHOWN_TITLE, depends_on_in
 
-_TITLE: Final = 200
-_MOST: Final = 100
-"""Dependencies of one issue."""
 _NAMED: Final = 20
 
 
@@ -52,7 +49,7 @@ def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) 
 def _pipeline_issue(issue: Issue, ids: Collection[str]) -> PipelineIssue:
     own = str(issue.number)
     return PipelineIssue(
-        id=own, title=issue.title[:_TITLE], depends_on=depends_on_in(issue.body, ids, own)[:_MOST]
+        id=own, title=issue.title[:SHOWN_TITLE], depends_on=depends_on_in(issue.body, ids, own)[:MOST_BEFORE]
     )
 
 

@@ -9,14 +9,14 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
+from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.circles import circle_in
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
 _SHOWN: Final = 5
-_MOST_BEFORE: Final = 100
-_TITLE: Final = 200
+SHOWN_TITLE: Final = 200
+"""Characters of an issue's title on the forge that a pipeline keeps."""
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
 _COMES_AFTER: Final = re.compile(
     r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
@@ -64,7 +64,7 @@ def _merge_issue(issue: PipelineIssue, read: Mapping[str, PipelineIssue]) -> Pip
         return issue
     depends_on = (*issue.depends_on, *(each for each in on_forge.depends_on if each not in issue.depends_on))
     return issue.model_copy(
-        update={"title": (issue.title or on_forge.title)[:_TITLE], "depends_on": depends_on[:_MOST_BEFORE]}
+        update={"title": (issue.title or on_forge.title)[:SHOWN_TITLE], "depends_on": depends_on[:MOST_BEFORE]}
     )
 
 

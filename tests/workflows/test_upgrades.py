@@ -229,44 +229,47 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             assert (await promote(client, settings, back)).waiting == ()
 
 
+@asynccontextmanager
+async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Doubles]:
+    """Have a work order under way that holds patches of this build, for a minute at most."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+        order = await begun(client, settings)
+        await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
+        yield doubles
+    await order.terminate()
+
+
 async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_in_use(
     client: Client, settings: Settings
 ) -> None:
     """What is not known is said to be unknown; the patches of earlier releases are known without their word."""
-    doubles = Doubles(f"{settings.task_queue}-host")
-    mute = named(settings, "mute")
-    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
-        order = await begun(client, settings)
-        await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
-        async with (
-            worker_of(client, mute, WorkOrder, doubles),
-            worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
-        ):
-            await wait_until(lambda: is_served(client, settings, "mute"))
-            with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
-                await promote(client, settings, PromotionCall(build="mute", within_seconds=1))
-            with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
-                await promote(client, settings, PromotionCall(build="0.1.0-x"))
-    await order.terminate()
+    async with (
+        patches_in_use(client, settings) as doubles,
+        worker_of(client, named(settings, "mute"), WorkOrder, doubles),
+        worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
+    ):
+        await wait_until(lambda: is_served(client, settings, "mute"))
+        with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
+            await promote(client, settings, PromotionCall(build="mute", within_seconds=1))
+        with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
+            await promote(client, settings, PromotionCall(build="0.1.0-x"))
 
 
 async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
     client: Client, settings: Settings
 ) -> None:
     """A release promotes its build right after it has started its workers."""
-    doubles = Doubles(f"{settings.task_queue}-host")
-    later = named(settings, "later")
-    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
-        order = await begun(client, settings)
-        await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
-        async with worker_of(client, later, WorkOrder, doubles):
-            await wait_until(lambda: is_served(client, settings, "later"))
-            promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
-            done_early, _ = await asyncio.wait([promoted], timeout=1)
-            assert not done_early
-            await Deployment(client, settings.task_queue).tell_patches("later", own_patches())
-            assert (await promoted).waiting == ()
-    await order.terminate()
+    async with (
+        patches_in_use(client, settings) as doubles,
+        worker_of(client, named(settings, "later"), WorkOrder, doubles),
+    ):
+        await wait_until(lambda: is_served(client, settings, "later"))
+        promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
+        done_early, _ = await asyncio.wait([promoted], timeout=1)
+        assert not done_early
+        await Deployment(client, settings.task_queue).tell_patches("later", own_patches())
+        assert (await promoted).waiting == ()
 
 
 async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:

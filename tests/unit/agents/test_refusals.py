@@ -1,30 +1,17 @@
 import json
 from pathlib import Path
 
+from fakes.opened_workspace import WORKSPACE
+
 from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refusal_note
 from septet.agents.runs.refusals import recording_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
-from septet.contracts.workspace import Workspace
 from septet.telemetry.recorder import RECORDER
 
-CALL = StepCall(
-    step=Step.IMPLEMENT_PLAN,
-    workspace=Workspace(
-        work_order_id="wo-1",
-        host="h",
-        task_queue="q",
-        repository="/r",
-        forge="local",
-        project="r",
-        base_branch="main",
-        base_sha="0" * 40,
-        path="/w",
-        agent="claude",
-    ),
-)
+CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
 
 
 def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
