@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -30,9 +31,9 @@ class Sample:
     disk: float
     """The host's state directory without mirrors: workspaces, homes, runs and vaults, as they lie on the disk."""
     mirrors: float
-    """They keep all that they ever fetched: they grow as their origins do."""
-    origins: float
-    """The repositories that all work is pushed to."""
+    """They keep all that they ever fetched: they grow with the branches of their origins."""
+    branches: int
+    """Of the origins, the repositories that all work is pushed to."""
     database: float
     """The server's database with its log."""
     rows: float
@@ -67,7 +68,7 @@ class Sampler:
             server.num_fds(),
             (sum(_bytes_on_disk(self.state)) - mirrors) / _MB,
             mirrors / _MB,
-            sum(sum(_bytes_on_disk(origin)) for origin in self.origins) / _MB,
+            sum(_branches(origin) for origin in self.origins),
             sum(path.stat().st_size for path in self.database.parent.glob(f"{self.database.name}*")) / _MB,
             _bytes_of_rows(self.database) / _MB,
         )
@@ -77,6 +78,11 @@ def _bytes_of_rows(database: Path) -> int:
     with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reader:
         size, pages, free = (reader.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
     return int(size * (pages - free))
+
+
+def _branches(origin: Path) -> int:
+    listing = ("git", "--git-dir", str(origin), "for-each-ref", "--format=%(refname)", "refs/heads")
+    return len(subprocess.run(listing, check=True, capture_output=True).stdout.splitlines())
 
 
 def _bytes_on_disk(folder: Path) -> Iterator[int]:
