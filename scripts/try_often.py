@@ -44,7 +44,11 @@ def main(argv: Sequence[str]) -> int:
         parser.error('name tests: make flaky TESTS="tests/workflows/test_board.py -k seat"')
     seeds = random.SystemRandom().sample(range(1 << 32), count.runs)
     with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
-        runs = list(pool.map(lambda seed: run_with(seed, tests), seeds))
+        asked = [pool.submit(run_with, seed, tests) for seed in seeds]
+        try:
+            runs = [run.result() for run in asked]
+        finally:
+            pool.shutdown(cancel_futures=True)
     failed = [run for run in runs if run.code != 0]
     if failed:
         print(failed[0].output)

@@ -8,6 +8,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
+from septet.system.text import name_some
 
 if TYPE_CHECKING:
     from septet.backup import Backup
@@ -51,5 +52,4 @@ def _show(copy: "Backup") -> None:
     typer.echo(f"Backed up {database}this host to {copy.folder}: {len(copy.places)} work orders, {size}.")
     for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
         if names:
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            typer.echo(f"{title}: {', '.join(names[:_SHOWN])}{more}.")
+            typer.echo(f"{title}: {name_some(names, _SHOWN)}.")

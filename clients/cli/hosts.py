@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from clients.cli.reply import CommandReply, print_json, reply
 from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
+from septet.system.text import name_some
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from septet.settings import Settings
 
 app = Commands()
+
+_NAMED: Final = 5
 
 
 @app.command("host-gone")
@@ -47,6 +50,8 @@ def host_gone(
             f"Host {host} is marked as gone for {', '.join(names)}.\n"
             f"With a checkpoint remote they continue on another host; without one they wait for this one: {show}"
         )
+        if told.unanswered:
+            text += f"\nNo worker answered for {name_some(told.unanswered, _NAMED)}: repeat the command later."
         return CommandReply({"host": host, **asdict(told)}, lambda: typer.echo(text))
 
     reply(work, as_json=as_json)

@@ -9,6 +9,7 @@ from clients.cli.grouped_help import Commands
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.reply import CommandReply, reply_with_operations
 from septet.errors import SeptetError
+from septet.system.text import name_some
 
 if TYPE_CHECKING:
     from clients.operations import Operations
@@ -198,9 +199,8 @@ def failure_of(view: "PipelineView") -> PipelineFailedError | None:
         return None
     if view.error is not None:
         return PipelineFailedError(view.error.message, remedy=view.error.remedy)
-    names = ", ".join(f"{issue.issue_id} ({issue.status.value})" for issue in unfinished[:_NAMED])
-    more = f" and {len(unfinished) - _NAMED} more" if len(unfinished) > _NAMED else ""
-    message = f"{view.id} is {view.status.value}; not completed: {names or 'nothing'}{more}."
+    names = name_some([f"{issue.issue_id} ({issue.status.value})" for issue in unfinished], _NAMED)
+    message = f"{view.id} is {view.status.value}; not completed: {names or 'nothing'}."
     return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
 
 

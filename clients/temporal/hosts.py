@@ -1,6 +1,7 @@
 """A person's word on hosts: which work orders go on elsewhere because one of them is dead."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -15,7 +16,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients.temporal.index import quote_name
 from clients.temporal.refusals import server_refusal
 from septet.contracts.pull_request_names import watched_order
-from septet.errors import NotFoundError
+from septet.errors import NotFoundError, ServerNotReachedError
+from septet.system.text import name_some
 from workers.preflight import lacks_attribute
 from workflows.search_attributes import HOST, STAGE
 
@@ -24,6 +26,10 @@ _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionSta
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
 """In review nobody has to be told: no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
+_AT_ONCE: Final = 32
+"""So many are told at once. Where none of the first so many answers, no worker runs, and no more are asked."""
+
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +40,81 @@ class AbandonedHost:
     """Those whose workspace it has, and completed ones whose pull request an agent reworks there."""
     pipelines: list[str]
     """Those with lanes there: the work orders that enter them later open them elsewhere."""
+    unanswered: list[str]
+    """Work orders and pipelines that may be there and were not told, as no worker answered for them."""
 
 
-async def give_up(client: Client, host: str) -> AbandonedHost:
+async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:
     """Tell all that is on a host that it is dead, and return who that was.
+
+    Args:
+        client: The client.
+        host: The host's id.
+        within: How long a worker may take for an answer.
 
     Raises:
         NotFoundError: No running work order is on that host, and no lane of a pipeline.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server refused, or no worker has answered.
     """
+    word = _Word(client, host, within)
     try:
-        pipelines = await _tell(client, _PIPELINES, host)
-        orders = await _tell(client, await _query(client, host), host)
+        pipelines = await word.tell(_PIPELINES)
+        orders = await word.tell(await _query(client, host))
     except RPCError as error:
         raise server_refusal(error) from error
-    if not orders and not pipelines:
-        remedy = "`septet list` names the work orders; `septet show` tells which host one of them waits for."
-        raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
-    return AbandonedHost([watched_order(each) for each in orders], pipelines)
+    unanswered = sorted(word.unanswered)
+    if orders or pipelines:
+        return AbandonedHost([watched_order(each) for each in orders], pipelines, unanswered)
+    if unanswered:
+        names, waited = name_some(unanswered, _NAMED), f"{within.total_seconds():.0f} s"
+        message = f"No worker answered within {waited} for {names}, which may be on host {host}."
+        raise ServerNotReachedError(message, remedy="Start a worker: `septet up`. Then repeat the command.")
+    remedy = "`septet list` names the work orders; `septet show` tells which host one of them waits for."
+    raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
 
 
-async def _tell(client: Client, query: str, host: str) -> list[str]:
-    """Tell what a query finds, and return the ids of those that are on the host."""
-    return sorted([row.id async for row in client.list_workflows(query) if await _leave(client, row, host)])
+@dataclass
+class _Word:
+    """What is said of one host to all that may be there."""
+
+    client: Client
+    host: str
+    within: timedelta
+    unanswered: list[str] = field(default_factory=list)
+    _answers: int = 0
+
+    async def tell(self, query: str) -> list[str]:
+        """Tell what a query finds, and return the ids of those that are on the host, sorted."""
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(row: WorkflowExecution) -> bool:
+            async with places:
+                return await self._is_there(row)
+
+        rows = [row async for row in self.client.list_workflows(query)]
+        answers = await asyncio.gather(*map(ask, rows))
+        return sorted(row.id for row, is_there in zip(rows, answers, strict=True) if is_there)
+
+    async def _is_there(self, row: WorkflowExecution) -> bool:
+        """Tell a workflow that the host is dead, and return whether it has something there."""
+        if not self._answers and len(self.unanswered) >= _AT_ONCE:
+            self.unanswered.append(row.id)
+            return False
+        handle = self.client.get_workflow_handle(row.id, run_id=row.run_id)
+        try:
+            await handle.execute_update("host_gone", self.host, rpc_timeout=self.within)
+        except WorkflowUpdateRPCTimeoutOrCancelledError:
+            self.unanswered.append(row.id)
+            return False
+        except WorkflowUpdateFailedError:
+            self._answers += 1
+            return False  # it is on another host
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False  # it has ended meanwhile
+        self._answers += 1
+        return True
 
 
 async def _query(client: Client, host: str) -> str:
@@ -64,17 +122,3 @@ async def _query(client: Client, host: str) -> str:
     if await lacks_attribute(client, HOST):
         return f"{_RUNNING} AND {_MAY_WORK}"
     return f"{_RUNNING} AND ({HOST.name} = {quote_name(host)} OR ({HOST.name} IS NULL AND {_MAY_WORK}))"
-
-
-async def _leave(client: Client, row: WorkflowExecution, host: str) -> bool:
-    """Tell a workflow that a host is dead, and return whether it has something there."""
-    handle = client.get_workflow_handle(row.id, run_id=row.run_id)
-    try:
-        await handle.execute_update("host_gone", host, rpc_timeout=_ANSWERED_WITHIN)
-    except (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
-        return False  # it is on another host, or no worker lives that could tell
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-        return False  # it has ended meanwhile
-    return True

@@ -31,6 +31,7 @@ from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
+from septet.system.text import name_some
 
 _SHOWN_PATHS: Final = 5
 _CHECKOUT_SECONDS: Final = 600.0
@@ -272,8 +273,7 @@ def _refuse(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
     paths = [shown_path(path) for path in left_out]
     if not paths:
         return
-    rest = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
-    message = f"{place.worktree} holds what no snapshot does: {', '.join(paths[:_SHOWN_PATHS])}{rest}."
+    message = f"{place.worktree} holds what no snapshot does: {name_some(paths, _SHOWN_PATHS)}."
     raise SnapshotError(message, remedy=remedy)
 
 

@@ -16,6 +16,7 @@ from septet.git.snapshots.layout import read
 from septet.git.snapshots.vault import vault_at
 from septet.git.staging import look
 from septet.system.durable import write_atomically
+from septet.system.text import name_some
 
 _MOST_EXCLUDED: Final = 1000
 """git compares every file with each line of `info/exclude`."""
@@ -99,5 +100,4 @@ def exclude_files(place: Place, paths: tuple[bytes, ...]) -> None:
 
 
 def _names(paths: tuple[bytes, ...]) -> str:
-    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
-    return ", ".join(map(shown_path, paths[:_SHOWN_PATHS])) + more
+    return name_some([shown_path(path) for path in paths], _SHOWN_PATHS)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from septet.contracts.solution import ExecutionAnswer, SolutionAnswer
+from septet.system.text import name_some
 
 _NAMED = 10
 
@@ -64,5 +65,4 @@ def _wrong_tasks(answer: ExecutionAnswer, solution: SolutionAnswer) -> Iterator[
 
 
 def _join(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return name_some(names, _NAMED)

@@ -7,6 +7,7 @@ from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Forge, Issue
 from septet.pipelines.issues import SHOWN_TITLE, depends_on_in
+from septet.system.text import name_some
 
 _NAMED: Final = 20
 
@@ -54,5 +55,4 @@ def _pipeline_issue(issue: Issue, ids: Collection[str]) -> PipelineIssue:
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-    return ", ".join(f"#{number}" for number in numbers[:_NAMED]) + more
+    return name_some([f"#{number}" for number in numbers], _NAMED)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.circles import circle_in
+from septet.system.text import name_some
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
 _SHOWN: Final = 5
@@ -155,5 +156,4 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
 
 
 def _join(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(dict.fromkeys(names[:_SHOWN])) + more
+    return name_some(list(dict.fromkeys(names)), _SHOWN)

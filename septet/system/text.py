@@ -1,6 +1,7 @@
 """Texts cut to a limit, on one line and without controls: where something is missing, an ellipsis says so."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _ELLIPSIS: Final = "…"
@@ -29,6 +30,12 @@ def cut_line(text: str, limit_bytes: int) -> str:
     if len(line) <= limit_bytes and len(text) <= limit_bytes:
         return line.decode()
     return line[: limit_bytes - len(_ELLIPSIS.encode())].decode(errors="ignore") + _ELLIPSIS
+
+
+def name_some(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, with commas between them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def one_line(text: str) -> str:

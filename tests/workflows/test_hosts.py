@@ -24,13 +24,14 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.worker import Replayer, Worker
 
+from clients.temporal.hosts import give_up
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from septet.errors import NotFoundError
+from septet.errors import NotFoundError, ServerNotReachedError
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import HOST
@@ -115,6 +116,19 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
         assert (await asyncio.wait_for(handle.result(), 60)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
+
+
+async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client) -> None:
+    """What may be there is named: nobody learns that nothing is there where nobody could tell."""
+    lost = f"lost-{uuid.uuid4().hex}"
+    doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked).model_copy(update={"host": lost}))
+    async with worker_of(client, doubles):
+        handle = await running(client)
+    with pytest.raises(ServerNotReachedError, match="No worker answered within 1 s") as silent:
+        await give_up(client, lost, timedelta(seconds=1))
+    await handle.terminate()
+    assert handle.id in str(silent.value)
+    assert "septet up" in silent.value.remedy
 
 
 async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:

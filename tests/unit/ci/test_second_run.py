@@ -57,15 +57,21 @@ class Ended:
 Run = Callable[..., Ended]
 
 
-@pytest.fixture(params=[(), ("--numprocesses=2",)], ids=["one process", "xdist"])
+_WITH_XDIST = ("--numprocesses=2",)
+_both_ways = pytest.mark.parametrize("run", [(), _WITH_XDIST], ids=["one process", "xdist"], indirect=True)
+"""Where failures come to xdist's controller, they might come otherwise than in the only process."""
+
+
+@pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Run the tests of a project of its own with the option."""
+    how: tuple[str, ...] = getattr(request, "param", ())
 
     def run_project(*tests: str, args: tuple[str, ...] = ("--second-run",), begin: str = _BEGIN) -> Ended:
         (tmp_path / "pytest.ini").write_text(_INI)
         (tmp_path / "conftest.py").write_text('pytest_plugins = ["fakes.second_run"]\n')
         (tmp_path / "test_it.py").write_text(begin + "\ndef test_sound(): pass\n" + "".join(tests))
-        argv = [sys.executable, "-m", "pytest", *request.param, *args]
+        argv = [sys.executable, "-m", "pytest", *how, *args]
         ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
         return Ended(ended.returncode, ended.stdout.rstrip())
 
@@ -78,6 +84,7 @@ def test_a_run_in_which_nothing_failed_is_as_ever(run: Run) -> None:
     assert (ended.code, ended.counts) == (0, "1 passed")
 
 
+@_both_ways
 def test_what_passes_alone_is_flaky_and_the_run_is_green(run: Run) -> None:
     """It is named with its seed and its failure, and counted as flaky and as nothing else."""
     ended = run(_FLAKY, args=("--second-run", "--randomly-seed=77"))
@@ -109,6 +116,7 @@ def test_what_fails_again_is_a_fault(run: Run) -> None:
     assert ended.text.count("E       AssertionError: it is broken") == 2
 
 
+@_both_ways
 def test_a_fault_beside_a_race_fails_the_run(run: Run) -> None:
     """Each failure has a verdict of its own."""
     ended = run(_FLAKY, _FAULT)
@@ -129,6 +137,7 @@ def test_more_than_three_failures_have_no_second_run(run: Run) -> None:
     assert "no second run: more than 3 tests failed" in ended.text
 
 
+@_both_ways
 def test_a_law_has_no_second_run(run: Run) -> None:
     """One failure of what may never happen is enough."""
     ended = run("\n@pytest.mark.law" + _FLAKY)
@@ -136,6 +145,7 @@ def test_a_law_has_no_second_run(run: Run) -> None:
     assert "It holds a law, and is not run again." in ended.text
 
 
+@_both_ways
 @pytest.mark.parametrize("when", ["yield", "pass\n    yield"], ids=["teardown", "set-up"])
 def test_an_error_around_a_test_is_a_failure_of_it(run: Run, when: str) -> None:
     """Set-up and teardown can lose a race too; the test is counted once."""
@@ -145,6 +155,7 @@ def test_an_error_around_a_test_is_a_failure_of_it(run: Run, when: str) -> None:
     assert (ended.code, ended.counts) == (0, "1 passed, 1 flaky")
 
 
+@_both_ways
 def test_what_cannot_be_collected_is_never_run_again(run: Run) -> None:
     """Tests are missing, whatever passes."""
     ended = run(_FLAKY, begin=_BEGIN + "if begins('import'): raise ImportError\n")
@@ -158,6 +169,7 @@ def test_without_the_option_a_failure_is_a_failure(run: Run) -> None:
     assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
 
 
+@_both_ways
 def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: Path) -> None:
     """The bound of the coverage counts after the second run."""
     (tmp_path / "unread.py").write_text("if len('a') > 1:\n" + "    print()\n" * 20)
@@ -166,7 +178,7 @@ def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: 
     assert (ended.code, ended.counts) == (1, "1 passed, 1 flaky")
 
 
-@pytest.mark.parametrize("run", [("--numprocesses=2",)], ids=["xdist"], indirect=True)
+@pytest.mark.parametrize("run", [_WITH_XDIST], ids=["xdist"], indirect=True)
 def test_a_process_that_dies_under_a_test_is_a_failure_of_it(run: Run) -> None:
     """What kills its process once runs again in one of its own."""
     ended = run("\ndef test_deadly():\n    if begins('death'): os._exit(3)\n")

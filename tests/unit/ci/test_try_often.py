@@ -36,8 +36,8 @@ def test_failures_are_counted_with_their_seeds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("test", ["missing.py", "test_it.py::test_missing"])
 def test_a_name_without_a_test_is_told_at_once(tmp_path: Path, test: str) -> None:
-    """Nothing is tried thirty times that is not there."""
+    """Nothing is tried a thousand times that is not there."""
     (tmp_path / "test_it.py").write_text(_TESTS)
-    ended = try_often(str(tmp_path / test))
+    ended = try_often("--runs", "1000", str(tmp_path / test))
     assert ended.returncode == 1
     assert "not found" in ended.stderr

@@ -1,6 +1,13 @@
 import pytest
 
-from septet.system.text import cut, cut_bytes, cut_front, cut_line, table_cell
+from septet.system.text import cut, cut_bytes, cut_front, cut_line, name_some, table_cell
+
+
+def test_of_many_names_some_are_told_and_the_others_counted() -> None:
+    """As many as fit stand there, and how many more there are."""
+    assert [name_some(names, 2) for names in ([], ["a"], ["a", "b"], ["a", "b", "c", "d"])] == [
+        "", "a", "a, b", "a, b and 2 more",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
