@@ -138,7 +138,7 @@ TRIALS := chaos intake chaos-pipeline upgrade faults follow
 TRIAL_chaos := chaos MINUTES=1.5 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
 TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
-TRIAL_follow := follow RUNS=6 ARGS="--output /dev/null"
+TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"
 TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--releases 0.1.1 --patience 300"
 

@@ -14,10 +14,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Pull requests that agents follow.")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--no-kills", action="store_true")
+    parser.add_argument("--kills", type=int, help="of the worker at most (without it: as many as the time allows)")
     parser.add_argument("--output", type=Path, default=RESULTS / "follow.json")
     options = parser.parse_args()
-    outcome = asyncio.run(follow(options.runs, options.seed, kills=not options.no_kills))
+    outcome = asyncio.run(follow(options.runs, options.seed, most_kills=options.kills))
     write_figures(options.output, outcome.as_json())
     for name, value in outcome.as_json().items():
         if name != "why":

@@ -60,8 +60,14 @@ class FollowOutcome:
         return asdict(self)
 
 
-async def follow(runs: int, seed: int, *, kills: bool) -> FollowOutcome:
-    """Play the scenes on the three forges, one after the other and side by side, and count what went wrong."""
+async def follow(runs: int, seed: int, *, most_kills: int | None) -> FollowOutcome:
+    """Play the scenes on the three forges, one after the other and side by side, and count what went wrong.
+
+    Args:
+        runs: Pull requests.
+        seed: Of the scenes' order, and of the moments at which the worker is killed.
+        most_kills: How often that is at most; `None`: every few seconds, to the end.
+    """
     outcome, began = FollowOutcome(seed, runs), time.monotonic()
     chance = random.Random(seed)  # noqa: S311 -- the same plan for the same seed is the point
     pairs = [(scene, fake.name) for scene in SCENES for fake in FAKES]
@@ -70,7 +76,7 @@ async def follow(runs: int, seed: int, *, kills: bool) -> FollowOutcome:
         for fake in fakes.values():
             git(bare_of(fake), "config", "core.logAllRefUpdates", "true")
         environ = forge_environ(on, fakes) | _pace(on)
-        async with _killed_worker(on, environ, outcome, chance if kills else None):
+        async with _killed_worker(on, environ, outcome, chance, most_kills):
             places = asyncio.Semaphore(_AT_A_TIME)
 
             async def play(number: int) -> None:
@@ -94,7 +100,7 @@ def _pace(on: Stage) -> dict[str, str]:
 
 @asynccontextmanager
 async def _killed_worker(
-    on: Stage, environ: dict[str, str], outcome: FollowOutcome, chance: random.Random | None
+    on: Stage, environ: dict[str, str], outcome: FollowOutcome, chance: random.Random, most_kills: int | None
 ) -> AsyncIterator[None]:
     """Run a worker for as long as the block lasts; one that is killed is followed by another."""
     ended = asyncio.Event()
@@ -103,7 +109,8 @@ async def _killed_worker(
         while not ended.is_set():
             async with worker(on, environ) as process:
                 with suppress(TimeoutError):
-                    seconds = chance.uniform(*_KILL_SECONDS) if chance is not None else None
+                    is_killed = most_kills is None or outcome.kills < most_kills
+                    seconds = chance.uniform(*_KILL_SECONDS) if is_killed else None
                     await asyncio.wait_for(ended.wait(), seconds)
                 if not ended.is_set():
                     with suppress(psutil.NoSuchProcess):

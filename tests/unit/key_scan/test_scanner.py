@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from fakes.compiled_scanner import shared_scanner
 from fakes.waiting import until
 
 from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
@@ -22,7 +23,7 @@ PEM = (
 
 @pytest.fixture(scope="module")
 def scanner(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
-    return KeyScanner(tmp_path_factory.mktemp("scanner"))
+    return shared_scanner(tmp_path_factory)
 
 
 def lines_of(path: str, *texts: str, first: int = 1) -> list[AddedLine]:
