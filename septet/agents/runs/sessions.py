@@ -55,7 +55,7 @@ def pack_session(
 def unpack_session(
     adapter: Adapter, archive_bytes: bytes, host: Machine, folder: SessionFolder | None = None
 ) -> None:
-    """Put a session's files where the CLI looks for them; one that is there stays.
+    """Put a session's files where the CLI looks for them, also over those of an earlier time on this host.
 
     Raises:
         AgentError: The archive holds something that is no session of this CLI.
@@ -69,8 +69,7 @@ def unpack_session(
             leads_out = name.is_absolute() or ".." in name.parts
             if file is None or folder is None or leads_out or not name.match(pattern):
                 raise AgentError(f"{member.name} is not a session of {adapter.name}.")
-            if folder.changed_at(str(name)) is None:
-                folder.write(str(name), file.read())
+            folder.write(str(name), file.read())
 
 
 def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:

@@ -20,7 +20,7 @@ def host(home: Path) -> Machine:
 
 
 def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
-    """Its transcript comes to the same place below the other home, for its user alone; a second time nothing changes."""
+    """Its transcript comes to the same place below the other home, for its user alone."""
     transcript = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text('{"type":"user"}\n')
@@ -32,9 +32,22 @@ def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
     assert [path.name for path in there.iterdir()] == [f"{ID}.jsonl"]
     assert (there / f"{ID}.jsonl").read_text() == '{"type":"user"}\n'
     assert (there / f"{ID}.jsonl").stat().st_mode & 0o777 == 0o600
-    (there / f"{ID}.jsonl").write_text("went on")
+
+
+def test_a_session_that_comes_back_to_a_host_is_as_it_was_left_elsewhere(tmp_path: Path) -> None:
+    """What the host still has of an earlier time is older, or of turns that do not count."""
+    at_home = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
+    at_home.parent.mkdir(parents=True)
+    at_home.write_text("first turn\n")
+    packed = pack_session(CLAUDE, ID, host(tmp_path / "one"))
+    assert packed is not None
     unpack_session(CLAUDE, packed, host(tmp_path / "two"))
-    assert (there / f"{ID}.jsonl").read_text() == "went on"
+    elsewhere = tmp_path / "two" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
+    elsewhere.write_text("first turn\nsecond turn\n")
+    back = pack_session(CLAUDE, ID, host(tmp_path / "two"))
+    assert back is not None
+    unpack_session(CLAUDE, back, host(tmp_path / "one"))
+    assert at_home.read_text() == "first turn\nsecond turn\n"
 
 
 def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None:
