@@ -1,7 +1,7 @@
 """What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,9 @@ from clients.order_checks import (
     check_agents,
     check_folder,
     checked_order,
-    checked_pipeline,
 )
 from clients.repository_path import with_host
-from clients.temporal.agents import check_worker_agents, worker_agents
+from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
@@ -38,8 +37,8 @@ from septet.contracts.replies import (
     TaskReply,
 )
 from septet.contracts.task import Task
-from septet.costs.estimate import REST_STEPS, WHOLE, Question, WorkAhead
-from septet.errors import NotFoundError, RefusedTransitionError, SeptetError
+from septet.costs.estimate import REST_STEPS, Question, WorkAhead
+from septet.errors import NotFoundError, RefusedTransitionError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.settings import Settings
@@ -47,6 +46,7 @@ from septet.state import StateDir
 from workers.connection import connect, is_loopback
 
 if TYPE_CHECKING:
+    from clients.pipeline_operations import PipelineOperations
     from clients.temporal.board import BoardRows
     from clients.temporal.budgets import BudgetClient
     from clients.temporal.costs import CostClient
@@ -58,10 +58,6 @@ if TYPE_CHECKING:
     from clients.watch import Watch
     from septet.contracts.intake import IntakeInput
     from septet.contracts.intake_replies import IntakeReply
-    from septet.contracts.pipeline import PipelineInput
-    from septet.contracts.pipeline_replies import PipelineReply
-    from septet.contracts.pipeline_view import PipelineView
-    from workers.announced_agents import AnnouncedAgents
 
 ENTRIES_AT_ONCE: Final = 1000
 REQUESTS_AT_ONCE: Final = 1000
@@ -70,9 +66,6 @@ _LOOKS_AFTER_MERGE: Final = 25
 _LOOK_SECONDS: Final = 0.2
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
-_ANY_TITLE: Final = "One issue"
-PipelineAgents = tuple[str, str]
-"""The agent that plans and the one that carries plans out; empty where no worker tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +115,13 @@ class Operations:
         from clients.temporal.pipelines import PipelineClient
 
         return PipelineClient(self.orders.client, self.orders.task_queue, state=self.state)
+
+    @property
+    def for_pipelines(self) -> "PipelineOperations":
+        """The start of a pipeline with all that is looked at before it, and what pipelines cost."""
+        from clients.pipeline_operations import PipelineOperations
+
+        return PipelineOperations(self.orders, self.pipelines, self.costs, self.git_env, is_here=self.is_here)
 
     @property
     def intakes(self) -> "IntakeClient":
@@ -216,7 +216,7 @@ class Operations:
         """Return what a work order will cost, by those before it; its agent may be a worker's default."""
         look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
-        return await self._estimate_for(order, _first_agent(agents, hosts))
+        return await self._estimate_for(order, first_agent(agents, hosts))
 
     async def _estimate_for(self, order: WorkOrderInput, agent: str) -> Estimate:
         project = with_project(order).project or ""
@@ -254,7 +254,7 @@ class Operations:
         )
         named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)
         await check_worker_agents(self.orders.client, hosts, named)
-        return order, _first_agent(agents, hosts)
+        return order, first_agent(agents, hosts)
 
     @staticmethod
     async def find_order(
@@ -267,95 +267,6 @@ class Operations:
         from septet.settings import load_settings
 
         return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)
-
-    async def start_pipeline(
-        self, order: "PipelineInput", pipeline_id: str | None = None, *, key: str = ""
-    ) -> "PipelineReply":
-        """Start a pipeline and estimate it, once what can be seen to be wrong with it has been looked for.
-
-        Raises:
-            InvalidInputError: No repository, no agent, no id; or issues go in a circle.
-            NotFoundError: The repository, which is on this machine, has no such branch.
-            AgentMissingError: No worker can use one of its agents, named or not.
-            AlreadyRunningError: The id was used before, or the key with another input.
-        """
-        order, agents = await self.prepare_pipeline(order)
-        reply, estimate = await asyncio.gather(
-            self.pipelines.start(order, pipeline_id, key=key),
-            self.estimate_pipeline(order, agents, (WHOLE,) * len(order.issues)),
-        )
-        return reply.model_copy(update={"estimate": estimate})
-
-    async def prepare_pipeline(self, order: "PipelineInput") -> tuple["PipelineInput", PipelineAgents]:
-        """Return a pipeline as it can be started, once its mistakes have been looked for, and its agents.
-
-        Raises:
-            SeptetError: As for `start_pipeline`.
-        """
-        order = checked_pipeline(order, is_here=self.is_here)
-        default, hosts = await self._look_at_pipeline(order)
-        roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
-        fallback = () if order.fallback_agent is None else (order.fallback_agent,)
-        await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
-        return order, _agents_of(order, _first_agent(default, hosts))
-
-    async def _look_at_pipeline(
-        self, order: "PipelineInput"
-    ) -> tuple[Sequence[str | None], "Sequence[AnnouncedAgents]"]:
-        each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title=_ANY_TITLE)
-        look = asyncio.to_thread(agents_asked_for, each, self.git_env, is_here=self.is_here)
-        return await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
-
-    async def estimate_pipeline(
-        self, order: "PipelineInput", agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
-    ) -> Estimate:
-        """Return what a pipeline will cost, by the work orders before it.
-
-        Args:
-            order: What it was asked for.
-            agents: Who plans, and who carries the plans out.
-            work: What is still to come of each issue; none where its issues are not known yet.
-            is_rest: Whether some of it is done already.
-        """
-        if not work:
-            return Estimate(
-                issues=0, text=f"Estimate: unknown. The issues labelled {order.label} are not read yet."
-            )
-        each = WorkOrderInput(repository=order.repository, title=_ANY_TITLE, project=order.project)
-        planner, executor = agents
-        question = Question(
-            project=with_project(each).project or "",
-            agent=executor,
-            planner=planner,
-            model=order.model or "",
-            work=tuple(work),
-            of_pipeline=True,
-            is_rest=is_rest,
-        )
-        return await self.costs.estimate(question)
-
-    async def show_pipeline(self, pipeline_id: str) -> "PipelineReply":
-        """Return a pipeline with what is known of each issue, and what those will cost that have no result yet."""
-        reply = await self.pipelines.show(pipeline_id)
-        return reply.model_copy(update={"estimate": await self.estimate_pipeline_rest(reply.pipeline)})
-
-    async def estimate_pipeline_rest(self, view: "PipelineView") -> Estimate | None:
-        """Return what the issues of a pipeline will cost that have no result yet; nothing where there are none."""
-        from septet.contracts.pipeline_view import PipelineRun
-        from septet.pipelines.work_ahead import work_ahead
-
-        work = work_ahead(view.issues)
-        if not work or view.closed_at is not None or view.stuck:
-            return None
-        order = await self.pipelines.input_of(PipelineRun, view.id)
-        if order is None:
-            return None
-        default: Sequence[str | None] = ()
-        hosts: Sequence[AnnouncedAgents] = ()
-        with suppress(SeptetError):  # its repository has changed since it was started
-            default, hosts = await self._look_at_pipeline(order)
-        agents = _agents_of(order, _first_agent(default, hosts))
-        return await self.estimate_pipeline(order, agents, work, is_rest=True)
 
     @property
     def is_here(self) -> bool:
@@ -545,15 +456,6 @@ class Operations:
         from clients.watch import Watch
 
         return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id))
-
-
-def _first_agent(agents: Sequence[str | None], hosts: "Sequence[AnnouncedAgents]") -> str:
-    """Return the agent that a work order gets: its own, else the default of a living worker, else nothing."""
-    return next(iter(agents), None) or (hosts[0].default if hosts else "")
-
-
-def _agents_of(order: "PipelineInput", default: str) -> PipelineAgents:
-    return order.planner or default, order.executor or default
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

@@ -22,7 +22,7 @@ async def dry_run_pipeline(
     Raises:
         SeptetError: It would be refused, or its issues cannot be read.
     """
-    order, agents = await operations.prepare_pipeline(order)
+    order, agents = await operations.for_pipelines.prepare(order)
     issues = order_issues(await asyncio.to_thread(_read_issues, order, settings))
     planner, executor = agents
     return PipelineDryRunReply(
@@ -32,7 +32,7 @@ async def dry_run_pipeline(
         executors=order.executors,
         one_branch=order.one_branch,
         issues=tuple(DryRunIssue(id=each.id, title=each.title, depends_on=each.depends_on) for each in issues),
-        estimate=await operations.estimate_pipeline(order, agents, (WHOLE,) * len(issues)),
+        estimate=await operations.for_pipelines.estimate(order, agents, (WHOLE,) * len(issues)),
     )
 
 

@@ -62,7 +62,7 @@ def pipeline(
     async def work(operations: "Operations") -> CommandReply:
         if only_tell:
             return await _reply_of_dry_run(operations, options)
-        answer = await operations.start_pipeline(options.order(), options.id)
+        answer = await operations.for_pipelines.start(options.order(), options.id)
         if not wait:
             return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline
@@ -83,7 +83,7 @@ async def show(operations: "Operations", pipeline_id: Id) -> CommandReply:
 
     Example: septet pipeline show pl-1f0c9a2b
     """
-    return _reply(await operations.show_pipeline(pipeline_id))
+    return _reply(await operations.for_pipelines.show(pipeline_id))
 
 
 @app.command("list")

@@ -33,7 +33,7 @@ async def create_pipeline(
     new: NewPipelineJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> PipelineReply:
     """Start a pipeline: circles and unknown dependencies among its issues are refused before anything starts."""
-    reply = await operations.start_pipeline(new.order(), new.id, key=idempotency_key)
+    reply = await operations.for_pipelines.start(new.order(), new.id, key=idempotency_key)
     response.headers["Location"] = f"{router.prefix}/{reply.pipeline.id}"
     return reply
 
@@ -49,7 +49,7 @@ async def list_pipelines(
 @router.get("/{pipeline_id}")
 async def get_pipeline(pipeline_id: PipelineId, operations: Connected) -> PipelineReply:
     """Show one pipeline with what is known of each issue, and what those that have no result yet will cost."""
-    return await operations.show_pipeline(pipeline_id)
+    return await operations.for_pipelines.show(pipeline_id)
 
 
 @router.get("/{pipeline_id}/results")

@@ -40,7 +40,7 @@ class CreatePipeline(PipelineInput, Call):
     async def answer(self, operations: Operations) -> PipelineReply:
         """Start it."""
         order = PipelineInput(**{name: getattr(self, name) for name in PipelineInput.model_fields})
-        return await operations.start_pipeline(order, self.id)
+        return await operations.for_pipelines.start(order, self.id)
 
 
 class GetPipeline(Call):
@@ -58,7 +58,7 @@ class GetPipeline(Call):
 
     async def answer(self, operations: Operations) -> PipelineReply:
         """Look."""
-        return await operations.show_pipeline(self.id)
+        return await operations.for_pipelines.show(self.id)
 
 
 class ListPipelines(Call):

@@ -66,7 +66,7 @@ async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGe
         async for view in views:
             if view != last:
                 if last is None or work_ahead(view.issues) != work_ahead(last.issues):
-                    estimate = await operations.estimate_pipeline_rest(view)
+                    estimate = await operations.for_pipelines.estimate_rest(view)
                 last = view
                 answer = PipelineReply(pipeline=view, estimate=estimate)
                 html = await asyncio.to_thread(text_of, "_pipeline.html", answer=answer)

@@ -146,7 +146,7 @@ class _Views:
 
     async def pipeline(self, pipeline_id: str) -> Response:
         """Show one pipeline."""
-        reply = await self.operations.show_pipeline(pipeline_id)
+        reply = await self.operations.for_pipelines.show(pipeline_id)
         is_over = reply.pipeline.status in OVER
         return await self._render("pipeline.html", answer=reply, is_over=is_over)
 

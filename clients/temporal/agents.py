@@ -82,3 +82,8 @@ def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
         message=f"No worker can use the agent {agent}.",
         remedy=f"Install it where a worker runs. Agents that the workers can use: {others}.",
     )
+
+
+def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) -> str:
+    """Return the agent that a work order gets: its own, else the default of a living worker, else nothing."""
+    return next(iter(agents), None) or (hosts[0].default if hosts else "")

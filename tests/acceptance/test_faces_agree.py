@@ -210,7 +210,7 @@ OPERATIONS = {
         cli=("pipeline", "show", "{id}", "--json"),
         http=("GET", "/pipelines/{id}", None),
         tool=("get_pipeline", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.show_pipeline(name),
+        client=lambda ask, name, _repo: ask.for_pipelines.show(name),
         begins=PIPELINE,
         of="pl-shown",
     ),

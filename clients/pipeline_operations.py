@@ -1,0 +1,126 @@
+"""Pipelines as every face starts and shows them: looked at before they start, and estimated."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from clients.asked_agents import agents_asked_for
+from clients.order_checks import checked_pipeline
+from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
+from clients.temporal.costs import CostClient
+from clients.temporal.pipelines import PipelineClient
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.costs import Estimate
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline_view import PipelineRun, PipelineView
+from septet.costs.estimate import WHOLE, Question, WorkAhead
+from septet.errors import SeptetError
+from septet.git.project import with_project
+from septet.pipelines.work_ahead import work_ahead
+from workers.announced_agents import AnnouncedAgents
+
+_ANY_TITLE: Final = "One issue"
+PipelineAgents = tuple[str, str]
+"""The agent that plans and the one that carries plans out; empty where no worker tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineOperations:
+    """The pipelines of one Temporal namespace. All raise as `Operations` does."""
+
+    orders: WorkOrders
+    client: PipelineClient
+    costs: CostClient
+    git_env: Mapping[str, str]
+    is_here: bool
+    """Whether the workers are on this machine, so that folders can be looked at."""
+
+    async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
+        """Start a pipeline and estimate it, once what can be seen to be wrong with it has been looked for.
+
+        Raises:
+            InvalidInputError: No repository, no agent, no id; or issues go in a circle.
+            NotFoundError: The repository, which is on this machine, has no such branch.
+            AgentMissingError: No worker can use one of its agents, named or not.
+            AlreadyRunningError: The id was used before, or the key with another input.
+        """
+        order, agents = await self.prepare(order)
+        reply, estimate = await asyncio.gather(
+            self.client.start(order, pipeline_id, key=key),
+            self.estimate(order, agents, (WHOLE,) * len(order.issues)),
+        )
+        return reply.model_copy(update={"estimate": estimate})
+
+    async def prepare(self, order: PipelineInput) -> tuple[PipelineInput, PipelineAgents]:
+        """Return a pipeline as it can be started, once its mistakes have been looked for, and its agents.
+
+        Raises:
+            SeptetError: As for `start`.
+        """
+        order = checked_pipeline(order, is_here=self.is_here)
+        default, hosts = await self._look_at(order)
+        roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
+        fallback = () if order.fallback_agent is None else (order.fallback_agent,)
+        await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
+        return order, _agents_of(order, first_agent(default, hosts))
+
+    async def _look_at(self, order: PipelineInput) -> tuple[Sequence[str | None], Sequence[AnnouncedAgents]]:
+        each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title=_ANY_TITLE)
+        look = asyncio.to_thread(agents_asked_for, each, self.git_env, is_here=self.is_here)
+        return await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+
+    async def estimate(
+        self, order: PipelineInput, agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
+    ) -> Estimate:
+        """Return what a pipeline will cost, by the work orders before it.
+
+        Args:
+            order: What it was asked for.
+            agents: Who plans, and who carries the plans out.
+            work: What is still to come of each issue; none where its issues are not known yet.
+            is_rest: Whether some of it is done already.
+        """
+        if not work:
+            return Estimate(
+                issues=0, text=f"Estimate: unknown. The issues labelled {order.label} are not read yet."
+            )
+        each = WorkOrderInput(repository=order.repository, title=_ANY_TITLE, project=order.project)
+        planner, executor = agents
+        question = Question(
+            project=with_project(each).project or "",
+            agent=executor,
+            planner=planner,
+            model=order.model or "",
+            work=tuple(work),
+            of_pipeline=True,
+            is_rest=is_rest,
+        )
+        return await self.costs.estimate(question)
+
+    async def show(self, pipeline_id: str) -> PipelineReply:
+        """Return a pipeline with what is known of each issue, and what those will cost that have no result yet."""
+        reply = await self.client.show(pipeline_id)
+        return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
+
+    async def estimate_rest(self, view: PipelineView) -> Estimate | None:
+        """Return what the issues of a pipeline will cost that have no result yet; nothing where there are none."""
+        work = work_ahead(view.issues)
+        if not work or view.closed_at is not None or view.stuck:
+            return None
+        order = await self.client.input_of(PipelineRun, view.id)
+        if order is None:
+            return None
+        default: Sequence[str | None] = ()
+        hosts: Sequence[AnnouncedAgents] = ()
+        with suppress(SeptetError):  # its repository has changed since it was started
+            default, hosts = await self._look_at(order)
+        agents = _agents_of(order, first_agent(default, hosts))
+        return await self.estimate(order, agents, work, is_rest=True)
+
+
+def _agents_of(order: PipelineInput, default: str) -> PipelineAgents:
+    return order.planner or default, order.executor or default
