@@ -8,6 +8,7 @@ import typer
 
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
+from clients.cli.page_link import show_page_link
 from clients.cli.reply import CommandReply, print_json, reply
 from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
@@ -166,7 +167,7 @@ def serve(
                 )
             else:
                 typer.echo(f"The API is at {api.address}; its token is in {state.api_token_file}.")
-                typer.echo(f"Open in your browser: {api.page}")
+                show_page_link(api.page)
                 if api.codec_address:
                     typer.echo(f"The codec endpoint, for Temporal's web UI in your browser: {api.codec_address}")
             await signals.first.wait()

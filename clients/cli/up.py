@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 
 from clients.api_token import api_token
+from clients.cli.page_link import show_page_link
 from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
@@ -90,7 +91,7 @@ def _print_ready(server: ServerFile, settings: Settings, page: str, *, as_json: 
         where = {"address": server.address, "ui": server.ui, "api": server.api, "page": page}
         print_json({"ok": True, "ready": True, **where, "state_dir": str(settings.state_dir)})
         return
-    typer.echo(f"Open in your browser: {page}")
+    show_page_link(page)
     septet = septet_elsewhere(settings.environ)
     typer.echo("Start a work order in another terminal, in your repository:")
     typer.echo(f"  {septet} run --title 'What is wrong' --wait")
