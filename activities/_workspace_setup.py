@@ -1,10 +1,9 @@
 """The set-up that a repository asks for: run once in each workspace, before its first agent, as guests."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -28,9 +27,13 @@ from septet.git.snapshots.vault import find, vault_at
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
 
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
+_NO_AGENT: Final = "set-up"
+"""What the metric of refusals has in place of an agent: the repository's own commands."""
 _BEFORE: Final = "before set-up"
 _AFTER: Final = "set-up has run"
 _AGAIN: Final = "set-up runs again"
@@ -151,13 +154,16 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
     allowed = f"the {settings.setup_seconds:.0f} s that set-up has (`setup_seconds`)"
     for argv in settings.setup:
         command = GuestCommand(argv, env, place.worktree, max(ends_at - time.monotonic(), _LEAST_SECONDS))
-        if failure := run_command(guests, command, "Set-up command", allowed):
-            raise SetupError(failure, remedy=f"{_let_through(folder)}{_RETRY}")
+        failure = run_command(guests, command, "Set-up command", allowed)
+        refused = refused_in(lines_of_last_command(folder)) if failure or RECORDER.is_on else []
+        if refused:
+            RECORDER.record(PROXY_REFUSALS, len(refused), step=_STEP, agent=_NO_AGENT)
+        if failure:
+            raise SetupError(failure, remedy=f"{_let_through(refused)}{_RETRY}")
 
 
-def _let_through(folder: Path) -> str:
-    """Return what to do about hosts that the last command was refused, if there were any."""
-    hosts = refused_in(lines_of_last_command(folder))
+def _let_through(hosts: Sequence[str]) -> str:
+    """Return what to do about hosts that a command was refused, if there were any."""
     if not hosts:
         return ""
     return f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}: SEPTET_GUEST_HOSTS lets hosts through. "

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.processes import processes_with
 from fakes.step_lab import StepLab
+from fakes.taken_values import taken_values
 from fakes.waiting import until, wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
@@ -19,7 +20,6 @@ from temporalio.testing import ActivityEnvironment
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.telemetry.metrics import PROXY_REFUSALS
-from septet.telemetry.recorder import RECORDER
 from workers.registry import parts_of
 
 _MESSAGE = "bug: sum the prices"
@@ -119,21 +119,15 @@ async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
     """They count for the step whose proof runs the check, as those of its agent do, also after a finalizer."""
     if not lab.parts.host.sandbox.confines:
         pytest.skip("without a sandbox nothing is refused")
-    taken: list[tuple[float, dict[str, str]]] = []
     await _open(lab, f"{sys.executable} -IS check.py", _ASK)
     lab.scenario(create_commit={"malformed": "truncated"})
-    RECORDER.send_to(
-        lambda metric, value, labels: taken.append((value, dict(labels))) if metric is PROXY_REFUSALS else None
-    )
-    try:
+    with taken_values(PROXY_REFUSALS) as taken:
         call = lab.call(Step.CREATE_COMMIT)
         unread = await lab.running(call)
         assert (unread.verdict, taken) == (Verdict.UNPARSED, [])
         assert (await lab.finalize(call, unread)).verdict is Verdict.DONE
         lab.scenario(create_commit={})
         await lab.running(call.model_copy(update={"attempt": 2}))
-    finally:
-        RECORDER.send_to(None)
     assert taken == [(2, {"step": "create_commit", "agent": "scripted"})] * 2
 
 

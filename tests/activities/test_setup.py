@@ -7,6 +7,7 @@ import pytest
 from fakes.processes import processes_with
 from fakes.repositories import git
 from fakes.step_lab import StepLab
+from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
@@ -14,6 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.git.destroy import remove_workspace
+from septet.telemetry.metrics import PROXY_REFUSALS
 
 _SETTINGS = ".septet/septet.toml"
 _INSTALL = "mkdir -p node_modules/lib build; echo ran >> ran.log; echo made > build/[made].txt; echo code > node_modules/lib/a.js\n"
@@ -146,13 +148,15 @@ async def test_set_up_has_a_time_for_all_its_commands(lab: StepLab) -> None:
     )
 
 
-async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy(lab: StepLab) -> None:
+async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and_counted(lab: StepLab) -> None:
     """So a registry that the worker does not let through is found without a look at logs."""
     if not lab.parts.host.sandbox.confines:
         pytest.skip("without a sandbox nothing is refused")
     ask = "import urllib.request; urllib.request.urlopen('https://index.example/simple', timeout=20)"
     lab.origin.push({_SETTINGS: f"setup = [['{sys.executable}', '-IS', '-c', \"{ask}\"]]\n"})
-    _, remedy = await _refusal(lab)
+    with taken_values(PROXY_REFUSALS) as taken:
+        _, remedy = await _refusal(lab)
+    assert taken == [(1, {"step": "setup", "agent": "set-up"})]
     assert remedy.startswith("Its sandbox refused index.example:443: SEPTET_GUEST_HOSTS lets hosts through. ")
 
 

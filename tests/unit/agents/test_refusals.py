@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 from fakes.opened_workspace import WORKSPACE
+from fakes.taken_values import taken_values
 
 from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refusal_note
@@ -9,7 +10,7 @@ from septet.agents.runs.refusals import recording_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
-from septet.telemetry.recorder import RECORDER
+from septet.telemetry.metrics import PROXY_REFUSALS
 
 CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
 
@@ -23,14 +24,10 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
         {"host": "api.example", "port": 443, "allowed": True},
     ]
     (tmp_path / NETWORK_LOG).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    taken: list[tuple[str, float, dict[str, str]]] = []
-    RECORDER.send_to(lambda metric, value, labels: taken.append((metric.name, value, dict(labels))))
-    try:
+    with taken_values(PROXY_REFUSALS) as taken:
         with recording_refusals(CALL, Run(tmp_path, None)), recording_refusals(CALL, Run(tmp_path / "none", None)):
             assert taken == [], "checks of its work are to run"
-    finally:
-        RECORDER.send_to(None)
-    assert taken == [("septet_proxy_refusals", 2, {"step": "implement_plan", "agent": "claude"})]
+    assert taken == [(2, {"step": "implement_plan", "agent": "claude"})]
 
 
 def refuse(folder: Path, *hosts: str) -> Path:
