@@ -98,9 +98,7 @@ def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host,
         assert all(ancestors(collected, span)[-1] == order.name for span in agents)
 
 
-def test_a_cancelled_work_order_has_its_root_and_one_that_goes_on_has_none_yet(
-    host: Host, origin: Origin
-) -> None:
+def test_a_cancelled_work_order_has_its_root_and_one_that_goes_on_has_none_yet(host: Host, origin: Origin) -> None:
     """A cancel is an end, marked as one that gave nothing; a worker that ends cancels nothing."""
     with collector() as collected:
         with host.worker(SEPTET_TRACES=collected.url) as worker:
