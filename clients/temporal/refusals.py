@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
-_REFUSED: Final = "`septet doctor` says what is wrong with the server, if it can be seen from here."
+_REFUSED: Final = "`septet doctor` checks the server."
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: docs/cloud.md."
 
 
