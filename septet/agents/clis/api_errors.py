@@ -22,7 +22,9 @@ class ApiError:
 
 
 _AUTHENTICATION: Final = ApiError(
-    "authentication", retryable=False, remedy="Log the agent's CLI in or set its API key, then run `septet retry`."
+    "authentication",
+    retryable=False,
+    remedy="Log in with the agent's CLI, or set its API key, then run `septet retry`.",
 )
 _BILLING: Final = ApiError(
     "billing", retryable=False, remedy="Add credit to the account, then run `septet retry`."
