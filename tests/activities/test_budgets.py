@@ -402,3 +402,17 @@ async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follo
     await paid.end_work(Step.IMPLEMENT_PLAN)
     assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
     assert _tokens_noted(paid) == _TOKENS
+
+
+async def test_a_finished_step_that_a_person_resets_is_counted_twice(paid: StepLab, books: Books) -> None:
+    """Its agent was paid, and so is the one that begins anew."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    first = await paid.running(call)
+    paid.begun.clear()
+    again = await paid.running(call)
+    both = (first.usage.cost_usd or 0.0) + (again.usage.cost_usd or 0.0)
+    assert (len(paid.runs), books.view().total.turns) == (2, 2)
+    assert books.view().total.usd == pytest.approx(both)
+    assert sum(note.use.usd for _, note in paid.parts.host.cost_notes.take()) == pytest.approx(both)
