@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._prepared_steps import prepare_end
-from activities._turn_budget import TurnBudget
-from septet.agents.turns.carry_out import last_result
+from septet.agents.runs.folders import Run
+from septet.agents.turns.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
@@ -29,6 +28,7 @@ from septet.contracts.budget import AccountState, LimitCall
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
+from septet.errors import WorkspaceBusyError
 from septet.settings import Settings
 from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
@@ -339,38 +339,68 @@ async def test_a_cancelled_summary_is_counted(paid: StepLab, books: Books) -> No
     assert (books.view("pipeline/pl-1").running, books.view().running) == (0, 0)
 
 
-@pytest.mark.parametrize("is_followed", [False, True])
-async def test_what_cannot_be_read_yet_is_counted_later_and_holds_nobody_up(
-    paid: StepLab, books: Books, *, is_followed: bool
-) -> None:
-    """A supervisor's disk has not taken its record yet: its agent's tokens and minutes are told by a later look, once."""
-    call = await _left(paid)
-    run, host = paid.runs[0], paid.parts.host
-    await end_all(host.runtime.runs, "wo-1", "cancelled")
-    await wait_until(run.exit)
+@contextmanager
+def _record_not_written(run: Run) -> Iterator[bytes]:
+    """Let a run's supervisor live whose disk has not taken its record yet, and give the record."""
+    record = (run.folder / "exit.json").read_bytes()
     with close_after(open_lock(run.folder / "lock")) as held:
         lock(held)
-        record = (run.folder / "exit.json").read_bytes()
-
-        async def settle(call: StepCall) -> float:
-            prepared = await asyncio.to_thread(prepare_end, host, call)
-            if is_followed:  # its stream has been read to its end
-                await asyncio.to_thread(last_result, prepared.request)
-            (run.folder / "exit.json").unlink()
-            began_at = time.monotonic()
-            await TurnBudget(host, books, prepared).settle()
-            return time.monotonic() - began_at
-
-        environment = ActivityEnvironment()
-        environment.info = replace(
-            ActivityEnvironment.default_info(), workflow_id="wo-1", workflow_run_id="run-1", activity_id="99"
-        )
-        assert await environment.run(settle, call) < 5.0
-        assert (books.view().total.turns, books.view().running) == (0, 1)
+        (run.folder / "exit.json").unlink()
+        yield record
     (run.folder / "exit.json").write_bytes(record)
-    assert await LeftTurns(host, books, left_seconds=0.0).look() == 1
-    assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
+    paid: StepLab, books: Books, *, is_followed: bool
+) -> None:
+    """Its tokens are in its stream and its minutes in the record: both are counted together, once."""
+    if is_followed:
+        await paid.open_to(Step.CLASSIFY_ISSUE)
+        paid.scenario()
+        books.away = True
+        await paid.run(Step.CLASSIFY_ISSUE, budget="9ktok", waits_for_budget=True)
+        books.away = False
+    else:
+        await _left(paid)
+        await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+    (run,) = paid.runs
+    await wait_until(run.exit)
+    teller = LeftTurns(paid.parts.host, books, left_seconds=0.0)
+    with _record_not_written(run), pytest.raises(WorkspaceBusyError):
+        await teller.look()
+    assert (books.view().total.turns, books.view().running) == (0, 1)
+    assert await teller.look() == 1
+    assert (books.view().total.turns, books.view().running) == (1, 0)
+    assert books.view().total.tokens > 0
     assert books.view().total.seconds > 0.0
+
+
+@pytest.mark.release
+async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
+    paid: StepLab, books: Books
+) -> None:
+    """The supervisor has told that its agent has ended: the cancel takes its rescue, and a later look counts."""
+    await _left(paid)
+    (run,) = paid.runs
+    await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+    await wait_until(run.exit)
+    with _record_not_written(run) as record:
+
+        async def supervise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            assert (await reader.readline()).startswith(b"end ")
+            writer.write(b"ended " + record + b"\n")
+            writer.close()
+
+        (run.folder / "control.sock").unlink(missing_ok=True)
+        with short_address(run.folder) as address:
+            server = await asyncio.start_unix_server(supervise, address)
+        async with server:
+            ended = await paid.end_work(Step.IMPLEMENT_PLAN)
+    assert (ended.verdict, len(ended.rescues)) == (Verdict.CANCELLED, 1)
+    assert (books.view().total.turns, books.view().running) == (0, 1)
+    assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
+    assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
 
 
 @pytest.mark.parametrize("told_between", [False, True])
