@@ -116,23 +116,28 @@ async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
     assert HTTPStatus.OK not in asked
 
 
-async def test_a_server_forgets_workflows_that_nobody_asks_for(state: StateDir) -> None:
-    """They leave its memory when their time there is over, which here is a second, and not only for others."""
+async def test_a_server_forgets_workflows_that_nobody_asks_for_and_keeps_no_series_of_queues(
+    state: StateDir,
+) -> None:
+    """Workflows leave its memory when their time there is over, here a second; queues come and go with workers."""
     server_port, ui, metrics = free_ports(3)
     config = {**DYNAMIC_CONFIG, "history.cacheTTL": "1s"}
     async with embedded_server(state, Ports(server_port, ui, metrics=metrics), ENV, config=config) as server:
         client = await Client.connect(server.address)
         for number in range(20):
             await client.start_workflow("Greeting", id=f"greeting-{number}", task_queue="nobody")
-        await wait_until(partial(_holds_no_workflow, metrics), seconds=60)
+        told = await wait_until(partial(_metrics, metrics), _holds_no_workflow, seconds=60)
+    assert set(re.findall(r'^task_queue_started\{.*taskqueue="([^"]*)"', told, re.MULTILINE)) == {"__omitted__"}
 
 
-async def _holds_no_workflow(port: int) -> bool:
-    """Say whether the server has had workflows in its memory, and has none any more."""
+async def _metrics(port: int) -> str:
     async with httpx.AsyncClient() as asking:
-        told = (await asking.get(f"http://127.0.0.1:{port}/metrics")).text
-    held = re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE)
-    return held == ["0"]
+        return (await asking.get(f"http://127.0.0.1:{port}/metrics")).text
+
+
+def _holds_no_workflow(told: str) -> bool:
+    """Say whether the server has had workflows in its memory, and has none any more."""
+    return re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE) == ["0"]
 
 
 async def test_a_state_directory_has_one_server(state: StateDir) -> None:
