@@ -45,14 +45,11 @@ def _openings(
     pipeline: str,
     step_limit: Limit | None = None,
 ) -> list[Opening]:
-    openings = []
     limit = repository.budget_for(call.budget or settings.order_budget or "")
-    if limit is not None or step_limit is not None:
-        order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
-        openings.append(Opening(order, step_limit))
-    if pipeline and call.pipeline_budget:
-        scope = f"{PIPELINE}/{pipeline}"
-        openings.append(Opening(AccountState(scope=scope, limit=parse_limit(call.pipeline_budget))))
+    order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
+    openings = [Opening(order, step_limit)]
+    if pipeline:
+        openings.append(Opening(AccountState(scope=f"{PIPELINE}/{pipeline}", limit=_limit(call.pipeline_budget))))
     return [*openings, *_shared_openings(settings, call.project or call.workspace.project)]
 
 

@@ -112,6 +112,21 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
     assert refused.value.next_retry_delay is not None
 
 
+async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow(
+    paid: StepLab, books: Books
+) -> None:
+    """What was started without one opens no account, and asks the one that somebody makes later."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    done = await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
+    assert (done.verdict, books.books) == (Verdict.DONE, {})
+    books.books[ORDER] = AccountBook(AccountState(scope=ORDER, limit=parse_limit("1tok")))
+    await paid.run(Step.BUILD_PLAN, waits_for_budget=True)
+    over = await paid.run(Step.FIND_PLAN_FILE, waits_for_budget=True)
+    assert over.budget_wait is not None
+    assert (over.verdict, over.budget_wait.scope) == (Verdict.OVER_BUDGET, ORDER)
+
+
 async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, books: Books) -> None:
     """The accounts are away as a step ends: it is done all the same, and they hear of it once they are back."""
     await paid.open_to(Step.CLASSIFY_ISSUE)

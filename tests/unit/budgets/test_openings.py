@@ -46,6 +46,16 @@ def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository
     assert opening.step_limit == parse_limit(limit)
 
 
+@pytest.mark.parametrize("pipeline", ["", "pl-1"])
+def test_budgets_that_nobody_has_set_are_asked_too_and_never_opened(pipeline: str) -> None:
+    """Somebody may set the budget of a work order or a pipeline later than it was started."""
+    call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE, pipeline=pipeline)
+    openings = openings_of(Settings(), call, RepositorySettings())
+    own = ["order/wo-1", *([f"pipeline/{pipeline}"] if pipeline else [])]
+    assert [opening.account.scope for opening in openings] == [*own, "project/app", "day"]
+    assert not any(opening.opens for opening in openings)
+
+
 @pytest.mark.parametrize("left", [False, True])
 def test_a_work_order_that_a_reset_has_taken_out_of_its_pipeline_is_paid_from_that_budget(*, left: bool) -> None:
     """It was started for the pipeline, whose budget limits all its agents."""
