@@ -4,17 +4,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.refusals import BUDGET, server_refusal
 from clients.temporal.updates import send_update
-from septet.contracts.budget import DAY, ORDER, AccountState, AccountView, LimitCall, account_id
+from septet.contracts.budget import (
+    DAY,
+    ORDER,
+    STEPS,
+    AccountState,
+    AccountView,
+    BudgetName,
+    LimitCall,
+    account_id,
+)
 from septet.contracts.replies import BudgetReply, BudgetsReply
-from septet.errors import NotFoundError, ServerNotReachedError
+from septet.errors import InvalidInputError, NotFoundError, ServerNotReachedError
 
 MOST_SHOWN: Final = 200
+_NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 _NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
 
 
@@ -29,6 +40,7 @@ class BudgetClient:
         """Return a budget.
 
         Raises:
+            InvalidInputError: Nothing has a budget of such a name.
             NotFoundError: There is none.
             ServerNotReachedError: Nobody answered.
         """
@@ -60,10 +72,11 @@ class BudgetClient:
         """Set a budget, also where there was none.
 
         Raises:
+            InvalidInputError: Nothing has a budget of such a name, or there is no such step.
             RefusedTransitionError: It is not a limit.
             ServerNotReachedError: Nobody answered.
         """
-        scope = whole_scope(scope)
+        scope = _checked(scope, call)
         try:
             await self.client.start_workflow(
                 "Account",
@@ -81,10 +94,12 @@ class BudgetClient:
         """Raise a budget by an amount; whoever waits for it goes on.
 
         Raises:
+            InvalidInputError: Nothing has a budget of such a name, or there is no such step.
             NotFoundError: There is none.
+            RefusedTransitionError: It cannot be raised so.
             ServerNotReachedError: Nobody answered.
         """
-        scope = whole_scope(scope)
+        scope = _checked(scope, call)
         await self.show(scope)
         return await self._update(scope, "raise_limit", call)
 
@@ -104,8 +119,26 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope that a name means: a name alone is a work order's."""
-    return name if name == DAY or "/" in name else f"{ORDER}/{name}"
+    """Return the scope that a name means: a name alone is a work order's.
+
+    Raises:
+        InvalidInputError: Nothing has a budget of such a name.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError as error:
+        remedy = "Name `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order."
+        raise InvalidInputError(f"{name!r} is not the name of a budget.", remedy=remedy) from error
+    if name.lower() == DAY:
+        return DAY
+    return name if "/" in name else f"{ORDER}/{name}"
+
+
+def _checked(scope: str, call: LimitCall) -> str:
+    """Return the whole scope of a budget, where it has the step that is to be limited."""
+    if call.step and call.step not in STEPS:
+        raise InvalidInputError(f"{call.step!r} is not a step.", remedy=f"Name one of {', '.join(STEPS)}.")
+    return whole_scope(scope)
 
 
 def _unknown(scope: str) -> NotFoundError:

@@ -6,6 +6,8 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from septet.contracts.amounts import Limit, LimitText, Spending, lower_of
+from septet.contracts.costs import SUMMARY
+from septet.contracts.names import REWORK, Step
 from septet.contracts.wire import StrictWire, Wire
 
 MOST_WAITING: Final = 2000
@@ -16,6 +18,8 @@ DAY: Final = "day"
 ORDER: Final = "order"
 PIPELINE: Final = "pipeline"
 PROJECT: Final = "project"
+STEPS: Final = (*(step.value for step in Step), REWORK, SUMMARY)
+"""What a budget can limit apart: the steps, the rounds on a pull request and the summaries of a lane."""
 
 Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
 """Whose budget it is: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""

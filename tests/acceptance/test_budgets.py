@@ -63,3 +63,5 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert (wrong.code, "AMOUNT must be an amount such as 5usd" in wrong.err) == (2, True), wrong
     unknown = served("budget", "show", "wo-nobody", "--json")
     assert (unknown.code, unknown.error["type"]) == (3, "NotFound")
+    nobodys = served("budget", "set", "o/budgets", "5usd", "--json")
+    assert (nobodys.code, nobodys.error["type"]) == (2, "InvalidInput"), nobodys

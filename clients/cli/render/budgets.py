@@ -33,8 +33,9 @@ def show_budget(view: AccountView) -> None:
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
     out.print(f"total         {describe_use(view.total)}", soft_wrap=True)
-    for step, spent in view.by_step.items():
-        out.print(Text(printable(f"{step:<21} {describe_use(spent)}{_limit_of_step(view, step)}")), soft_wrap=True)
+    for step in {**view.by_step, **view.step_limits}:
+        use = describe_use(view.by_step.get(step, Spending()))
+        out.print(Text(printable(f"{step:<21} {use}{_limit_of_step(view, step)}")), soft_wrap=True)
     for day, spent in view.days[-_DAYS_SHOWN:]:
         out.print(f"{day}    {describe_use(spent)}", soft_wrap=True)
     if view.waiting:

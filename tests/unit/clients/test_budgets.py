@@ -1,0 +1,56 @@
+"""What the client of budgets refuses before any server is asked, and how a budget is printed."""
+
+from pathlib import Path
+
+import pytest
+from fakes.unreached import unreached
+
+from clients.cli.render.budgets import show_budget
+from clients.temporal.budgets import whole_scope
+from septet.contracts.budget import AccountView, LimitCall
+from septet.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(
+    ("name", "scope"),
+    [
+        ("day", "day"),
+        ("Day", "day"),
+        ("wo-42", "order/wo-42"),
+        ("order/wo-42", "order/wo-42"),
+        ("project/o/r", "project/o/r"),
+        ("pipeline/pl-1", "pipeline/pl-1"),
+    ],
+)
+def test_a_name_alone_is_a_work_orders_budget(name: str, scope: str) -> None:
+    """The day is the day however it is written."""
+    assert whole_scope(name) == scope
+
+
+@pytest.mark.parametrize("name", ["o/r", "projects/o/r", "day/", "wo 42", "project/", ""])
+async def test_a_budget_that_nobody_would_ask_is_refused(name: str, tmp_path: Path) -> None:
+    """No account is made of it, and the remedy names what budgets there are."""
+    budgets = (await unreached(tmp_path)).budgets
+    with pytest.raises(InvalidInputError, match="is not the name of a budget") as refused:
+        await budgets.set(name, LimitCall(limit="5usd"))
+    assert "project/o/r" in refused.value.remedy
+
+
+async def test_a_step_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    """A limit of it would limit nothing."""
+    budgets = (await unreached(tmp_path)).budgets
+    call = LimitCall(limit="5usd", step="implement-plan")
+    for change in (budgets.set, budgets.raise_limit):
+        with pytest.raises(InvalidInputError, match="'implement-plan' is not a step") as refused:
+            await change("day", call)
+        assert "implement_plan" in refused.value.remedy
+        assert "rework" in refused.value.remedy
+
+
+def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever has set it sees that it is there."""
+    show_budget(AccountView(scope="day", step_limits={"build_plan": "2usd"}))
+    assert (
+        "build_plan            0.00 USD, 0 tokens, 0.0 minutes, 0 agent runs, limit 2usd"
+        in capsys.readouterr().out
+    )
