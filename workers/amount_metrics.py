@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -93,7 +94,7 @@ class AmountMetrics:
                     if error.status is not RPCStatusCode.NOT_FOUND:
                         raise
                 else:
-                    return view
+                    return view.on(datetime.now(UTC).date().isoformat())
         return None
 
     def _record(self, view: AccountView) -> None:

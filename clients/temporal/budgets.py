@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -106,7 +107,7 @@ class BudgetClient:
     async def _update(self, scope: str, update: str, call: LimitCall) -> BudgetReply:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         view = await send_update(handle, update, call, AccountView, BUDGET)
-        return BudgetReply(budget=view) if view is not None else await self.show(scope)
+        return BudgetReply(budget=view.on(_today())) if view is not None else await self.show(scope)
 
     async def _ask(self, workflow_id: str) -> AccountView:
         try:
@@ -115,7 +116,7 @@ class BudgetClient:
             )
         except WorkflowQueryFailedError as error:
             raise ServerNotReachedError(f"{workflow_id} does not answer: {error}.", remedy=_NO_WORKER) from error
-        return view
+        return view.on(_today())
 
 
 def whole_scope(name: str) -> str:
@@ -132,6 +133,10 @@ def whole_scope(name: str) -> str:
     if name.lower() == DAY:
         return DAY
     return name if "/" in name else f"{ORDER}/{name}"
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _checked(scope: str, call: LimitCall) -> str:

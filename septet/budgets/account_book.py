@@ -182,6 +182,8 @@ class AccountBook:
             total=state.total,
             by_step=state.by_step,
             today_by_step=state.today_by_step,
+            day=state.day,
+            today=state.today,
             days=state.days,
             running=len(self._amounts.open_holds()),
             waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.amounts import Limit, LimitText, Spending, lower_of
+from septet.contracts.amounts import Limit, LimitText, Spending, lower_of, parse_limit
 from septet.contracts.costs import SUMMARY
 from septet.contracts.names import REWORK, Step
 from septet.contracts.wire import StrictWire, Wire
@@ -168,7 +168,11 @@ class AccountView(Wire):
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
     today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
     """What counts against the daily limits of steps."""
+    day: str = ""
+    """The day of `today`: ISO 8601, UTC."""
+    today: Spending = Spending()
     days: tuple[tuple[str, Spending], ...] = ()
+    """The last days before, oldest first."""
     running: int = 0
     """Agents that are using it now."""
     waiting: tuple[str, ...] = ()
@@ -176,3 +180,18 @@ class AccountView(Wire):
     waiting_count: int = 0
     remedy: str = ""
     """The command that lets the first of them continue."""
+
+    def on(self, day: str) -> "AccountView":
+        """Return it as it is on a day, ISO 8601: its account begins a day only with the next word."""
+        if not self.day or day <= self.day:
+            return self
+        is_daily = bool(self.limit) and parse_limit(self.limit).daily
+        return self.model_copy(
+            update={
+                "day": day,
+                "today": Spending(),
+                "today_by_step": {},
+                "days": (*self.days, (self.day, self.today))[-DAYS_KEPT:],
+                "spent": Spending() if is_daily else self.spent,
+            }
+        )

@@ -18,6 +18,7 @@ import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
 from fakes.waiting import wait_until
+from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
@@ -373,6 +374,40 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
             ("septet_budget_limit", "day", "usd"): math.inf,
         }
         await wait_until(measured, lambda found: ends.items() <= found.items())
+
+
+@workflow.defn(name="Account", sandboxed=False)
+class AccountOfYesterday:
+    """The account of the day, of which nobody has asked anything since midnight."""
+
+    @workflow.run
+    async def run(self, state: AccountState) -> None:
+        del state
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.query
+    def account(self) -> AccountView:
+        used = Spending(usd=4.0, turns=1)
+        return AccountView(scope="day", limit="5usd/day", spent=used, total=used, day="2026-03-09", today=used)
+
+    @workflow.update
+    def set_limit(self, call: LimitCall) -> AccountView:
+        return self.account().model_copy(update={"limit": f"{call.limit}/day"})
+
+
+async def test_after_midnight_nothing_counts_as_used_today(client: Client) -> None:
+    """People and metrics see a new day, also before the account itself has heard of it."""
+    budgets = BudgetClient(client, f"queue-{uuid.uuid4().hex}")
+    values, recorder = dict[tuple[str, ...], float](), Recorder()
+    recorder.send_to(lambda metric, value, labels: values.update({(metric.name, *labels.values()): value}))
+    async with Worker(client, task_queue=budgets.task_queue, workflows=[AccountOfYesterday]):
+        views = [(await budgets.set("day", LimitCall(limit="9usd"))).budget, (await budgets.show("day")).budget]
+        await AmountMetrics(client, budgets.task_queue, recorder).look()
+    assert [(view.limit, view.spent.usd, view.total.usd) for view in views] == [
+        ("9usd/day", 0.0, 4.0),
+        ("5usd/day", 0.0, 4.0),
+    ]
+    assert values["septet_budget_used", "day", "usd"] == 0.0
 
 
 async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(

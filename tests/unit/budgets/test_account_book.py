@@ -89,6 +89,25 @@ def test_a_daily_limit_begins_anew_at_midnight() -> None:
     assert len(account.state.days) == 31
 
 
+def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -> None:
+    """Its account begins the day with the next word; whoever looks before that sees yesterday's use among the days."""
+    account = book("5usd/day", "day")
+    account.reserve(reserve("a"), NOON)
+    account.settle(settle("a", 5.0), NOON)
+    used = Spending(usd=5.0, tokens=100, turns=1)
+    for today in ("2026-03-08", "2026-03-09"):  # whose clock is behind the account's sees what the account says
+        view = account.view.on(today)
+        assert (view.spent, view.today, view.today_by_step, view.days) == (used, used, {STEP: used}, ())
+    view = account.view.on("2026-03-10")
+    assert (view.spent, view.today, view.today_by_step) == (Spending(), Spending(), {})
+    assert (view.days, view.total, view.by_step) == ((("2026-03-09", used),), used, {STEP: used})
+    account.take_callers(NOON + timedelta(days=1))
+    assert account.view == view
+    account.set_limit(LimitCall(limit="9usd"), raises=False)
+    total = AccountBook(account.state.model_copy(update={"scope": "project/o/r", "limit": parse_limit("9usd")}))
+    assert total.view.on("2026-03-11").spent == used
+
+
 def test_a_step_has_a_limit_of_its_own() -> None:
     """Another step goes on where one has used its limit up."""
     account = book("50usd")
