@@ -8,7 +8,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from septet.budgets.account_book import AccountBook
-    from septet.contracts.amounts import describe_spending, parse_limit
+    from septet.contracts.amounts import describe_spending
     from septet.contracts.budget import (
         DAY,
         PROJECT,
@@ -155,8 +155,8 @@ class Account:
 
     def _show(self) -> None:
         """Show in the web UI what was used, and who waits."""
-        view = self._book.view
-        spent = describe_spending(view.spent, parse_limit(view.limit)) if view.limit else "no limit"
+        view, limit = self._book.view, self._book.state.limit
+        spent = describe_spending(view.spent, limit) if limit is not None else "no limit"
         waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
         workflow.set_current_details(
             f"**{view.scope}**: {spent}. {view.running} agents are running, {view.waiting_count} work "

@@ -48,9 +48,16 @@ def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
         limited = "" if step else "".join(_hint(name) for name in state.step_limits)
         remedy = f"Set one with `septet budget set {state.scope} {call.limit}{option}`.{limited}"
         return f"The budget of {whose} has no limit to raise.", remedy
-    if parse_limit(call.limit).amounts.keys() - limit.amounts.keys():
+    more = parse_limit(call.limit)
+    if more.amounts.keys() - limit.amounts.keys():
         message = f"The budget of {whose} is {limit}, and cannot be raised by {call.limit}."
         return message, f"Add an amount of the same kind, such as {amount_to_add(limit, Spending())}."
+    try:
+        parse_limit(str(limit.plus(more)))
+    except ValueError as error:
+        message = f"The budget of {whose} is {limit}, and with {call.limit} more it {error}."
+        remedy = f"Raise it by less, or remove it with `septet budget set {state.scope} {NO_LIMIT}{option}`."
+        return message, remedy
     return "", ""
 
 

@@ -13,7 +13,7 @@ EXAMPLES: Final = "5usd, 2Mtok or 90min, or several of them with commas"
 NO_LIMIT: Final = "none"
 """Written in place of a limit where it is to be removed."""
 _DAILY: Final = "/day"
-_PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z$]+)")
+_PART: Final = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([a-z$]+)")
 _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "usd": ("usd", 1.0),
     "tok": ("tokens", 1.0),
@@ -22,6 +22,8 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "min": ("minutes", 1.0),
     "h": ("minutes", 60.0),
 }
+_MOST: Final = 1e15
+"""Of dollars, tokens or minutes: so a limit's plain form, whatever its unit, has no more digits than are read."""
 _TO_ADD: Final[Mapping[str, str]] = {"usd": "5usd", "tokens": "2Mtok", "seconds": "90min"}
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
@@ -149,6 +151,9 @@ def parse_limit(text: str) -> Limit:
             message = "names an amount twice" if name in amounts else "has an amount of 0: leave it out instead"
             raise ValueError(message)
         amounts[name] = float(match[1]) * factor
+        if amounts[name] > _MOST:
+            message = "has too large an amount"
+            raise ValueError(message)
     tokens = amounts.get("tokens")
     if tokens is not None and tokens < 1:
         message = "has less than one token"

@@ -298,6 +298,17 @@ def test_a_budget_is_raised_in_its_own_kind() -> None:
     assert "add `--step implement_plan`" in unlimited.find_mistake(LimitCall(limit="5usd"))[1]
 
 
+def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
+    """The account writes its limit and reads it again: a sum that is too large is refused before it is taken."""
+    account = book("1000000Mtok", "day")
+    assert account.find_mistake(LimitCall(limit="1tok")) == ("", "")
+    account.set_limit(LimitCall(limit="1tok"), raises=True)
+    assert str(parse_limit(account.view.limit)) == "1000000000001tok/day"
+    message, remedy = account.find_mistake(LimitCall(limit="1000000000Mtok"))
+    assert "and with 1000000000Mtok more it has too large an amount" in message
+    assert "`septet budget set day none`" in remedy
+
+
 def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
     """The work order takes the step again elsewhere; the old host tells what its agent used when it is back."""
     account = book("5usd")

@@ -66,3 +66,19 @@ def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:
     assert str(limit) == "0.3usd,1min"
     assert str(Limit(usd=0.1 + 0.2)) == "0.3usd"
     assert str(parse_limit("0.000001usd")) == "0.000001usd"
+
+
+@pytest.mark.parametrize(
+    "text", ["1000000Mtok", "999999999.5Mtok", "100000000000h", "0.1Mtok,100000000000h,999999999999.999999usd/day"]
+)
+def test_a_large_limit_can_be_read_as_it_is_written(text: str) -> None:
+    """Whatever can be read has a plain form that can be read: workflows read it again and again."""
+    limit = parse_limit(text)
+    assert parse_limit(str(limit)) == limit
+
+
+@pytest.mark.parametrize("text", ["999999999999Mtok", "1000000001Mtok", "1000000000000001usd", "100000000000000h"])
+def test_an_amount_that_nobody_could_use_is_refused(text: str) -> None:
+    """Its plain form would have more digits than are read."""
+    with pytest.raises(ValueError, match="too large an amount"):
+        parse_limit(text)
