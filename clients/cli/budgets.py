@@ -36,15 +36,19 @@ Step = Annotated[
 
 @app.command("list")
 @given.give_operations
-async def list_budgets(operations: "Operations") -> CommandReply:
+async def list_budgets(
+    operations: "Operations",
+    after: given.Next = "",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 200,
+) -> CommandReply:
     """Show the budgets: what was used, and how many work orders wait.
 
     Example: septet budget list
     """
     from clients.cli.render.budgets import show_budgets
 
-    answer = await operations.budgets.list()
-    return CommandReply.from_reply(answer, lambda: show_budgets(answer.budgets))
+    answer = await operations.budgets.list(after=after, limit=limit)
+    return CommandReply.from_reply(answer, lambda: show_budgets(answer))
 
 
 @app.command()

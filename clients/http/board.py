@@ -6,14 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from clients.http.bodies import OrderId, RestoreJson, json_alone
-from clients.http.parameters import Connected, Limit
+from clients.http.parameters import After, Connected, Limit
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.board import TASKS_AT_ONCE
 from septet.contracts.replies import BoardReply, RescuesReply, RestoredReply
 
 router = APIRouter(tags=["board"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
 Project = Annotated[str | None, Query(pattern=r'^[^"\\\x00-\x1f]{1,200}$', description="Only this project.")]
-After = Annotated[str, Query(description="The `next` of the page before.")]
 Everything = Annotated[bool, Query(alias="all", description="The checkpoints too.")]
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from clients.http.bodies import LimitBody, LimitJson, json_alone
-from clients.http.parameters import Connected
+from clients.http.parameters import After, Connected, Limit
 from clients.http.problems import problems, problems_of_a_body
+from clients.temporal.budgets import BUDGETS_AT_ONCE
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.replies import BudgetReply, BudgetsReply
 
@@ -19,10 +20,10 @@ _WITH_BODY = {
 Name = Annotated[BudgetName, Query(description="`day`, `project/NAME`, `pipeline/ID`, or the id of a work order.")]
 
 
-@router.get("/budgets")
-async def get_budgets(operations: Connected) -> BudgetsReply:
-    """Show the budgets: what was used, and how many work orders wait."""
-    return await operations.budgets.list()
+@router.get("/budgets", responses=problems(HTTPStatus.NOT_FOUND))
+async def get_budgets(operations: Connected, limit: Limit = BUDGETS_AT_ONCE, after: After = "") -> BudgetsReply:
+    """Show the budgets, those of the day and of projects first: what was used, and how many work orders wait."""
+    return await operations.budgets.list(after=after, limit=limit)
 
 
 @router.get("/budgets/show", responses=problems(HTTPStatus.NOT_FOUND))

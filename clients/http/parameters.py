@@ -16,6 +16,7 @@ def _operations(request: Request) -> Operations:
 
 Connected = Annotated[Operations, Depends(_operations)]
 Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE)]
+After = Annotated[str, Query(description="The `next` of the page before.")]
 IdempotencyKey = Annotated[
     str,
     Header(

@@ -1,12 +1,12 @@
 """The paths of pipelines. Each answers what the command line answers."""
 
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Response
 
 from clients.http.bodies import CancelBody, CancelJson, json_alone
-from clients.http.parameters import Connected, IdempotencyKey, Limit
+from clients.http.parameters import After, Connected, IdempotencyKey, Limit
 from clients.http.pipeline_bodies import IssueJson, NewPipelineJson, PipelineId
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.pipelines import PIPELINES_AT_ONCE
@@ -20,7 +20,6 @@ router = APIRouter(
 _DECISION: Final = {**problems_of_a_body(), **problems(HTTPStatus.CONFLICT)}
 _LOCATION: Final = {"Location": {"description": "The pipeline's path.", "schema": {"type": "string"}}}
 _JSON_ALONE: Final = [Depends(json_alone)]
-After = Annotated[str, Query(description="The `next` of the page before.")]
 
 
 @router.post(

@@ -344,14 +344,18 @@ class WaitForTask(_OfTask):
 class ShowBudgets(Call):
     """Look at the budgets: what was used of each, and which tasks wait for one that is used up.
 
-    A task that waits for its budget has it as `task.budget`.
+    A task that waits for its budget has it as `task.budget`. If there are more, the answer has `next`: call again
+    with it as `after`.
     """
 
     tool: ClassVar[str] = "budgets"
 
+    after: str = ""
+    """The `next` of the page before; the first page when absent."""
+
     async def answer(self, operations: Operations) -> BudgetsReply:
         """Show them."""
-        return await operations.budgets.list()
+        return await operations.budgets.list(after=self.after)
 
 
 class ShowCosts(Call):

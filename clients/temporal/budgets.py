@@ -1,5 +1,7 @@
 """The budgets of an installation: each is an account, which is looked at, set and raised."""
 
+import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,11 +12,14 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
+from clients.temporal.index import page_of
 from clients.temporal.refusals import BUDGET, server_refusal
 from clients.temporal.updates import send_update
 from septet.contracts.budget import (
     DAY,
     ORDER,
+    PIPELINE,
+    PROJECT,
     STEPS,
     AccountState,
     AccountView,
@@ -25,7 +30,9 @@ from septet.contracts.budget import (
 from septet.contracts.replies import BudgetReply, BudgetsReply
 from septet.errors import InvalidInputError, NotFoundError, ServerNotReachedError
 
-MOST_SHOWN: Final = 200
+BUDGETS_AT_ONCE: Final = 200
+_AT_ONCE: Final = 20
+_OPEN: Final = 'WorkflowType="Account" AND ExecutionStatus="Running"'
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 _NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
 
@@ -53,21 +60,27 @@ class BudgetClient:
                 raise _unknown(scope) from error
             raise server_refusal(error) from error
 
-    async def list(self) -> BudgetsReply:
-        """Return the budgets, the newest first.
+    async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
+        """Return a page of budgets: first those of the day and of all projects, then others, the newest first.
+
+        Args:
+            after: The `next` of the page before.
+            limit: How many others at the most.
 
         Raises:
+            NotFoundError: No list goes on at `after`.
             ServerNotReachedError: The server refused.
         """
-        budgets = []
-        query = f'WorkflowType="Account" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
+        own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
+        rows, following = await page_of(self.client, f"{own} AND {_OPEN}", after=after, limit=limit)
         try:
-            async for row in self.client.list_workflows(query, limit=MOST_SHOWN):
-                with suppress(ServerNotReachedError):
-                    budgets.append(await self._ask(row.id))
+            shared = [] if after else await self._shared()
+            at_once = asyncio.Semaphore(_AT_ONCE)
+            accounts = [*shared, *(row.id for row in rows)]
+            views = await asyncio.gather(*(self._find(each, at_once) for each in accounts))
         except RPCError as error:
             raise server_refusal(error) from error
-        return BudgetsReply(budgets=tuple(budgets))
+        return BudgetsReply(budgets=tuple(view for view in views if view is not None), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
         """Set a budget, also where there was none.
@@ -77,7 +90,7 @@ class BudgetClient:
             RefusedTransitionError: It is not a limit.
             ServerNotReachedError: Nobody answered.
         """
-        scope = _checked(scope, call)
+        scope = _scope_of(scope, call)
         try:
             await self.client.start_workflow(
                 "Account",
@@ -100,9 +113,25 @@ class BudgetClient:
             RefusedTransitionError: It cannot be raised so.
             ServerNotReachedError: Nobody answered.
         """
-        scope = _checked(scope, call)
+        scope = _scope_of(scope, call)
         await self.show(scope)
         return await self._update(scope, "raise_limit", call)
+
+    async def _shared(self) -> Sequence[str]:
+        """Return the accounts of the day and of projects, by name."""
+        day = f'WorkflowId="{account_id(self.task_queue, DAY)}"'
+        query = f"({day} OR {self._begins(PROJECT)}) AND {_OPEN}"
+        return sorted([row.id async for row in self.client.list_workflows(query)])
+
+    def _begins(self, kind: str) -> str:
+        return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
+
+    async def _find(self, workflow_id: str, at_once: asyncio.Semaphore) -> AccountView | None:
+        """Return what an account says; `None` where it does not answer."""
+        async with at_once:
+            with suppress(ServerNotReachedError):
+                return await self._ask(workflow_id)
+        return None
 
     async def _update(self, scope: str, update: str, call: LimitCall) -> BudgetReply:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
@@ -139,7 +168,7 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _checked(scope: str, call: LimitCall) -> str:
+def _scope_of(scope: str, call: LimitCall) -> str:
     """Return the whole scope of a budget, where it has the step that is to be limited."""
     if call.step and call.step not in STEPS:
         raise InvalidInputError(f"{call.step!r} is not a step.", remedy=f"Name one of {', '.join(STEPS)}.")

@@ -70,11 +70,11 @@ class CostClient:
                 estimate = estimate_costs(question, own)
                 if estimate.is_known:
                     return estimate
-                others = [each for each in await self._all() if each.project != question.project]
+                others = [each for each in await self._all(MOST_TOGETHER) if each.project != question.project]
                 return estimate_costs(question, own, others)
         return Estimate(text=_NO_ANSWER)
 
-    async def _all(self) -> Sequence[CostHistory]:
+    async def _all(self, limit: int | None = None) -> Sequence[CostHistory]:
         query = f'WorkflowType="Costs" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
         prefix, at_once = costs_id(self.task_queue, ""), asyncio.Semaphore(_AT_ONCE)
 
@@ -82,7 +82,7 @@ class CostClient:
             async with at_once:
                 return await self._ask(project)
 
-        rows = [row.id async for row in self.client.list_workflows(query, limit=MOST_TOGETHER)]
+        rows = [row.id async for row in self.client.list_workflows(query, limit=limit)]
         histories = await asyncio.gather(*(ask(row.removeprefix(prefix)) for row in rows))
         return [history for history in histories if history is not None]
 

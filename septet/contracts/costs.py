@@ -20,7 +20,7 @@ MOST_ROWS: Final = 2000
 MOST_NOTES: Final = 200
 """In one message."""
 MOST_TOGETHER: Final = 200
-"""Histories that are read for one answer."""
+"""Histories that are read for one estimate."""
 EARLIER: Final = "earlier"
 """Stands for the weeks, agents and models that are not told apart any more."""
 COSTS: Final = "costs"

@@ -111,8 +111,8 @@ class BudgetReply(Reply):
     budget: AccountView
 
 
-class BudgetsReply(Reply):
-    """The budgets of an installation."""
+class BudgetsReply(PagedReply):
+    """The budgets of an installation: those of the day and of projects first."""
 
     budgets: tuple[AccountView, ...]
 

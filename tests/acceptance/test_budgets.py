@@ -63,5 +63,15 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert (wrong.code, "AMOUNT must be an amount such as 5usd" in wrong.err) == (2, True), wrong
     unknown = served("budget", "show", "wo-nobody", "--json")
     assert (unknown.code, unknown.error["type"]) == (3, "NotFound")
+    with served.api as api:
+        for order in ("wo-first", "wo-second"):
+            assert api.post("/budgets/set", json={"budget": order, "limit": "5usd"}).status_code == 200
+    served.wait_for("/budgets", lambda reply: "wo-second" in json.dumps(reply["budgets"]))
+    first = served("budget", "list", "--limit", "1", "--json").json
+    second = served("budget", "list", "--limit", "1", "--after", first["next"], "--json").json
+    assert [each["scope"] for each in (first["budgets"][-1], *second["budgets"])] == [
+        "order/wo-second",
+        "order/wo-first",
+    ]
     nobodys = served("budget", "set", "o/budgets", "5usd", "--json")
     assert (nobodys.code, nobodys.error["type"]) == (2, "InvalidInput"), nobodys

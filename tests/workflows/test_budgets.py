@@ -246,6 +246,27 @@ async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
         assert scopes.ok
 
 
+async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_and_goes_on(client: Client) -> None:
+    """However many work orders have budgets since: these come page by page, the newest first."""
+    async with fleet(client) as (_, budgets):
+        scopes = ["project/o/r", "day", "wo-1", "wo-2", "pipeline/pl-1"]
+        for scope in scopes:
+            await budgets.set(scope, LimitCall(limit="5usd"))
+
+        async def pages() -> list[list[str]]:
+            found, after = list[list[str]](), ""
+            while not found or after:
+                answer = await budgets.list(after=after, limit=2)
+                found.append([each.scope for each in answer.budgets])
+                after = answer.next or ""
+            return found
+
+        expected = [["day", "project/o/r", "pipeline/pl-1", "order/wo-2"], ["order/wo-1"]]
+        await wait_until(pages, partial(eq, expected))
+        with pytest.raises(NotFoundError, match="is not the `next` of a list"):
+            await budgets.list(after="elsewhere")
+
+
 async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:
     """It knows what was used before, and a raise right before a new run calls all who wait."""
     scope, names = "project/o/r", [f"wo-{number}" for number in range(15)]

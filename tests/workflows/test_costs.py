@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from fakes.step_lab import settings_of
+from fakes.waiting import wait_until
 from temporalio.client import Client
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.costs import CostClient
 from septet.contracts.amounts import Spending
-from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
+from septet.contracts.costs import CostHistory, CostNote, CostNotes, CostRow, costs_id
 from septet.costs.estimate import Question
 from workers.cost_notes import CostTeller
 from workers.plugin import SeptetPlugin
@@ -63,6 +64,25 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
         assert "No work order with claude has been completed yet" in estimate.text
         history = await client.get_workflow_handle(costs_id(queue, "o/r")).fetch_history()
     await Replayer(workflows=[Costs], plugins=[SeptetPlugin()]).replay_workflow(history)
+
+
+@pytest.mark.release
+async def test_sums_are_of_all_projects(client: Client) -> None:
+    """However many there are: a sum over some of them would look like the whole."""
+    queue, projects = f"queue-{uuid.uuid4().hex}", 201
+    costs = CostClient(client, queue)
+    async with Worker(client, task_queue=queue, workflows=[Costs]):
+        rows = (CostRow(week="2026-W40", step="build_plan", agent="claude", use=Spending(usd=1.0)),)
+        for number in range(projects):
+            project = f"o/r-{number}"
+            history = CostHistory(project=project, rows=rows)
+            await client.start_workflow("Costs", history, id=costs_id(queue, project), task_queue=queue)
+
+        async def is_whole() -> bool:
+            reply = await costs.show("project")
+            return (len(reply.costs), reply.total.usd) == (projects, float(projects))
+
+        assert await wait_until(is_whole)
 
 
 async def test_a_history_goes_on_in_new_runs(client: Client) -> None:

@@ -1,6 +1,5 @@
 """Budgets as people read them."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from rich.table import Table
@@ -9,23 +8,26 @@ from rich.text import Text
 from clients.cli.render.work_order import console
 from septet.contracts.amounts import Spending, describe_spending, parse_limit
 from septet.contracts.budget import AccountView
+from septet.contracts.replies import BudgetsReply
 from septet.system.preview import printable
 
 _NO_LIMIT: Final = "no limit"
 _DAYS_SHOWN: Final = 7
 
 
-def show_budgets(budgets: Sequence[AccountView]) -> None:
+def show_budgets(page: BudgetsReply) -> None:
     """Print the budgets, one a line."""
-    if not budgets:
+    if not page.budgets:
         console().print("No budget is set. `septet budget set day 50usd` sets one.")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("budget", "used", "running", "waiting"):
         table.add_column(name, justify="right" if name in {"running", "waiting"} else "left")
-    for each in budgets:
+    for each in page.budgets:
         table.add_row(printable(each.scope), _share_of_limit(each), str(each.running), str(each.waiting_count))
     console().print(table)
+    if page.next is not None:
+        console().print(Text(f"and more: --after {page.next}", style="dim"), soft_wrap=True)
 
 
 def show_budget(view: AccountView) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from fakes.unreached import unreached
 
-from clients.cli.render.budgets import show_budget
+from clients.cli.render.budgets import show_budget, show_budgets
 from clients.temporal.budgets import whole_scope
 from septet.contracts.budget import AccountView, LimitCall
+from septet.contracts.replies import BudgetsReply
 from septet.errors import InvalidInputError
 
 
@@ -54,3 +55,9 @@ def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFi
         "build_plan            0.00 USD, 0 tokens, 0.0 minutes, 0 agent runs, limit 2usd"
         in capsys.readouterr().out
     )
+
+
+def test_a_list_says_where_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody takes a page for the whole."""
+    show_budgets(BudgetsReply(budgets=(AccountView(scope="day"),), next="there"))
+    assert capsys.readouterr().out.splitlines()[-1] == "and more: --after there"

@@ -18,7 +18,7 @@ PLAN: Final = "0" * 64
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
     "board": (), "list": (), "costs": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
-    "cancel": ("wo-1",), "budget set": ("wo-1", "5usd"), "budget raise": ("wo-1", "5usd"), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
+    "cancel": ("wo-1",), "budget set": ("wo-1", "5usd"), "budget raise": ("wo-1", "5usd"), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (), "budget list": (),
     "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
     "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
 }  # fmt: skip
@@ -34,8 +34,8 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),
     "--project": ("o/r", ("board", "costs")),
-    "--after": ("there", ("board", "list", "pipeline list")),
-    "--limit": ("3", ("board", "list", "pipeline list")),
+    "--after": ("there", ("board", "list", "pipeline list", "budget list")),
+    "--limit": ("3", ("board", "list", "pipeline list", "budget list")),
     "--state": ("open", ("list",)),
     "--agent": ("codex", ("list",)),
     "--repo": ("o/r", ("list",)),
