@@ -11,10 +11,10 @@ from septet.contracts.wire import Wire
 
 MOST_COMPLETED: Final = 200
 """Completed work orders that an estimate can rest on."""
-MOST_OPEN: Final = 300
+MOST_OPEN: Final = 150
 """Work orders that are not completed, or not yet."""
-MOST_TURNS: Final = 40
-"""Of one work order that are told apart; those before are counted and done with."""
+MOST_TURNS: Final = 12
+"""Of one work order that are told apart; those before are one sum for each step."""
 MOST_WEEKS: Final = 53
 MOST_ROWS: Final = 2000
 MOST_NOTES: Final = 200
@@ -22,7 +22,7 @@ MOST_NOTES: Final = 200
 MOST_TOGETHER: Final = 200
 """Histories that are read for one estimate."""
 EARLIER: Final = "earlier"
-"""Stands for the weeks, agents and models that are not told apart any more."""
+"""Stands for the weeks, agents, models and turns that are not told apart any more."""
 COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 """Those of the planner."""

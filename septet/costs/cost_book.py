@@ -1,6 +1,6 @@
 """What a project's history of costs keeps of what it is told: pure decisions over a state of bounded size."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import (
@@ -72,7 +72,7 @@ class CostBook:
             agent=note.agent,
             planner=note.agent if note.step in PLAN_STEPS else order.planner,
             model=note.asked_model,
-            turns=tuple(turns[-MOST_TURNS:]),
+            turns=_add_up_older(turns),
             plan_bytes=note.plan_bytes or order.plan_bytes,
             is_completed=order.is_completed or note.completes,
             of_pipeline=order.of_pipeline or note.of_pipeline,
@@ -102,3 +102,11 @@ class CostBook:
             agent, model, login = (EARLIER, EARLIER, EARLIER) if by_step else rest
             folded = (EARLIER, step, agent, model, login)
             self._rows[folded] = self._rows.get(folded, Spending()).plus(use)
+
+
+def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:
+    """Return the latest turns as they are, and one sum for each step of those before."""
+    told_apart = [turn for turn in turns if turn.key != EARLIER]
+    older = (*(turn for turn in turns if turn.key == EARLIER), *told_apart[:-MOST_TURNS])
+    sums = OrderCosts(order_id="", turns=older).by_step
+    return (*(TurnCost(key=EARLIER, step=step, use=use) for step, use in sums.items()), *told_apart[-MOST_TURNS:])

@@ -7,14 +7,17 @@ from septet.contracts.costs import (
     MOST_OPEN,
     MOST_ROWS,
     MOST_WEEKS,
+    SUMMARY,
     CostHistory,
     CostNote,
 )
-from septet.contracts.names import Step
+from septet.contracts.names import REWORK, Step
 from septet.costs.cost_book import CostBook
 
 LARGEST_BYTES = 1024 * 1024
 """Half of what the server takes as one payload."""
+MOST_BYTES = 1_800_000
+"""Less than it takes, by a margin."""
 
 
 def note(usd: float, order_id: str = "wo-1", key: str = "1", **fields: object) -> CostNote:
@@ -80,6 +83,28 @@ def test_it_stays_small_and_its_sum_whole() -> None:
     assert len(history.rows) <= MOST_ROWS
     assert len({row.week for row in history.rows} - {EARLIER}) <= MOST_WEEKS
     assert len(history.model_dump_json()) < LARGEST_BYTES
+
+
+def test_a_history_that_is_full_of_long_work_orders_is_less_than_a_payload() -> None:
+    """Long names, large sums and many turns of each: it still goes from one run to the next, and no step's sum loses any."""
+    costs, steps = book(), [*(step.value for step in Step), REWORK, SUMMARY]
+    use = Spending(usd=1234.567891, tokens=12_345_678_901, seconds=123_456.789)
+    last_year = [f"{2026 + number // 50}-W{1 + number % 50:02}" for number in range(MOST_WEEKS)]
+    for number in range(MOST_COMPLETED + MOST_OPEN):
+        costs.add(
+            CostNote(
+                order_id=f"wo-{number:061}", key=f"{turn:016x}", step=steps[turn % len(steps)], agent="opencode",
+                login="the-second-one", model=f"a-provider/a-models-whole-name-{number % 5:031}", asked_model="m" * 60,
+                use=use, week=last_year[number % MOST_WEEKS], completes=number < MOST_COMPLETED, plan_bytes=123_456,
+            )
+            for turn in range(30)
+        )  # fmt: skip
+    history = costs.history
+    orders = (*history.completed, *history.open)
+    assert (len(history.completed), len(history.open)) == (MOST_COMPLETED, MOST_OPEN)
+    assert len(history.rows) > MOST_ROWS / 2
+    assert {order.by_step[steps[0]].usd for order in orders} == {round(4 * use.usd, 6)}
+    assert len(history.model_dump_json()) < MOST_BYTES
 
 
 def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
