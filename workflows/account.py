@@ -33,6 +33,9 @@ itself, and only where somebody waits."""
 _STEPS_AND_HOLDS: Final = "account-days-of-steps-and-ends-of-holds"
 """Before it, the limit of a step knew neither days nor what others hold, and what a lost turn held was never free.
 Asked for by itself, and only where that matters."""
+_CALLS_IN_SILENCE: Final = "account-calls-in-silence"
+"""Before it, the account of a work order that closed as it waited, or whose host was lost, was kept for ever.
+Asked for by itself, and only where an account has been silent for long and somebody waits or holds some of it."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -147,11 +150,22 @@ class Account:
         return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self) -> None:
-        """Wait until nobody has said a word for long; one timer for all that time."""
+        """Wait until nobody has said a word for long; one timer for all that time.
+
+        Whoever waits is called once meanwhile, and one who still lives asks again. A turn that holds some is of a
+        lost host by then.
+        """
         left = _KEPT
         while left > timedelta():
             await workflow.sleep(left, summary="is it still used?")
-            left = self._last_news + _KEPT - workflow.now() if self._book.is_idle else _KEPT
+            left = self._last_news + _KEPT - workflow.now()
+            if self._book.is_idle:
+                continue
+            if not workflow.patched(_CALLS_IN_SILENCE):
+                left = _KEPT
+            elif self._book.waits and left <= timedelta():
+                self._book.call_all()
+                self._has_news, left = True, _KEPT
 
     def _show(self) -> None:
         """Show in the web UI what was used, and who waits."""

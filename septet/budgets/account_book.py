@@ -108,6 +108,10 @@ class AccountBook:
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, remove it, or raise it; who waits asks again."""
         self._amounts.set_limit(call, raises=raises)
+        self.call_all()
+
+    def call_all(self) -> None:
+        """Have all who wait ask again; one who has closed meanwhile waits no more."""
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime, *, by_news: bool = True) -> list[str]:

@@ -5,6 +5,7 @@ import uuid
 from typing import Any, Final
 
 from fakes.activities import Doubles, done, ended
+from fakes.skipped_time import skipping_time
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.worker import Worker
@@ -23,13 +24,16 @@ from workflows.pull_request import PullRequestWorkflow
 from workflows.quota import Quota
 from workflows.work_order import WorkOrder
 
-BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "account-of-steps", "quota", "costs")
+_SILENT: Final = "account-in-silence"
+BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "account-of-steps", _SILENT, "quota", "costs")
 _ORDER: Final = "wo-over-budget"
 _WITHIN_SECONDS: Final = 60.0
 
 
 async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
     """Let a work order meet its budget of three dollars, raise that, and return the history of one of the workflows."""
+    if name == _SILENT:
+        return await _account_in_silence()
     doubles = Doubles(f"budget-histories-{uuid.uuid4().hex[:8]}")
     accounts = FleetAccounts(client, doubles.task_queue)
 
@@ -83,6 +87,21 @@ async def _shared_step(client: Client, accounts: FleetAccounts, task_queue: str)
     assert grant is not None
     assert grant.wait is not None
     return handle
+
+
+async def _account_in_silence() -> WorkflowHistory:
+    """Let nobody say a word for months to the account of a work order that closed as it waited."""
+    queue = "budget-histories-in-silence"
+    scope, spent = f"order/{_ORDER}", Spending(usd=3.0)
+    state = AccountState(scope=scope, limit=parse_limit("3usd"), total=spent, waiting=(_ORDER,), to_call=())
+    async with await skipping_time() as environment:
+        client = environment.client
+        async with Worker(client, task_queue=queue, workflows=[Account]):
+            handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+                "Account", state, id=account_id(queue, state.scope), task_queue=queue
+            )
+            await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+        return await handle.fetch_history()
 
 
 async def _quota(client: Client, accounts: FleetAccounts, task_queue: str) -> WorkflowHandle[Any, Any]:
