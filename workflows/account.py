@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
         AccountView,
         Grant,
         LimitCall,
+        RaiseCall,
         ReserveCall,
         SettleCall,
     )
@@ -95,17 +96,17 @@ class Account:
         """Refuse what is not a limit."""
 
     @workflow.update(description="Raise the limit by an amount.")
-    @reads_input("raise_limit", LimitCall)
-    def raise_limit(self, call: LimitCall) -> AccountView:
-        """Raise the limit; whoever waits asks again."""
-        return self._set_limit(call, raises=True)
+    @reads_input("raise_limit", RaiseCall)
+    def raise_limit(self, call: RaiseCall) -> AccountView:
+        """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
+        return self._set_limit(call, raises=True) if self._book.is_expected(call) else self._book.view
 
     @raise_limit.validator
-    @reads_input("raise_limit", LimitCall)
-    def _may_raise_limit(self, call: LimitCall) -> None:
+    @reads_input("raise_limit", RaiseCall)
+    def _may_raise_limit(self, call: RaiseCall) -> None:
         """Refuse what is not a limit, or none that can be added to the one that there is."""
         message, remedy = self._book.find_mistake(call)
-        if message:
+        if message and self._book.is_expected(call):
             raise refusal(message, remedy)
 
     def _set_limit(self, call: LimitCall, *, raises: bool) -> AccountView:

@@ -9,7 +9,7 @@ from pydantic import JsonValue, StringConstraints, ValidationError
 
 from clients.operations import Operations
 from septet.contracts.amounts import Spending, amount_to_add, parse_limit
-from septet.contracts.budget import BudgetWait, LimitCall
+from septet.contracts.budget import BudgetWait, RaiseCall
 from septet.contracts.decisions import Words, parse_decision
 from septet.contracts.replies import DetailReply
 from septet.contracts.task import Task
@@ -81,10 +81,8 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
 async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
     """Raise the budget that is waited for; one that has another limit by now was raised by somebody else."""
     try:
-        call = parse_decision(LimitCall, limit=amount.strip(), step=wait.step, who=who)
-        budget = (await operations.budgets.show(wait.scope)).budget
-        if (budget.step_limits.get(wait.step) if wait.step else budget.limit) == wait.limit:
-            await operations.budgets.raise_limit(wait.scope, call)
+        call = parse_decision(RaiseCall, limit=amount.strip(), step=wait.step, who=who, expected=wait.limit)
+        await operations.budgets.raise_limit(wait.scope, call)
     except (InvalidInputError, RefusedTransitionError) as error:
         remedy = f"Answer with the amount to add, such as {_amount_to_add(wait)}."
         raise InvalidInputError(error.message, remedy=remedy) from error

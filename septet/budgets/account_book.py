@@ -16,6 +16,7 @@ from septet.contracts.budget import (
     Grant,
     Hold,
     LimitCall,
+    RaiseCall,
     ReserveCall,
     SettleCall,
 )
@@ -104,6 +105,10 @@ class AccountBook:
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
         """Return why a limit cannot be raised so, and what helps; nothing where it can."""
         return find_mistake(self._amounts, call)
+
+    def is_expected(self, call: RaiseCall) -> bool:
+        """Say whether a limit is the one that was seen by whoever raises it."""
+        return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, remove it, or raise it; who waits asks again."""

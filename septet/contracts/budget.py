@@ -155,6 +155,13 @@ class LimitCall(StrictWire):
     who: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
+class RaiseCall(LimitCall):
+    """Raise a budget by an amount."""
+
+    expected: Annotated[str, StringConstraints(max_length=100)] = ""
+    """The limit as it was seen: nothing is added to another one. Empty to add in any case."""
+
+
 class AccountView(Wire):
     """A budget as people see it."""
 

@@ -23,8 +23,11 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
+from clients.mcp.input_requests import decide
+from clients.operations import Operations
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.pipelines import PipelineClient
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import (
     AccountState,
@@ -265,6 +268,26 @@ async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_a
         await wait_until(pages, partial(eq, expected))
         with pytest.raises(NotFoundError, match="is not the `next` of a list"):
             await budgets.list(after="elsewhere")
+
+
+@pytest.mark.parametrize("step", ["", "build_plan"])
+async def test_of_two_answers_at_the_same_time_one_raises_the_budget(
+    client: Client, tmp_path: Path, step: str
+) -> None:
+    """Both were asked about the same limit: the account adds the first amount, and nothing with the second."""
+    async with fleet(client) as (_, budgets):
+        await budgets.set("wo-1", LimitCall(limit="5usd", step=step))
+        operations = Operations(WorkOrders(client, budgets.task_queue), StateDir(tmp_path), {})
+        wait = BudgetWait(scope="order/wo-1", step=step, limit="5usd", message="It is used up.")
+        task = Task(id="wo-1", project="app", title="T", status=Status.WAITING, budget=wait)
+        answer = {"action": "accept", "content": {"amount": "3usd"}}
+        await asyncio.gather(*(decide(operations, task, answer, "a person") for _ in range(5)))
+        view = (await budgets.show("wo-1")).budget
+        assert (view.step_limits[step] if step else view.limit) == "8usd"
+        await budgets.set("wo-1", LimitCall(limit="none", step=step))
+        await decide(operations, task, answer, "a person")
+        assert (await budgets.show("wo-1")).budget.limit == ""
+        await replay(client.get_workflow_handle(f"{budgets.task_queue}-budget/order/wo-1"))
 
 
 async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:
