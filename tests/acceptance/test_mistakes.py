@@ -219,13 +219,13 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
         (
             ("{origin}", "--title", "T", "--step", "bild_plan.model=x"),
             2,
-            "no such step",
+            "--step bild_plan names no step",
             "Did you mean build_plan?",
         ),
         (
             ("{origin}", "--title", "T", "--step", "build_plan.modell=x"),
             2,
-            "no such setting",
+            "is not a setting of a step",
             "Did you mean model?",
         ),
         (("{origin}", "--issue-file", "{binary}"), 2, "{binary} is not a text file", "UTF-8"),

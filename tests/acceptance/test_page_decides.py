@@ -96,7 +96,7 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
         amount = page.locator("#raise").get_by_label("By")
         amount.fill("much")
         page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#raise").get_by_role("alert")).to_contain_text("write 5usd")
+        expect(page.locator("#raise").get_by_role("alert")).to_contain_text("such as 5usd")
         amount.fill("5usd")
         page.get_by_role("button", name="Raise budget").click()
         expect(page.locator("#overview .badge")).to_have_text("completed")
