@@ -56,6 +56,28 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
 
 
+async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: StepLab) -> None:
+    """A lane is another work order's now, which named the same branch: the commit there is somebody else's to it."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    workspace = call.workspace.model_copy(update={"lane": "wo-1"})
+    before = await lab.running(call.model_copy(update={"workspace": workspace}))
+    git(lab.worktree, "checkout", "-q", "-B", BRANCH, call.workspace.base_sha)
+    lab.write("other.py", "other = 1\n")
+    git(lab.worktree, "add", "-A")
+    git(lab.worktree, "commit", "-q", "-m", "another issue")
+    lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
+    lab.parts.host.snapshot(lab.place, "checkpoint", "the next work order's")
+    lab.run_id = "run-2"
+    next_one = workspace.model_copy(update={"work_order_id": "wo-2", "visit": "/2"})
+    with pytest.raises(ApplicationError, match="has commits") as failed:
+        await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": next_one}))
+    assert failed.value.non_retryable
+    assert lab.origin.sha(BRANCH) == before.commit_sha
+    assert len(_pull_requests(lab)) == 1
+
+
 async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
     """A person's close stands: the step says so, opens no second one, and reopens none."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
