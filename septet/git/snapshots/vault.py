@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -71,18 +71,18 @@ def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
-def next_name(place: Place, kind: str, last: str | None) -> str:
+def next_name(place: Place, kind: str, last: str | None, taken: Iterable[str] = ()) -> str:
     """Return the name of the work order's next snapshot. Call it with the lock held.
 
     Args:
         place: The work order's place.
         kind: What kind of snapshot it will be.
         last: The latest snapshot that is known; git is asked when there is none.
+        taken: Names of others that are about to be there.
     """
-    folder = place.vault / ref_of(place.order_id)
-    names = _names(folder)
-    names = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
-    return f"{place.order_id}/{max(map(_number, names + names), default=-1) + 1:04d}-{kind}"
+    known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
+    names = (*_names(place.vault / ref_of(place.order_id)), *known, *taken)
+    return f"{place.order_id}/{max(map(_number, names), default=-1) + 1:04d}-{kind}"
 
 
 def publish(place: Place, name: str, commit: str) -> None:
