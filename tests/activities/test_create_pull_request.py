@@ -1,10 +1,18 @@
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from fakes.repositories import git
-from fakes.step_lab import BRANCH, TITLE, StepLab
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, TITLE, StepLab, settings_of
+from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.local import REF, LocalForge
+from septet.forges.pauses import PAUSES
+from workers.registry import parts_of
 
 pytestmark = pytest.mark.law
 
@@ -136,6 +144,42 @@ async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
     assert failed.value.non_retryable
     assert failed.value.details[0].remedy
     assert lab.origin.sha(BRANCH) == others
+
+
+@pytest.fixture
+def slow_forge() -> Iterator[GitHubFake]:
+    """Return a forge that shows a branch as a test says, whatever was pushed to it."""
+    PAUSES.clear()
+    with serving_forge(GitHubFake()) as forge:
+        yield forge
+
+
+async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
+    tmp_path: Path, origin: Origin, slow_forge: GitHubFake
+) -> None:
+    """Forges take a push in after it was answered: the step waits for that, and no agent is paid for twice."""
+    knows_it = {
+        "github_hosts": (slow_forge.url.removeprefix("http://"),),
+        "github_token": SecretStr(slow_forge.token),
+        "github_api_url": slow_forge.url,
+    }
+    async with parts_of(settings_of(tmp_path).model_copy(update=knows_it)) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CREATE_PULL_REQUEST)
+        lab.scenario(create_pull_request={"answer": WORDS})
+        call = lab.call(Step.CREATE_PULL_REQUEST)
+        there = call.workspace.model_copy(update={"repository": f"{slow_forge.url}/o/foo.js.git"})
+        branches = {"main": call.workspace.base_sha, BRANCH: "b" * 40}
+        slow_forge.heads["o/foo.js"] = branches
+        slow_forge.open_pull("o/foo.js", BRANCH, "main", "Totals", "<!-- septet: wo-1 -->")
+        call = call.model_copy(update={"workspace": there})
+        with pytest.raises(ApplicationError, match="does not show") as failed:
+            await lab.running(call)
+        assert not failed.value.non_retryable
+        branches[BRANCH] = lab.progress.commit_sha or ""
+        done = await lab.running(call)
+        assert (done.verdict, done.agent_starts, len(lab.runs)) == (Verdict.DONE, 1, 1)
+        assert done.result_text == f"{slow_forge.url}/o/foo.js/pull/1"
 
 
 async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: StepLab) -> None:
