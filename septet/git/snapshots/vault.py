@@ -11,7 +11,7 @@ from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine import Git
 from septet.git.packs import has_many_packs, join_packs
 from septet.git.place import Place, vault_lock
-from septet.git.snapshots.facts import REFS, Snapshot, SnapshotKind, name_of, parse, ref_of
+from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
 from septet.git.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.system.durable import fsync_folder, write_durably
@@ -126,7 +126,7 @@ def owners(vault: Git) -> list[str]:
     return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
 
 
-def names_of_kind(place: Place, kind: SnapshotKind) -> list[str]:
+def names_of_kind(place: Place, kind: str) -> list[str]:
     """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
 
     Those whose refs a person has packed are not among them.
