@@ -147,7 +147,7 @@ def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None
     kind = name.rpartition("-")[2]
     others = set(names_of_kind(place, kind)) - set(chain.snapshots)
     if commit not in {points_to(place, other) for other in others}:
-        publish(place, next_name(place, kind, None, taken=chain.snapshots), commit)
+        publish(place, next_name(place, kind, None, others=chain.snapshots), commit)
 
 
 def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:

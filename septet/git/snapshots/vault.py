@@ -71,17 +71,17 @@ def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
-def next_name(place: Place, kind: str, last: str | None, taken: Iterable[str] = ()) -> str:
+def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] = ()) -> str:
     """Return the name of the work order's next snapshot. Call it with the lock held.
 
     Args:
         place: The work order's place.
         kind: What kind of snapshot it will be.
         last: The latest snapshot that is known; git is asked when there is none.
-        taken: Names of others that are about to be there.
+        others: Names that are about to be there too.
     """
     known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
-    names = (*_names(place.vault / ref_of(place.order_id)), *known, *taken)
+    names = (*_names(place.vault / ref_of(place.order_id)), *known, *others)
     return f"{place.order_id}/{max(map(_number, names), default=-1) + 1:04d}-{kind}"
 
 
