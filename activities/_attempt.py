@@ -89,9 +89,11 @@ class StepAttempt:
             SupersededError: A later attempt has begun, and what is there is its own.
         """
         disk = self.host.threads.disk
+        self.prepared_step.fence.lease.check()
+        last = await shielded_thread(disk, _last_result, self.prepared_step)
         if self.budget is not None:
-            await self.budget.settle()
-        return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, verdict, reason)
+            await self.budget.settle(last.outcome.model if last is not None else None)
+        return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, last, verdict, reason)
 
 
 @asynccontextmanager
@@ -116,7 +118,9 @@ async def attempting(
                 raise failure(failed.error, result) from failed.__cause__
 
 
-def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
+def _rescued_result(
+    host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
+) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
     prepared_step.fence.lease.check()
     return_login(prepared_step.request)
@@ -125,7 +129,7 @@ def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, r
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
-    result = begin_result(prepared_step.call, _last_result(prepared_step), _changes(prepared_step))
+    result = begin_result(prepared_step.call, last, _changes(prepared_step))
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 

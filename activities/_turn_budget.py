@@ -177,6 +177,8 @@ class TurnBudget:
     async def settle(self, model: str | None = None) -> None:
         """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
 
+        A supervisor whose disk has not taken its record yet is waited for for a second.
+
         Args:
             model: The one that its CLI names.
 
@@ -184,12 +186,15 @@ class TurnBudget:
             SupersededError: A later attempt has begun, which does it.
         """
         self.turn.fence.lease.check()
-        await note_costs(self.host, self.turn, model)
-        held = await self._find_note()
-        if held is None:
-            return
+        runs = TurnRuns(self.turn.request)
         try:
-            await self._settle(held, await asyncio.to_thread(TurnRuns(self.turn.request).spending))
+            try:
+                await asyncio.to_thread(runs.conclude)
+            finally:
+                await note_costs(self.host, self.turn, model)
+            held = await self._find_note()
+            if held is not None:
+                await self._settle(held, await asyncio.to_thread(runs.spending))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self._place_id, error=str(error))
 

@@ -54,6 +54,8 @@ class SummariseSession:
             async with heartbeating(self.host.attempts) as heartbeats:
                 disk = self.host.threads.disk
                 prepared_step = await shielded_thread(disk, self._prepare, call)
+                accounts = self.host.accounts
+                budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
                 try:
                     async with guarding(self.host, prepared_step):
                         carrying = partial(
@@ -63,8 +65,6 @@ class SummariseSession:
                             on_progress=heartbeats.progress.append,
                             before_rerun=_leave_worktree,
                         )
-                        accounts = self.host.accounts
-                        budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
                         turn = await _within(budget, carrying)
                         if budget is not None:
                             await budget.settle(turn.outcome.model)
@@ -72,6 +72,8 @@ class SummariseSession:
                             disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
                         )
                 except WorkEndedError as ended:
+                    if budget is not None:
+                        await budget.settle()
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
                     last = await shielded_thread(disk, last_result, prepared_step.request)

@@ -102,7 +102,7 @@ def _owner_finder(client: Client, loop: asyncio.AbstractEventLoop) -> FindOwner:
 async def find_owner(client: Client, place_id: str) -> Owner:
     """Return the owner of a workspace: a work order, with the agent that follows it, or a pipeline."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
-    if own.status == "closed" and pipeline_id is None and await _is_followed(client, place_id):
+    if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")
     return own if pipeline_id is None else combine_owners(own, await _describe_workflow(client, pipeline_id))
 

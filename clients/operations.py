@@ -223,13 +223,22 @@ class Operations:
         return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
 
     async def estimate_rest(self, task: Task) -> Estimate | None:
-        """Return what the rest of a work order will cost that waits with its plan; of others nothing."""
+        """Return what the rest of a work order will cost that waits with its plan; of others nothing.
+
+        Raises:
+            SeptetError: The server refused.
+        """
         if not task.waits_for_a_decision or task.assigned_agent is None:
             return None
-        work = (WorkAhead(REST_STEPS, task.plan_bytes or 0),)
-        return await self.costs.estimate(
-            Question(project=task.project, agent=task.assigned_agent, work=work, is_rest=True)
+        order = await self.orders.input_of(WorkOrderInput, task.id)
+        question = Question(
+            project=task.project,
+            agent=task.assigned_agent,
+            model=(order.model if order is not None else None) or "",
+            work=(WorkAhead(REST_STEPS, task.plan_bytes or 0),),
+            is_rest=True,
         )
+        return await self.costs.estimate(question)
 
     async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False

@@ -34,7 +34,9 @@ _BY_ORDER: Final = ("runs", "homes", "workspaces")
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _DATABASE_SECONDS: Final = 60.0
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+"""The engine's; it may be a link, as the state directory of a container is."""
+_FOLDER: Final = _OWN_FOLDER | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -71,7 +73,7 @@ def back_up(state: StateDir, folder: Path) -> Backup:
 
     Raises:
         UsageError: The folder is there, or lies in the state directory, or there is no state directory.
-        BackupError: The copy of the database is damaged.
+        BackupError: The copy of the database is damaged, or has no host id.
         OSError: The disk refused.
     """
     draft = folder.with_name(f"{folder.name}.unfinished")
@@ -93,6 +95,8 @@ def back_up(state: StateDir, folder: Path) -> Backup:
     for name in sorted(path.name for path in state.root.iterdir()):
         if name not in _PASSING and not name.startswith(state.database.name):
             copier.copy(name)
+    if not (draft / "host-id").is_file():
+        raise BackupError(f"{state.root / 'host-id'} could not be copied: it would be another host.")
     os.sync()
     draft.rename(folder)
     return backup
@@ -169,7 +173,7 @@ class _Copier:
         """Copy a file or a folder, by its name relative to the root."""
         path = self.root / name
         (self.target / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._noting(name), close_after(os.open(path.parent, _FOLDER)) as folder:
+        with self._noting(name), close_after(os.open(path.parent, _OWN_FOLDER)) as folder:
             self._copy_entry(folder, path.name, self.target / name, name)
 
     def _copy_entry(self, folder: int, entry: str, target: Path, name: str) -> None:

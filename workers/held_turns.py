@@ -108,5 +108,5 @@ def spending_of(host: Host, place_id: str, turn: HeldTurn) -> Spending:
         runtime=host.runtime,
     )
     turn_runs = TurnRuns(request)
-    turn_runs.last_result()
+    turn_runs.conclude()
     return turn_runs.spending()

@@ -77,7 +77,8 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
             raise _refusal(build, waiting, is_known=known is not None)
         await _route(deployment, routing, build, call.ramp)
     except RPCError as error:
-        raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+        remedy = "`septet doctor` checks the server."
+        raise ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy) from error
     names = {name for names in waiting.values() for name in names}
     percentage = 100.0 if call.ramp is None or call.ramp == 0 else call.ramp
     return Promotion(build=build, before=routing.current, percentage=percentage, waiting=(*sorted(names),))

@@ -192,7 +192,7 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
         """Execute it, and hand out its span when it has ended."""
         try:
             result = await super().execute_workflow(input)
-        except FailureError as error:
+        except (FailureError, asyncio.CancelledError) as error:  # a cancel; leaving the cache counts as a replay
             self._hand_out(type(error).__name__)
             raise
         self._hand_out()

@@ -5,15 +5,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.reply import CommandReply
+from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
     from septet.contracts.budget import LimitCall
     from septet.contracts.replies import BudgetReply
 
-app = typer.Typer(
-    name="budget", no_args_is_help=True, rich_markup_mode=None, help="Look at budgets, set and raise them."
+app = Commands(
+    name="budget",
+    cls=CommandGroup,
+    help="Show, set and raise budgets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 Scope = Annotated[
@@ -51,8 +57,13 @@ async def show(operations: "Operations", budget: Scope) -> CommandReply:
     return _reply(await operations.budgets.show(budget))
 
 
+def _check_amount(amount: str, step: str, **_: object) -> None:
+    """See whether the amount and the step can be read."""
+    _call(amount, step)
+
+
 @app.command("set")
-@given.give_operations
+@given.check_first(_check_amount)
 async def set_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
     """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room.
 
@@ -62,7 +73,7 @@ async def set_budget(operations: "Operations", budget: Scope, amount: Amount, st
 
 
 @app.command("raise")
-@given.give_operations
+@given.check_first(_check_amount)
 async def raise_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
     """Raise a budget by an amount; work orders that wait for it continue.
 
@@ -72,9 +83,15 @@ async def raise_budget(operations: "Operations", budget: Scope, amount: Amount, 
 
 
 def _call(amount: str, step: str) -> "LimitCall":
+    from septet.contracts.amounts import parse_limit
     from septet.contracts.budget import LimitCall
     from septet.contracts.decisions import parse_decision
 
+    if amount != "none":
+        try:
+            parse_limit(amount)
+        except ValueError as error:
+            raise UsageError(f"AMOUNT {error}.") from error
     return parse_decision(LimitCall, limit=amount, step=step, who=given.current_user())
 
 

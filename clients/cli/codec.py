@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.reply import CommandReply, reply
 
-app = typer.Typer(
+app = Commands(
     name="codec",
-    help="Keys that encrypt what Temporal keeps.",
+    cls=CommandGroup,
+    help="Make keys that encrypt what Temporal keeps.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -21,8 +21,13 @@ _AGE: Final = re.compile(r"([0-9]{1,4})([dw])")
 _DAYS: Final = {"d": 1, "w": 7}
 
 
+def _check_since(since: str, **_: object) -> None:
+    """See whether the week can be read."""
+    _week_of(since)
+
+
 @app.command()
-@given.give_operations
+@given.check_first(_check_since)
 async def costs(
     operations: "Operations",
     by: Annotated[CostKey, typer.Option(help="Group by this.")] = "project",

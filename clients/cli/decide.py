@@ -1,6 +1,7 @@
 """Commands by which people decide about a work order; its history says who did."""
 
-from typing import TYPE_CHECKING, Annotated, TypeVar
+import re
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from clients.operations import Operations
+    from septet.contracts.names import Step
+    from septet.contracts.transitions import Target
 
     Word = TypeVar("Word", bound=StrEnum)
 
 app = Commands()
+_SHA256: Final = re.compile("[0-9a-f]{64}")
 
 Feedback = Annotated[
     str, typer.Option(metavar="TEXT", help="What the agent should do differently.", show_default=False)
@@ -26,12 +30,17 @@ Plan = Annotated[
 ]
 Findings = Annotated[
     list[str] | None,
-    typer.Option("--finding", metavar="ID", help="A finding that is not a key; may be given several times."),
+    typer.Option("--finding", metavar="ID", help="A finding that is not a key; can be repeated."),
 ]
 
 
+def _check_stage(stage: str, **_: object) -> None:
+    """See whether there is such a stage."""
+    _target(stage)
+
+
 @app.command()
-@given.give_operations
+@given.check_first(_check_stage)
 async def move(
     operations: "Operations",
     order_id: given.Id,
@@ -50,16 +59,20 @@ async def move(
     """
     from clients.cli.task_reply import reply_of_task
     from septet.contracts.decisions import MoveCall, parse_decision
-    from septet.contracts.transitions import Target
 
-    remedy = f"A work order can be moved to {', '.join(Target)}."
-    target = _word(Target, stage, f"{stage} is not a stage.", remedy)
-    call = parse_decision(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
+    call = parse_decision(MoveCall, to=_target(stage), who=given.current_user(), why=why, feedback=feedback)
     return reply_of_task(await operations.decisions.move(order_id, call))
 
 
+def _check_plan(plan: str | None, **_: object) -> None:
+    """See whether the plan is named as it can be."""
+    if plan is not None and _SHA256.fullmatch(plan) is None:
+        remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
+        raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)
+
+
 @app.command()
-@given.give_operations
+@given.check_first(_check_plan)
 async def approve(
     operations: "Operations",
     order_id: given.Id,
@@ -67,7 +80,7 @@ async def approve(
     finding: Findings = None,
     why: given.Why = "",
 ) -> CommandReply:
-    """Approve the plan, or the findings, that a work order waits with.
+    """Approve the plan, or the findings, that a work order is waiting on.
 
     Example: septet approve wo-42
     """
@@ -79,11 +92,11 @@ async def approve(
 
 
 @app.command()
-@given.give_operations
+@given.check_first(_check_plan)
 async def reject(
     operations: "Operations", order_id: given.Id, feedback: Feedback, plan: Plan = None, why: given.Why = ""
 ) -> CommandReply:
-    """Reject the plan, or the findings, that a work order waits with: it works again, with your feedback.
+    """Reject the plan, or the findings, that a work order is waiting on: the agent tries again with your feedback.
 
     Example: septet reject wo-42 --feedback 'Round the total, not each item.'
     """
@@ -105,15 +118,23 @@ async def cancel(operations: "Operations", order_id: given.Id, why: given.Why = 
     return reply_of_task(await operations.decisions.cancel(order_id, given.current_user(), why))
 
 
+def _check_step(from_step: str | None, **_: object) -> None:
+    """See whether there is such a step."""
+    _step(from_step)
+
+
 @app.command()
-@given.give_operations
+@given.check_first(_check_step)
 async def retry(
     operations: "Operations",
     order_id: given.Id,
     from_step: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="STEP", help="An earlier step to go back to.", autocompletion=given.complete_step
+            "--from",
+            metavar="STEP",
+            help="An earlier step to go back to, also of a completed one.",
+            autocompletion=given.complete_step,
         ),
     ] = None,
     why: given.Why = "",
@@ -121,21 +142,32 @@ async def retry(
     wait: given.Wait = False,
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Continue a work order that failed or was cancelled, or one that is blocked.
+    """Continue a work order that failed, was cancelled, is blocked or ended with its plan.
 
     Example: septet retry wo-42 --from implement_plan
     """
     from clients.cli.task_reply import reply_at_end
     from septet.contracts.decisions import RetryCall, parse_decision
-    from septet.contracts.names import Step
 
-    step = None
-    if from_step is not None:
-        message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
-        step = _word(Step, from_step, message, remedy)
-    call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
+    call = parse_decision(
+        RetryCall, from_step=_step(from_step), who=given.current_user(), why=why, feedback=feedback
+    )
     answer = await operations.decisions.retry(order_id, call)
     return await reply_at_end(operations, answer, wait=wait, as_json=as_json, verb="continues")
+
+
+def _target(stage: str) -> "Target":
+    from septet.contracts.transitions import Target
+
+    return _word(Target, stage, f"{stage} is not a stage.", f"A work order can be moved to {', '.join(Target)}.")
+
+
+def _step(name: str | None) -> "Step | None":
+    from septet.contracts.names import Step
+
+    if name is None:
+        return None
+    return _word(Step, name, f"--from {name}: there is no such step.", f"The steps are {', '.join(Step)}.")
 
 
 def _word(words: "type[Word]", name: str, message: str, remedy: str) -> "Word":

@@ -280,7 +280,7 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     remedies = [f"Install {adapter.name} {agent.tested}, or check that this version works."] * (not agent.in_range)
     remedies = remedies if agent.tested else []
     if adapter.capabilities.needs_login:
-        facts.append(f"login seen: {agent.login}" if agent.login else "no login found")
+        facts.append(f"login found: {agent.login}" if agent.login else "no login found")
         ways = ", ".join(adapter.capabilities.login_variables)
         remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways}."] * (agent.login is None)
     if agent.obstacle is not None:

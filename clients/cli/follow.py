@@ -52,7 +52,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it until the work order ends.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Show the bytes that the agents printed.")] = False,
     structured: Annotated[
-        bool, typer.Option("--structured", help="Show the answers that programs read, too.")
+        bool, typer.Option("--structured", help="Also show the agents' structured answers.")
     ] = False,
     network: Annotated[
         bool, typer.Option("--network", help="Show the network requests, and which were refused.")

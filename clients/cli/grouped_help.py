@@ -16,6 +16,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OTHERS: Final = "Other commands"
+_BRACES: Final = re.compile(r"^\{(.*)\}$")
 _TYPE: Final = re.compile(r" <[a-z ]+>$")
 _RANGE: Final = re.compile(r"(; )?(-?[0-9]+<=x(<=[0-9]+)?|x[<>]=[0-9]+)")
 _NOTHING: Final = re.compile(r"  \[(required)?\]$")
@@ -23,6 +24,10 @@ _NOTHING: Final = re.compile(r"  \[(required)?\]$")
 
 class PlainCommand(typer.core.TyperCommand):
     """A command whose help shows what goes where, and defaults as defaults: neither types nor ranges."""
+
+    def collect_usage_pieces(self, ctx: Context) -> list[str]:
+        """Return what follows the command's name: `ID`, or `[ID]` where it may be left out."""
+        return [_BRACES.sub(r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write arguments and options, a line or two each."""
@@ -36,6 +41,16 @@ class PlainCommand(typer.core.TyperCommand):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+class CommandGroup(typer.core.TyperGroup):
+    """The commands of one word, such as `septet pipeline`, each with a whole sentence."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write them as they were added."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _sentence(each.help or "")) for name, each in self.commands.items()])
 
 
 class Commands(typer.Typer):

@@ -122,14 +122,16 @@ async def _serve_queue(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(metavar="PORT", help="The API's port.", min=1, max=65535)] = 8888,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="The port of the page and the HTTP API.", min=1, max=65535)
+    ] = 8888,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="The address to listen on; in a container, 0.0.0.0.")
     ] = "127.0.0.1",
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Serve the HTTP API, until SIGTERM. `septet up` serves it too.
+    """Serve the page and the HTTP API, until SIGTERM. `septet up` serves them too.
 
     Example: septet serve --address temporal:7233
     """
@@ -239,7 +241,7 @@ def doctor(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Say what is missing on this machine, and the remedy.
+    """Check this machine: what is missing, and how to fix it.
 
     Example: septet doctor --repo .
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.reply import CommandReply
 from septet.errors import InvalidInputError
 
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
     from septet.contracts.intake import IntakeInput
     from septet.contracts.intake_replies import IntakeView
 
-app = typer.Typer(
-    name="intake", help="Turn issues with a label into work orders.", no_args_is_help=True, rich_markup_mode=None
+app = Commands(
+    name="intake",
+    cls=CommandGroup,
+    help="Turn issues with a label into work orders.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
 """The input's fields that have other names than their options."""
@@ -31,7 +36,7 @@ class IntakeOptions:
         str | None, typer.Option(metavar="LABEL", help="Take issues with this label. [default: septet]")
     ] = None
     every: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="Time between two looks at the forge. [default: 300]")
+        int | None, typer.Option(metavar="SECONDS", help="Seconds between checks of the forge. [default: 300]")
     ] = None
     agent: given.Agent = None
     model: given.Model = None
@@ -46,9 +51,14 @@ class IntakeOptions:
 Id = Annotated[str, typer.Argument(metavar="ID", help="The intake, as `septet intake list` shows it.")]
 
 
+def _check_intake(options: IntakeOptions, **_: object) -> None:
+    """See what is wrong with the options."""
+    _intake(options)
+
+
 @app.command()
 @given.expand_options
-@given.give_operations
+@given.check_first(_check_intake)
 async def add(operations: "Operations", *, options: IntakeOptions) -> CommandReply:
     """Start a work order for each open issue with a label, now and from now on.
 
@@ -109,4 +119,4 @@ def _intake(options: IntakeOptions) -> "IntakeInput":
         first = error.errors(include_url=False, include_input=False)[0]
         field = str(first["loc"][0])
         option = next((name for name, own in _FIELDS.items() if own == field), field).replace("_", "-")
-        raise InvalidInputError(f"--{option}: it {reason_of(first)}.") from error
+        raise InvalidInputError(f"--{option} {reason_of(first)}.") from error

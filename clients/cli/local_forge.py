@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
+from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.reply import CommandReply, reply
 from septet.errors import ServerNotReachedError, UsageError
 
@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from septet.forges.local import LocalForge
 
 issues = Commands(
-    name="issue", help="Issues of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
+    name="issue",
+    cls=CommandGroup,
+    help="Add, list, show and close issues of a repository on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 pulls = Commands(
-    name="pr", help="Pull requests of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
+    name="pr",
+    cls=CommandGroup,
+    help="List, show, merge and close pull requests of a repository on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 """What a pull request's text has for programs."""
@@ -40,9 +48,7 @@ def add(
     title: Annotated[str, typer.Option(metavar="TEXT", help="The issue's title.")],
     repo: Repo = None,
     body: Annotated[str, typer.Option(metavar="TEXT", help="The issue's body.", show_default=False)] = "",
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL", help="A label; may be given several times.")
-    ] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="LABEL", help="A label; can be repeated.")] = None,
     as_json: given.Json = False,
 ) -> None:
     """Add an issue.

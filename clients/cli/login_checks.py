@@ -42,4 +42,4 @@ def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path
             f"Log in with `{home}{adapter.name}`" if home else f"Write one of {', '.join(facts.login_variables)}"
         )
         return Check(title, "warning", f"No login was found in {path}.", f"{ways}.")
-    return Check(title, "ok", f"{path}; login seen: {seen}" if seen else str(path))
+    return Check(title, "ok", f"{path}; login found: {seen}" if seen else str(path))

@@ -72,7 +72,7 @@ def summary(checks: Sequence[Check]) -> str:
     is_there = {check.name.removeprefix("agent ") for check in agents if check.status == "ok"} - {_OWN_NAME}
     if names and not is_there:
         clis = ", ".join(name for name in names if name != "command")
-        return f"No agent CLI is ready yet: install and log in one of {clis}. `septet demo` works without."
+        return f"No agent CLI is ready yet: install one of {clis} and log in. `septet demo` works without one."
     warnings = sum(check.status == "warning" and not isinstance(check, MissingAgent) for check in checks)
     noted = f"; {warnings} thing{'s' * (warnings != 1)} to note above" if warnings else ""
     return f"Ready with {', '.join(sorted(is_there)) or _OWN_NAME}{noted}."

@@ -49,8 +49,10 @@ SCENARIOS: Final = (
     "crash, false_claim, findings, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
 )
 Port = Annotated[int, typer.Option(metavar="PORT", help="The embedded server's port.", min=1, max=65535)]
-UiPort = Annotated[int, typer.Option(metavar="PORT", help="The web UI's port.", min=1, max=65535)]
-ApiPort = Annotated[int, typer.Option(metavar="PORT", help="The HTTP API's port.", min=1, max=65535)]
+UiPort = Annotated[int, typer.Option(metavar="PORT", help="The port of Temporal's web UI.", min=1, max=65535)]
+ApiPort = Annotated[
+    int, typer.Option(metavar="PORT", help="The port of the page and the HTTP API.", min=1, max=65535)
+]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -78,7 +80,7 @@ def up(
     sandbox: given.Sandbox = None,
     as_json: given.Json = False,
 ) -> None:
-    """Run server, web UI, worker and HTTP API in this terminal, until Ctrl-C.
+    """Run server, worker, page and HTTP API in this terminal, until Ctrl-C.
 
     Example: septet up
     """

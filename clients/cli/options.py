@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
@@ -14,7 +14,12 @@ from septet.contracts.names import AGENTS, SandboxChoice
 
 AGENT_CHOICE: Final = f"{', '.join(AGENTS[:-1])} or {AGENTS[-1]}"
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
-Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The Temporal server.")]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="The Temporal server. [default: TEMPORAL_ADDRESS, else that of `septet up`]"
+    ),
+]
 
 
 def _complete_id(incomplete: str) -> list[str]:
@@ -65,7 +70,7 @@ AnyRepo = Annotated[
 Target = Annotated[
     str | None,
     typer.Argument(
-        metavar="[REPO|URL]",
+        metavar="REPO|URL",
         help="A repository or the address of an issue. [default: the repository of this folder]",
     ),
 ]
@@ -81,14 +86,21 @@ Next = Annotated[
     typer.Option(metavar="NEXT", help="Continue a list: the `next` of its last page.", show_default=False),
 ]
 Agent = Annotated[
-    str | None, typer.Option(metavar="AGENT", help=f"One of {AGENT_CHOICE}.", autocompletion=complete_agent)
+    str | None,
+    typer.Option(
+        metavar="AGENT",
+        help=f"One of {AGENT_CHOICE}. [default: the repository's, else SEPTET_AGENT]",
+        autocompletion=complete_agent,
+    ),
 ]
-Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
+Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The agent's model.")]
 FallbackAgent = Annotated[
     str | None,
     typer.Option(metavar="AGENT", help="The agent to switch to when the first one reaches its usage limit."),
 ]
-Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
+Base = Annotated[
+    str | None, typer.Option(metavar="BRANCH", help="The branch to start from. [default: the repository's]")
+]
 PushTo = Annotated[
     str | None,
     typer.Option(metavar="OWNER/NAME", help="Push to this fork, and open the pull request in REPO."),
@@ -148,9 +160,7 @@ class OrderOptions:
     ] = None
     after: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID", help="A work order to wait for; may be given several times.", autocompletion=_complete_id
-        ),
+        typer.Option(metavar="ID", help="A work order to wait for; can be repeated.", autocompletion=_complete_id),
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
@@ -158,7 +168,7 @@ class OrderOptions:
     ] = None
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL", help="A label for the pull request; may be given several times."),
+        typer.Option(metavar="LABEL", help="A label for the pull request; can be repeated."),
     ] = None
     approve_plan: Annotated[
         bool, typer.Option("--approve-plan", help="Wait for your approval after planning.")
@@ -170,7 +180,7 @@ class OrderOptions:
         bool,
         typer.Option(
             "--follow-pr",
-            help="Have the agent answer failed checks, reviews and conflicts until the end of the pull request.",
+            help="Have the agent fix failed checks, answer reviews and resolve conflicts until the merge.",
         ),
     ] = False
     draft: Draft = False
@@ -273,7 +283,10 @@ def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
         )
         for field in fields(group)
     ]

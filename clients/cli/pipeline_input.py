@@ -122,4 +122,4 @@ def _wrong_option(error: Mapping[str, Any]) -> str:
         return f"The options do not fit together: {reason}."
     name = str(error["loc"][0])
     option = "--repo" if name == "repository" else f"--{name.replace('_', '-')}"
-    return f"{option}: {reason}."
+    return f"{option} {reason}."

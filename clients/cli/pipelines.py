@@ -1,11 +1,12 @@
 """`septet pipeline`: many issues, one agent that plans them and others that carry the plans out."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
+from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.reply import CommandReply, reply_with_operations
 from septet.errors import SeptetError
@@ -14,10 +15,11 @@ from septet.system.text import name_some
 if TYPE_CHECKING:
     from clients.operations import Operations
     from clients.temporal.pipelines import PipelineDecision
+    from septet.contracts.pipeline import PipelineInput
     from septet.contracts.pipeline_replies import PipelineReply
     from septet.contracts.pipeline_view import PipelineView
 
-app = Commands(name="pipeline", no_args_is_help=True, rich_markup_mode=None)
+app = Commands(name="pipeline", cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None)
 _NAMED: Final = 10
 
 
@@ -59,10 +61,12 @@ def pipeline(
         _refuse_before(context)
         return
 
+    order = cache(options.order)  # its file is read once
+
     async def work(operations: "Operations") -> CommandReply:
         if only_tell:
-            return await _reply_of_dry_run(operations, options)
-        answer = await operations.for_pipelines.start(options.order(), options.id)
+            return await _reply_of_dry_run(operations, order())
+        answer = await operations.for_pipelines.start(order(), options.id)
         if not wait:
             return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline
@@ -73,7 +77,7 @@ def pipeline(
         at_end = answer.model_copy(update={"pipeline": last})
         return _reply(at_end, failure_of(last), with_estimate=False)
 
-    reply_with_operations(work, address=address, as_json=as_json)
+    reply_with_operations(work, address=address, as_json=as_json, check=order)
 
 
 @app.command()
@@ -204,12 +208,12 @@ def failure_of(view: "PipelineView") -> PipelineFailedError | None:
     return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
 
 
-async def _reply_of_dry_run(operations: "Operations", options: PipelineOptions) -> CommandReply:
+async def _reply_of_dry_run(operations: "Operations", order: "PipelineInput") -> CommandReply:
     from clients.cli.render.dry_run import show_pipeline_dry_run
     from clients.pipeline_dry_run import dry_run_pipeline
     from septet.settings import load_settings
 
-    answer = await dry_run_pipeline(operations, options.order(), load_settings())
+    answer = await dry_run_pipeline(operations, order, load_settings())
     return CommandReply.from_reply(answer, lambda: show_pipeline_dry_run(answer))
 
 

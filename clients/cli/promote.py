@@ -37,7 +37,7 @@ def promote(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Have a build of the workers take over the work orders of a shared server.
+    """Give the work orders of a shared server to a build of the workers.
 
     Example: septet promote --ramp 10
     """

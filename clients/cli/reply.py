@@ -115,7 +115,7 @@ def reply_with_operations(
     *,
     address: str | None,
     as_json: bool,
-    check: Callable[[], None] | None = None,
+    check: Callable[[], object] | None = None,
 ) -> None:
     """Do a command's work with the server of the settings, after a check that needs none, and end this process."""
 

@@ -116,8 +116,14 @@ async def open_page(
     return CommandReply({"opened": address}, lambda: typer.echo(f"Opened {address}"))
 
 
+def _check_since(since: str, **_: object) -> None:
+    """See whether the age can be read."""
+    if since:
+        _age(since)
+
+
 @app.command(name="list")
-@given.give_operations
+@given.check_first(_check_since)
 async def list_orders(
     operations: "Operations",
     *,

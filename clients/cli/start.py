@@ -39,9 +39,12 @@ def _check_run(
 ) -> None:
     """See what is wrong with a new work order, before any server is asked."""
     from clients.tracked_issue import check_unread_order
+    from septet.git.record import check_order_id
     from septet.settings import load_settings
     from workers.connection import is_loopback, server_address
 
+    if order.id is not None:
+        check_order_id(order.id)
     settings = load_settings()
     server = server_address(settings, address)
     check_unread_order(order_input(target, repo, issue, order, stage), settings, is_here=is_loopback(server))
@@ -109,7 +112,7 @@ async def create(
     repo: given.AnyRepo = None,
     issue: given.IssueOptions,
     stage: Annotated[
-        Literal["collected", "triaged"], typer.Option(help="Wait for you, or for its turn.")
+        Literal["collected", "triaged"], typer.Option(help="`collected` waits for you, `triaged` for its turn.")
     ] = "collected",
     order: given.OrderOptions,
     again: given.Again = False,
@@ -211,12 +214,11 @@ def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
         parts = [str(part) for part in error["loc"][1:] if part != "[key]"]
         option = f"--step {'.'.join(parts)}"
         if error["loc"][-1] == "[key]":
-            reason, remedy = "there is no such step", one_of(parts[0], Step)
+            reason, remedy = "names no step", one_of(parts[0], Step)
         elif error["type"] == "extra_forbidden":
-            reason, remedy = "a step has no such setting", one_of(parts[-1], StepSettings.model_fields)
-    return InvalidInputError(
-        f"{option}: {reason}." if option else f"{reason[:1].upper()}{reason[1:]}.", remedy=remedy
-    )
+            reason, remedy = "is not a setting of a step", one_of(parts[-1], StepSettings.model_fields)
+    message = f"{option} {reason}." if option else f"{reason[:1].upper()}{reason[1:]}."
+    return InvalidInputError(message, remedy=remedy)
 
 
 def _issue_fields(issue: given.IssueOptions, reference: "RepositoryReference") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from septet.contracts.wording import reason_of
 
 
 def message_of(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line, such as `--priority: must be a whole number`."""
+    """Return what is wrong with a command line, such as `--priority must be a whole number`."""
     cause, parameter = error.__cause__, getattr(error, "param", None)
     if near := getattr(error, "possibilities", None):
         return f"No such option: {getattr(error, 'option_name', '')}. Did you mean {near[0]}?"
@@ -16,4 +16,4 @@ def message_of(error: typer.TyperException) -> str:
     option = max(parameter.opts, key=len)
     name = option if option.startswith("-") else parameter.metavar or option.upper()
     reason = reason_of(cause.errors(include_url=False)[0]).rstrip(".")
-    return f"{name}: {reason}."
+    return f"{name} {reason}."

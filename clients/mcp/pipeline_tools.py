@@ -54,7 +54,7 @@ class GetPipeline(Call):
     tool: ClassVar[str] = "get_pipeline"
 
     id: Id
-    """The pipeline's id, as `list_pipelines` and `create_pipeline` answer it."""
+    """The pipeline's id, as `list_pipelines` and `create_pipeline` return it."""
 
     async def answer(self, operations: Operations) -> PipelineReply:
         """Look."""
@@ -70,9 +70,9 @@ class ListPipelines(Call):
     tool: ClassVar[str] = "list_pipelines"
 
     after: str = ""
-    """The `next` of the page before; the first page when absent."""
+    """`next` from the previous page; omit it for the first."""
     limit: Annotated[int, Field(ge=1, le=500)] = _ROWS_AT_ONCE
-    """The most pipelines to answer."""
+    """The most pipelines to return."""
 
     async def answer(self, operations: Operations) -> PipelinesReply:
         """Look."""

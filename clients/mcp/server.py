@@ -30,9 +30,11 @@ from septet.errors import SeptetError
 
 _INSTRUCTIONS: Final = """\
 Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
-work on one issue; a pipeline works on many, and each is a task. Every answer is {"ok": true, ...} with the whole
-new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. If it names a `septet`
-command, the tool of that name does the same. A step takes minutes: look again after a while, not at once."""
+work on one issue; a pipeline works on many issues, each of them a task. Every answer is {"ok": true, ...} with the
+whole new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. If that is a `septet`
+command, use the tool that does the same (`show`: task_detail, `create`: create_task, `budget raise`: raise_budget,
+`rescue list`: rescues, `pipeline show`: get_pipeline; most others have the command's name). If there is none, ask
+a person. A step takes minutes: look again after a while, not at once."""
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:

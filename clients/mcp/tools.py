@@ -144,9 +144,9 @@ class ShowBoard(Call):
     project: str | None = None
     """Only the tasks of this project, such as o/r; all when absent."""
     after: str = ""
-    """The `next` of the page before; the first page when absent."""
+    """`next` from the previous page; omit it for the first."""
     limit: Annotated[int, Field(ge=1, le=500)] = _ROWS_AT_ONCE
-    """The most tasks to answer."""
+    """The most tasks to return."""
 
     async def answer(self, operations: Operations) -> BoardReply:
         """Look."""
@@ -174,7 +174,7 @@ class ReadLogs(_OfTask):
     after: str = ""
     """The id of the last entry that you have; from the first one when absent."""
     limit: Annotated[int, Field(ge=1, le=1000)] = _ENTRIES_AT_ONCE
-    """The most entries to answer."""
+    """The most entries to return."""
 
     async def answer(self, operations: Operations) -> LogsReply:
         """Read."""
@@ -230,7 +230,7 @@ class RejectPlan(_Decision):
     feedback: Annotated[Words, Field(min_length=1)]
     """Your feedback for the planner."""
     plan_sha256: Sha256 | None = None
-    """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
+    """The plan that you read, as `task_detail` shows it: any other is refused. If absent, the plan that waits."""
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Reject it."""
@@ -329,7 +329,7 @@ class WaitForTask(_OfTask):
     tool: ClassVar[str] = "wait"
 
     seconds: Annotated[int, Field(ge=1, le=_LONGEST_WAIT_SECONDS)] = _WAIT_SECONDS
-    """The longest to wait."""
+    """The longest time to wait, in seconds."""
 
     async def answer(self, operations: Operations) -> DetailReply:
         """Wait, and look."""
@@ -355,7 +355,7 @@ class ShowBudgets(Call):
 
 
 class ShowCosts(Call):
-    """See what tasks have cost so far, by project, step, agent, model or week: dollars, tokens and agent minutes.
+    """See what tasks have cost so far: dollars, tokens and agent minutes, grouped by `by`.
 
     The answers of `run` and `create_task` estimate the cost of a new task (`estimate`), and so does `task_detail`
     while its plan waits for approval.
@@ -364,7 +364,7 @@ class ShowCosts(Call):
     tool: ClassVar[str] = "costs"
 
     by: CostKey = "project"
-    """What is told apart."""
+    """What to group by."""
     since: Week = ""
     """The first week that counts, such as 2026-W40; all when absent."""
     project: Annotated[str, Field(max_length=200)] = ""

@@ -37,7 +37,7 @@ def missing_page(method: str, accept: str) -> Response | None:
         return None
     words = {
         "title": "There is no page here",
-        "message": "Check the address, or begin at the board.",
+        "message": "Check the address, or start from the board.",
         "remedy": "Programs call the HTTP API with the token from the file `api-token` in the state directory.",
     }
     response = render("refused.html", HTTPStatus.NOT_FOUND, **words)

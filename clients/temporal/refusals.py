@@ -7,13 +7,14 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
+_REFUSED: Final = "`septet doctor` checks the server."
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: docs/cloud.md."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
     """Return the error where the server did not do what everybody may ask for."""
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
-    remedy = _ACCESS if error.status in refusals else ""
+    remedy = _ACCESS if error.status in refusals else _REFUSED
     return ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy)
 
 

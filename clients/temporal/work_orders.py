@@ -251,7 +251,7 @@ class WorkOrders(Executions[Task]):
     def remedy_for_closed(self, view: Task) -> str:
         """Return how to go on where one was to be cancelled that is closed."""
         if view.status is Status.FAILED:
-            return f"`septet move {view.id} cancelled` gives it up."
+            return f"To give it up, run `septet move {view.id} cancelled`."
         return "Nothing of it is running."
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:

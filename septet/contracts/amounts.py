@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 
-EXAMPLES: Final = "5usd, 2Mtok, 90min, or several of them with commas"
+EXAMPLES: Final = "5usd, 2Mtok or 90min, or several of them with commas"
 NO_LIMIT: Final = "none"
 """Written in place of a limit where it is to be removed."""
 _DAILY: Final = "/day"
@@ -142,7 +142,7 @@ def parse_limit(text: str) -> Limit:
     for part in plain.removesuffix(_DAILY).split(","):
         match = _PART.fullmatch(part.strip())
         if match is None or match[2] not in _UNITS:
-            message = f"is not a budget: write {EXAMPLES}"
+            message = f"must be an amount such as {EXAMPLES}"
             raise ValueError(message)
         name, factor = _UNITS[match[2]]
         if name in amounts or float(match[1]) <= 0:

@@ -147,6 +147,6 @@ class Task(Wire):
             return ""
         places = ", ".join(finding.where for finding in self.findings)
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
-        approve = f"`septet approve {self.id} {allowing}` lets it pass, " if allowing else ""
-        reject = f"`septet reject {self.id} --feedback …` has the agent take it out"
+        approve = f"`septet approve {self.id} {allowing}` allows it; " if allowing else ""
+        reject = f"`septet reject {self.id} --feedback …` has the agent remove it"
         return f"Something that looks like a key is in {places}: {approve}{reject}."

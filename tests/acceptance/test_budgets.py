@@ -60,6 +60,6 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
     assert "0.00 of 20.00 USD today" in served("budget", "list").out
     wrong = served("budget", "set", "day", "much")
-    assert (wrong.code, "is not a budget: write 5usd" in wrong.err) == (2, True), wrong
+    assert (wrong.code, "AMOUNT must be an amount such as 5usd" in wrong.err) == (2, True), wrong
     unknown = served("budget", "show", "wo-nobody", "--json")
     assert (unknown.code, unknown.error["type"]) == (3, "NotFound")

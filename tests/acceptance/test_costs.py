@@ -34,19 +34,20 @@ def costs_of(served: Septet, project: str, by: str = "project") -> dict[str, Any
     return answer
 
 
-def note_completed(served: Septet, project: str, count: int) -> None:
-    """Note work orders as a host's attempts do: the first costs 1 USD, each later one 10 cents more."""
+def note_completed(served: Septet, project: str, count: int, *, model: str = "", usd_first: float = 1.0) -> None:
+    """Note work orders as a host's attempts do: each costs 10 cents more than the one before."""
     notes = NoteFiles(served.state / "costs")
     for number in range(count):
-        usd = (1 + number / 10) / len(ALL_STEPS)
+        usd = (usd_first + number / 10) / len(ALL_STEPS)
         for step in ALL_STEPS:
             notes.note(
                 CostNote(
                     project=project,
-                    order_id=f"wo-{number}",
-                    key=f"{project[-4:]}{number:04}{step}",
+                    order_id=f"wo-{model}{number}",
+                    key=f"{project[-4:]}{model}{number:04}{step}",
                     step=step,
                     agent="scripted",
+                    asked_model=model,
                     use=Spending(usd=usd, tokens=round(usd * 1e6), seconds=usd * 600),
                     week="2026-W40",
                     completes=step == ALL_STEPS[-1],
@@ -88,11 +89,13 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
 
 
 def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> None:
-    """A start, a dry run and the plan gate have the same estimate in the same words, from what was completed before."""
-    note_completed(served, "o/known", COMPLETED)
-    turns = COMPLETED * len(ALL_STEPS)
+    """A start, a dry run and the plan gate have the same estimate in the same words, by work orders of the same model."""
+    note_completed(served, "o/known", COMPLETED, model="small")
+    note_completed(served, "o/known", COMPLETED, model="large", usd_first=50.0)
+    turns = 2 * COMPLETED * len(ALL_STEPS)
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == turns, project="o/known")
-    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--project", "o/known", "--approve-plan")
+    named = ("--title", "Guess", "--project", "o/known", "--model", "small")
+    asked = ("run", "--repo", origin.bare, *named, "--approve-plan")
     dry = served(*asked, "--dry-run", "--json").json["estimate"]
     assert (dry["is_known"], dry["orders"], dry["all_projects"]) == (True, COMPLETED, False)
     assert 1.0 <= dry["remaining"]["usd"]["low"] < dry["remaining"]["usd"]["middle"] < 2.1
@@ -103,13 +106,14 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
     assert dry["text"] in started.out
     rest = served.wait_for_detail(order, lambda detail: detail["estimate"])["estimate"]
     assert rest["text"].startswith("Estimate to finish: ")
+    assert rest["orders"] == COMPLETED
     assert rest["remaining"]["usd"]["middle"] == pytest.approx(dry["remaining"]["usd"]["middle"] * 4 / 7)
     assert rest["text"].removeprefix("Estimate to finish: ") in served("show", order).out
     with served.api as api:
         assert api.get(f"/agent-work-orders/{order}/detail").json()["estimate"] == rest
         assert api.get("/costs", params={"project": "o/known"}).json() == costs_of(served, "o/known")
         new = {"repository_url": str(origin.bare), "title": "Again", "project": "o/known", "stage": "collected"}
-        created = api.post("/agent-work-orders", json=new)
+        created = api.post("/agent-work-orders", json=new | {"model": "small"})
         assert (created.status_code, created.json().get("estimate")) == (201, dry), created.text
     assert served("cancel", order).code == 0
 

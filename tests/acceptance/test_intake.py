@@ -390,4 +390,4 @@ def test_intakes_are_the_same_over_http(site: Site) -> None:
         assert api.post("/intakes", json={**body, "label": "a,b"}).status_code == 422
     refused = site.septet("intake", "add", "--repo", site.repository, "--every", "1", "--json")
     assert refused.code == 2
-    assert refused.error["message"].startswith("--every: ")
+    assert refused.error["message"].startswith("--every must")

@@ -230,7 +230,7 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
         ),
         (("{origin}", "--issue-file", "{binary}"), 2, "{binary} is not a text file", "UTF-8"),
         (("{origin}", "--repo", "{origin}", "--title", "T"), 2, "Two repositories are named", "Leave one"),
-        (("{origin}", "--title", "T", "--priority", "6"), 2, "--priority: must be at most 5", ""),
+        (("{origin}", "--title", "T", "--priority", "6"), 2, "--priority must be at most 5", ""),
         (("{origin}", "--title", "T"), 4, "No Temporal server answers", "septet up"),
     ],
 )

@@ -26,13 +26,30 @@ NOBODY: Final = "127.0.0.1:1"
 NEEDED: Final = {"run": ("--repo", "o/r", "--title", "T"), "create": ("--repo", "o/r", "--title", "T"),
                  "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"), "logs": ("--follow",)}  # fmt: skip
 """Options without which a command does not come to its server."""
+VALUES: Final = {"stage": "triaged", "amount": "5usd"}
+"""Of arguments after the first, where not every word is one."""
+MISTAKES: Final = {
+    ("approve", "x", "--plan", "1f"): "--plan must be a SHA-256: 64 hexadecimal digits.",
+    ("budget", "raise", "day", "--step", "build_plan", "much"): "AMOUNT must be an amount such as 5usd",
+    ("budget", "set", "day", "0usd"): "AMOUNT has an amount of 0: leave it out instead.",
+    ("costs", "--since", "x"): "--since x is not a week.",
+    ("intake", "add", "--repo", "o/r", "--every", "1"): "--every must be at least",
+    ("list", "--since", "3"): "--since 3 is not an age.",
+    ("move", "x", "foo"): "foo is not a stage.",
+    ("pipeline", "--repo", ".", "--issues", "1", "--executors", "99"): "--executors must be at most",
+    ("pipeline", "--repo", ".", "--issues", "1,a"): "'a' is not the number of an issue.",
+    ("retry", "x", "--from", "foo"): "--from foo: there is no such step.",
+    ("run", "--repo", "o/r", "--title", "T", "--id", "a b"): "'a b' is not a work order id.",
+}
+"""Command lines with a mistake, and what is said of it."""
 ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 
 
 def with_address(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield a command line for each command that has `--address`, but for that address."""
     if any("--address" in parameter.opts for parameter in command.params):
-        arguments = ["x" for each in command.params if each.param_type_name == "argument" and each.required]
+        needed = [each for each in command.params if each.param_type_name == "argument" and each.required]
+        arguments = ("x", *(VALUES.get(each.name, "x") for each in needed[1:])) if needed else ()
         yield (*path, *arguments, *NEEDED.get(" ".join(path), ()))
     for name, part in getattr(command, "commands", {}).items():
         yield from with_address(part, (*path, name))
@@ -54,6 +71,16 @@ def test_every_command_asks_the_server_of_its_address(septet: Septet) -> None:
         told, "ServerNotReached"
     )
     assert all(NOBODY in answer["error"]["message"] for answer in told.values())
+
+
+def test_a_mistake_is_told_before_a_server_is_asked(septet: Septet) -> None:
+    """Nobody has to start a server first to learn that a word is wrong, and each mistake has its remedy or says it."""
+    with ThreadPoolExecutor(4) as pool:
+        ended = [*pool.map(lambda line: septet(*line, "--address", NOBODY), MISTAKES)]
+    told = {
+        line: (each.code, words in each.err) for (line, words), each in zip(MISTAKES.items(), ended, strict=True)
+    }
+    assert told == dict.fromkeys(MISTAKES, (2, True)), [each.err for each in ended]
 
 
 async def test_tools_ask_the_server_of_their_address(septet: Septet, tmp_path: Path) -> None:

@@ -98,6 +98,20 @@ def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host,
         assert all(ancestors(collected, span)[-1] == order.name for span in agents)
 
 
+def test_a_cancelled_work_order_has_its_root_and_one_that_goes_on_has_none_yet(host: Host, origin: Origin) -> None:
+    """A cancel is an end, marked as one that gave nothing; a worker that ends cancels nothing."""
+    with collector() as collected:
+        with host.worker(SEPTET_TRACES=collected.url) as worker:
+            for order in ("wo-stopped", "wo-goes-on"):
+                host.scenario(order, classify_issue={"waits": True})
+            host.septet.until_works(host.start(origin, "wo-stopped"), "1-classify_issue-1")
+            assert host.septet.cancelled("wo-stopped")["status"] == "cancelled"
+            host.septet.until_works(host.start(origin, "wo-goes-on"), "1-classify_issue-1")
+            assert worker.end(signal.SIGTERM) == 0
+        ended = collected.named("invoke_workflow WorkOrder")
+    assert [(each.attributes["temporalWorkflowID"], each.is_error) for each in ended] == [("wo-stopped", True)]
+
+
 def test_a_collector_that_is_away_holds_nothing_up(host: Host, origin: Origin) -> None:
     """Work orders are carried out, and a command ends, although nobody takes the traces."""
     away = {"SEPTET_TRACES": "http://127.0.0.1:9"}

@@ -5,11 +5,13 @@ import hashlib
 import pytest
 from fakes.repositories import git
 from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
+from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.git.plan import holds_plan
 from septet.git.snapshots.vault import find, vault_at
+from workers.log_words import withhold_words
 
 PLAN_TOLD = "the plan's file was changed; it was restored to the plan that was found"
 TOLD = "the worktree was changed between steps; it was restored to what the previous step left"
@@ -84,10 +86,13 @@ assert open({PLAN!r}, 'rb').read() == {approved!r} and os.path.exists('src/half.
 answer({IMPLEMENTED!r})
 """)
 
-    done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
+    with capture_logs() as logs:
+        done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
 
     assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
     assert PLAN_TOLD in done.warnings
+    (told,) = (event for event in logs if event["event"] == "plan_changed")
+    assert PLAN not in str(withhold_words(None, "warning", dict(told))), "sealed logs quote no answer"
     rescue = find(vault_at(lab.place), refused.rescues[-1].snapshot)
     assert not holds_plan(lab.place, rescue, PLAN, digest)
 

@@ -1,25 +1,57 @@
 """A step within a budget: what its agents use is counted once, whatever happens to its attempts."""
 
+import asyncio
+import os
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from fakes.account_books import ORDER, Books
+from fakes.agent_lab import supervisor_of
 from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of
+from fakes.waiting import wait_until
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
+from septet.agents.runs.folders import Run
+from septet.agents.turns.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, LimitCall
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+from septet.errors import WorkspaceBusyError
 from septet.settings import Settings
+from septet.system.durable import close_after
+from septet.system.locks import lock, open_lock
 from workers.held_turns import LeftTurns
 from workers.registry import parts_of
+
+_TOKENS = 7
+"""Of each message of these agents."""
+_HANGS = """
+init()
+turn('m1')
+write('src/half.py', 'half')
+time.sleep(300)
+"""
+_HANGS_ONCE = """
+init()
+turn('m1')
+if len(open(os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), 'journal')).readlines()) == 1:
+    write('src/half.py', 'half')
+    time.sleep(300)
+write('src/app.py', 'fixed')
+answer({'success': True, 'summary': 'Done.', 'key_changes_made': [], 'key_learnings': []})
+"""
 
 
 def with_key(root: Path) -> Settings:
@@ -206,3 +238,211 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
     books.pauses = {login: pause.model_copy(update={"until": 1.0}) for login, pause in over.items()}
     books.behind_seconds = time.time()
     assert (await paid.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
+
+
+async def _at_work(paid: StepLab, program: str) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
+    """Return a step whose agent has said a message, and does not end."""
+    paid.agent(program)
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    call = paid.call(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(paid.running(call, environment))
+    await wait_until((paid.worktree / "src/half.py").exists)
+    return call, running, environment
+
+
+async def _left(paid: StepLab) -> StepCall:
+    """Return a step whose worker has gone, and whose agent works on."""
+    call, running, environment = await _at_work(paid, _HANGS)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    await asyncio.wait([running])
+    return call
+
+
+def _tokens_noted(paid: StepLab) -> int:
+    """Return the tokens that are noted for the history of costs."""
+    return sum(note.use.tokens for _, note in paid.parts.host.cost_notes.take())
+
+
+@pytest.mark.parametrize(
+    "whose", ["the step's", "the next attempt's", "its host's", "its host's, after the supervisor was killed"]
+)
+async def test_what_a_cancelled_agent_used_is_counted_once(paid: StepLab, books: Books, whose: str) -> None:
+    """Nobody has followed it to its end: whoever ends it reads its stream; the work order's end is told a second time."""
+    if whose == "the step's":
+        _, running, environment = await _at_work(paid, _HANGS)
+        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+        assert (await running).verdict is Verdict.CANCELLED
+    elif whose == "the next attempt's":
+        call, environment, before = await _left(paid), ActivityEnvironment(), len(paid.heartbeats)
+        adopting = asyncio.ensure_future(paid.running(call, environment))
+        await wait_until(lambda: any(paid.heartbeats[before:]))  # they tell of the run that it follows
+        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+        assert ((await adopting).verdict, len(paid.runs)) == (Verdict.CANCELLED, 1)
+    else:
+        await _left(paid)
+        if "killed" in whose:
+            os.kill(supervisor_of(paid.runs[0]), signal.SIGKILL)
+        assert (await paid.end_work(Step.IMPLEMENT_PLAN)).verdict is Verdict.CANCELLED
+    assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
+    assert [*paid.parts.host.held_turns.places()] == []
+    ((_, note),) = paid.parts.host.cost_notes.take()
+    assert (note.use.tokens, note.model, note.step) == (_TOKENS, "fake-1", "implement_plan")
+    paid.begun.clear()
+    await paid.end_work(Step.IMPLEMENT_PLAN)
+    assert books.view().total.tokens == _TOKENS
+    assert _tokens_noted(paid) == _TOKENS
+
+
+async def test_a_cancelled_finalizer_is_counted_beside_its_step(paid: StepLab, books: Books) -> None:
+    """Each is a turn of its own, and none is counted in the other."""
+    paid.agent("""
+init()
+turn('m2' if resumed else 'm1')
+if resumed:
+    write('.git/finalizing', '')
+    time.sleep(300)
+write('src/app.py', 'fixed')
+result('no JSON')
+""")
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    call = paid.call(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
+    environment = ActivityEnvironment()
+    unread = await paid.running(call)
+    assert books.view().total.tokens == _TOKENS
+    running = asyncio.ensure_future(paid.finalize(call, unread, within=environment))
+    await wait_until((paid.worktree / ".git/finalizing").exists)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    assert (await running).verdict is Verdict.CANCELLED
+    assert (books.view().total.tokens, books.view().total.turns) == (2 * _TOKENS, 2)
+    assert _tokens_noted(paid) == 2 * _TOKENS
+
+
+async def test_a_cancelled_summary_is_counted(paid: StepLab, books: Books) -> None:
+    """The session of a lane is asked for one, and its pipeline is cancelled meanwhile."""
+    await paid.open()
+    paid.scenario()
+    asked = {"budget": "9ktok", "pipeline_budget": "9ktok"}
+    classified = await paid.run(Step.CLASSIFY_ISSUE, pipeline="pl-1", **asked)
+    assert paid.workspace is not None
+    assert classified.session_id is not None
+    before = books.view("pipeline/pl-1").total.tokens
+    paid.agent("init()\nturn('m1')\nwrite('.git/summary', '')\ntime.sleep(300)\n")
+    call = SummariseCall(workspace=paid.workspace, pipeline="pl-1", session_id=classified.session_id)
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(paid.summarise(call.model_copy(update=asked), environment))
+    await wait_until((paid.worktree / ".git/summary").exists)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert books.view("pipeline/pl-1").total.tokens == before + _TOKENS
+    assert (books.view("pipeline/pl-1").running, books.view().running) == (0, 0)
+
+
+@contextmanager
+def _record_not_written(run: Run) -> Iterator[bytes]:
+    """Let a run's supervisor live whose disk has not taken its record yet, and give the record."""
+    record = (run.folder / "exit.json").read_bytes()
+    with close_after(open_lock(run.folder / "lock")) as held:
+        lock(held)
+        (run.folder / "exit.json").unlink()
+        yield record
+    (run.folder / "exit.json").write_bytes(record)
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
+    paid: StepLab, books: Books, *, is_followed: bool
+) -> None:
+    """Its tokens are in its stream and its minutes in the record: both are counted together, once."""
+    if is_followed:
+        await paid.open_to(Step.CLASSIFY_ISSUE)
+        paid.scenario()
+        books.away = True
+        await paid.run(Step.CLASSIFY_ISSUE, budget="9ktok", waits_for_budget=True)
+        books.away = False
+    else:
+        await _left(paid)
+        await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+    (run,) = paid.runs
+    await wait_until(run.exit)
+    teller = LeftTurns(paid.parts.host, books, left_seconds=0.0)
+    with _record_not_written(run), pytest.raises(WorkspaceBusyError):
+        await teller.look()
+    assert (books.view().total.turns, books.view().running) == (0, 1)
+    assert await teller.look() == 1
+    assert (books.view().total.turns, books.view().running) == (1, 0)
+    assert books.view().total.tokens > 0
+    assert books.view().total.seconds > 0.0
+
+
+@pytest.mark.release
+async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
+    paid: StepLab, books: Books
+) -> None:
+    """The supervisor has told that its agent has ended: the cancel takes its rescue, and a later look counts."""
+    await _left(paid)
+    (run,) = paid.runs
+    await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+    await wait_until(run.exit)
+    with _record_not_written(run) as record:
+
+        async def supervise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            assert (await reader.readline()).startswith(b"end ")
+            writer.write(b"ended " + record + b"\n")
+            writer.close()
+
+        (run.folder / "control.sock").unlink(missing_ok=True)
+        with short_address(run.folder) as address:
+            server = await asyncio.start_unix_server(supervise, address)
+        async with server:
+            ended = await paid.end_work(Step.IMPLEMENT_PLAN)
+    assert (ended.verdict, len(ended.rescues)) == (Verdict.CANCELLED, 1)
+    assert (books.view().total.turns, books.view().running) == (0, 1)
+    assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
+    assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
+
+
+@pytest.mark.parametrize("told_between", [False, True])
+async def test_what_an_agent_used_before_its_step_was_reset_is_counted(
+    paid: StepLab, books: Books, *, told_between: bool
+) -> None:
+    """The attempt after a reset begins anew, and what both agents used is counted, each once; a host that waits long tells the first one before."""
+    call, running, environment = await _at_work(paid, _HANGS_ONCE)
+    environment.cancel(ActivityCancellationDetails(reset=True))
+    with pytest.raises(ApplicationError, match="starts again"):
+        await running
+    if told_between:
+        assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
+        assert books.view().total.tokens == _TOKENS
+    done = await paid.running(call)
+    assert (done.verdict, done.agent_starts, done.usage.tokens) == (Verdict.DONE, 1, _TOKENS)
+    assert (books.view().total.tokens, books.view().total.turns) == (2 * _TOKENS, 2)
+    assert (books.view().running, _tokens_noted(paid)) == (0, 2 * _TOKENS)
+
+
+async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follows(
+    paid: StepLab, books: Books
+) -> None:
+    """No attempt comes after the reset: the work order's end tells it."""
+    _, running, environment = await _at_work(paid, _HANGS)
+    environment.cancel(ActivityCancellationDetails(reset=True))
+    with pytest.raises(ApplicationError, match="starts again"):
+        await running
+    await paid.end_work(Step.IMPLEMENT_PLAN)
+    assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
+    assert _tokens_noted(paid) == _TOKENS
+
+
+async def test_a_finished_step_that_a_person_resets_is_counted_twice(paid: StepLab, books: Books) -> None:
+    """Its agent was paid, and so is the one that begins anew."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    first = await paid.running(call)
+    paid.begun.clear()
+    again = await paid.running(call)
+    both = (first.usage.cost_usd or 0.0) + (again.usage.cost_usd or 0.0)
+    assert (len(paid.runs), books.view().total.turns) == (2, 2)
+    assert books.view().total.usd == pytest.approx(both)
+    assert sum(note.use.usd for _, note in paid.parts.host.cost_notes.take()) == pytest.approx(both)

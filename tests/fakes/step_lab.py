@@ -155,10 +155,10 @@ class StepLab:
         answered: StepResult = await self._activity(f"finalize-{attempt}", work, finalizing, within)
         return answered
 
-    async def summarise(self, call: SummariseCall) -> SessionSummary:
-        """Ask a lane's session for a summary."""
+    async def summarise(self, call: SummariseCall, within: ActivityEnvironment | None = None) -> SessionSummary:
+        """Ask a lane's session for a summary; by its environment that can be cancelled."""
         work = self.parts.own["summarise_session"]
-        summarised: SessionSummary = await self._activity("summarise", work, call)
+        summarised: SessionSummary = await self._activity("summarise", work, call, within)
         return summarised
 
     def write(self, path: str, content: str) -> Path:

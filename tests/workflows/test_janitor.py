@@ -18,6 +18,7 @@ from temporalio.worker import Worker
 
 from activities.sweep_host import SweepHost, find_owner
 from activities.workspaces import WorkspaceActivities
+from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport
 from septet.settings import Settings
@@ -179,3 +180,15 @@ async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Cl
     closed = await find_owner(client, "pl-swept-planner")
     assert (closed.status, closed.closed_at is not None) == ("closed", True)
     assert (await find_owner(client, "pl-nobody-planner")).status == "unknown"
+
+
+async def test_a_followed_workspace_stays_when_the_server_has_forgotten_its_work_order(client: Client) -> None:
+    """A pull request may be open for longer than the retention: as long as an agent follows it, it needs the workspace."""
+    order_id = f"wo-{uuid.uuid4().hex[:8]}"
+    queue = "nobody-works-here"
+    watch = await client.start_workflow(
+        "PullRequest", id=watch_id(order_id), task_queue=queue, memo={FOLLOWS: True}
+    )
+    assert (await find_owner(client, order_id)).status == "running"
+    await watch.terminate()
+    assert (await find_owner(client, order_id)).status == "unknown"

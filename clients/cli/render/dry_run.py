@@ -61,7 +61,7 @@ def show_pipeline_dry_run(reply: PipelineDryRunReply) -> None:
 
 def _plan(reply: DryRunReply) -> str:
     if reply.plan_only:
-        return "it ends with the plan"
+        return "the work order ends with it"
     return "waits for your approval" if reply.approve_plan else "is implemented without your approval"
 
 

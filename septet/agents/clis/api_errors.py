@@ -22,7 +22,9 @@ class ApiError:
 
 
 _AUTHENTICATION: Final = ApiError(
-    "authentication", retryable=False, remedy="Log the agent's CLI in or set its API key, then run `septet retry`."
+    "authentication",
+    retryable=False,
+    remedy="Log in with the agent's CLI, or set its API key, then run `septet retry`.",
 )
 _BILLING: Final = ApiError(
     "billing", retryable=False, remedy="Add credit to the account, then run `septet retry`."
@@ -92,10 +94,11 @@ def classify(status: int | None, words: str, *, resets_at: float | None = None) 
     Args:
         status: The HTTP status, where the CLI says it; else it is looked for in the words.
         words: The CLI's message.
-        resets_at: When a limit ends, in seconds since the epoch, where the CLI says it.
+        resets_at: When a usage limit ends, in seconds since the epoch, where the CLI has said it: the error may be
+            another one.
     """
     error = _classify_words(status or _status_in(words), words)
-    moment = resets_at or find_reset(words)
+    moment = (resets_at if error.kind == _RATE_LIMIT.kind else None) or find_reset(words)
     if moment is None or not error.retryable:
         return error
     left = moment - time.time()

@@ -165,7 +165,9 @@ class _Attempt:
                 self._ended_another = False
             request = self._request
             if self._before_start is not None:
-                request = await self._ask_to_start(self._before_start, is_first=not step.starts)
+                request = await self._ask_to_start(
+                    self._before_start, is_first=not (step.starts or move.was_reset)
+                )
             if step.last is not None and step.last.agent not in {request.adapter.name, ""}:
                 await self._before_rerun()  # another agent goes on, which does not know what the last one did
                 move = replace(move, session_id=None)

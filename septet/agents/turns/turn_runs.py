@@ -8,7 +8,7 @@ from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
-from septet.agents.runs.usage import count_unknown_errors, note_spent, spent_before, spent_in
+from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
 from septet.agents.turns.launch import TurnRequest
@@ -17,6 +17,8 @@ from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
+_RECORD_SECONDS: Final = 1.0
+"""For a supervisor to write its record before what its agent used is counted: whoever cancels waits for it too."""
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
@@ -75,7 +77,7 @@ class TurnRuns:
 
     def owns(self, run: Run) -> bool:
         """Return whether a run is one of the request's, and counts."""
-        return run.record is not None and run.record.key == self._request.key and not run.set_aside
+        return self._is_of_key(run) and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
         """Return what the last run of the request came to, which is no recovery.
@@ -102,6 +104,9 @@ class TurnRuns:
         own_runs = [run for run in runs if self.owns(run)]
         last = self._last_of(own_runs)
         starts = start_reasons(own_runs)
+        has_set_aside = any(run.set_aside for run in runs if self._is_of_key(run))
+        if has_set_aside:
+            self.conclude()  # what they used is counted before the next start
         keys = {run.record.key for run in runs if run.record is not None}
         was_reset = self._request.key in keys and not own_runs
         move = self.next_move(starts, last)
@@ -109,9 +114,7 @@ class TurnRuns:
             move = replace(
                 move,
                 serial=self._runs.next_serial(self._request.order_id, all_runs),
-                was_reset=any(
-                    run.set_aside and run.record and run.record.key == self._request.key for run in runs
-                ),
+                was_reset=has_set_aside,
             )
         return NextStep(
             move=move,
@@ -120,9 +123,25 @@ class TurnRuns:
             after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
         )
 
+    def conclude(self) -> None:
+        """See to it that each run of the request has its record, and a note of what it used.
+
+        Raises:
+            WorkspaceBusyError: The supervisor of one lives, and does not write its record within a second.
+            AgentCrashedError: The runner that has to sweep does not answer.
+            OSError: A run's files cannot be read or written.
+        """
+        for run in self._paid_runs():
+            finalize_run(run, _RECORD_SECONDS)
+            if read_usage(run) is None:
+                self._read(run, [run])
+
     def spending(self) -> Spending:
-        """Return what all agents together used that were started for the request, as far as it is known."""
-        return _spending_of([run for run in self._started_runs() if self.owns(run)])
+        """Return what all agents together used that were started for the request, as far as it is known.
+
+        Those that a person's reset has set aside were paid too.
+        """
+        return _spending_of(self._paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return what comes next after these starts and this end."""
@@ -161,8 +180,8 @@ class TurnRuns:
     def spending_by_worker(self) -> dict[tuple[str, str], Spending]:
         """Return the same by agent and further login, in the order in which they began."""
         runs: dict[tuple[str, str], list[Run]] = {}
-        for run in self._started_runs():
-            if self.owns(run) and run.record is not None:
+        for run in self._paid_runs():
+            if run.record is not None:
                 runs.setdefault((run.record.agent, run.record.login), []).append(run)
         return {worker: _spending_of(each) for worker, each in runs.items()}
 
@@ -171,6 +190,12 @@ class TurnRuns:
         own = self._request.adapter
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)
+
+    def _is_of_key(self, run: Run) -> bool:
+        return run.record is not None and run.record.key == self._request.key
+
+    def _paid_runs(self) -> list[Run]:
+        return [run for run in self._started_runs() if self._is_of_key(run)]
 
     def _started_runs(self) -> list[Run]:
         return [run for run in self._runs.lately(self._request.order_id) if run.has_started]
@@ -181,6 +206,10 @@ class TurnRuns:
         run = own_runs[-1]
         if run.name in self._seen:
             return self._seen[run.name]
+        return self._read(run, own_runs)
+
+    def _read(self, run: Run, own_runs: list[Run]) -> TurnResult:
+        """Read a run that has ended from its beginning, and note what it used."""
         reading, _ = self.open(run)
         return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
 

@@ -26,3 +26,12 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     starts: list[StartReason] = ["waited"] * waited
     failure = failure_of(outcome, Run(Path("/"), None), ["first", *starts])
     assert failure.retry_after_seconds == pytest.approx(seconds, abs=2.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "seconds"), [(529, "Overloaded", 30.0), (500, "Internal server error", 15.0)]
+)
+def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends(status: int, words: str, seconds: float) -> None:
+    """Claude names the end of a limit that it met earlier in the run, and went on; another error is none of it."""
+    error = classify(status, words, resets_at=time.time() + 14_400.0)
+    assert (error.retry_after_seconds, error.retry_is_named) == (seconds, False)

@@ -137,7 +137,7 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
         "login lost of claude": "failed",
         "login a of clod": "failed",
     }
-    assert checks["login team of claude"]["message"].endswith("login seen: ANTHROPIC_API_KEY")
+    assert checks["login team of claude"]["message"].endswith("login found: ANTHROPIC_API_KEY")
     assert f"CLAUDE_CONFIG_DIR={tmp_path / 'empty'} claude" in checks["login empty of claude"]["remedy"]
     assert "GITHUB_TOKEN" in checks["login wrong of claude"]["message"]
     assert "cannot be read" in checks["login lost of claude"]["message"]

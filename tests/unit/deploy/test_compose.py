@@ -1,12 +1,18 @@
 """What the compose file leaves open: this machine alone reaches it, and Temporal's web UI has to be asked for."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-_FILE = Path(__file__).parents[3] / "docker-compose.yml"
+_ROOT = Path(__file__).parents[3]
+_FILE = _ROOT / "docker-compose.yml"
 SERVICES = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["services"]
+PAGES = [
+    _ROOT / page
+    for page in ("README.md", "docs/containers.md", "docs/kubernetes.md", "docs/operations/runbook.md")
+]
 
 
 @pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if "ports" in service])
@@ -29,3 +35,17 @@ def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() ->
     assert {"worker", "api", "runner"} < ours
     with_keys = {name for name in ours if "./docker/secrets:/run/secrets:ro" in SERVICES[name].get("volumes", ())}
     assert with_keys == ours - {"runner"}
+
+
+def test_there_are_as_many_runners_as_workers_as_one_variable_says() -> None:
+    """It lies in `.env`, so that no later `up` goes back to one of each."""
+    assert {name: service["scale"] for name, service in SERVICES.items() if "scale" in service} == {
+        "worker": "${WORKERS:-1}",
+        "runner": "${WORKERS:-1}",
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_scales_by_what_the_next_command_undoes(page: Path) -> None:
+    """An `apply` or `up` goes by its files: a number that was given to another command alone is forgotten, and agents end."""
+    assert re.findall(r"kubectl [^`\n]*\bscale\b|--scale", page.read_text(encoding="utf-8")) == []

@@ -129,6 +129,11 @@ def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
     promtool("check", "rules", rules_file)
 
 
+def test_nothing_asks_for_several_metrics_by_one_pattern() -> None:
+    """A rate has no name: two metrics with a series of the same labels would be an error, and an alert silent."""
+    assert [text for text in expressions() if "__name__" in text] == []
+
+
 def test_each_panel_has_a_place_of_its_own() -> None:
     """Ids are used once, and no panel lies on another."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))

@@ -130,6 +130,21 @@ def test_a_scaled_set_is_the_one_of_the_base_and_watches_its_queue() -> None:
     )
 
 
+def test_an_apply_leaves_how_many_pods_there_are_to_keda() -> None:
+    """The overlay takes the number out of the base's set: with one, each apply would undo what KEDA has scaled."""
+    (scaled,) = documents(FOLDER / "keda")
+    (patch,) = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
+    target = scaled["spec"]["scaleTargetRef"]
+    assert patch["target"] == {"kind": target["kind"], "name": target["name"]}
+    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+
+
+def test_an_outage_of_the_server_holds_up_no_drain() -> None:
+    """Pods are not ready while the server is gone, and such pods count against the budget: they may leave their node."""
+    (budget,) = (each for each in documents(BASE) if each["kind"] == "PodDisruptionBudget")
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
 def rules(direction: str) -> list[dict[str, Any]]:
     """Return the network's rules for one direction."""
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")

@@ -106,7 +106,7 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
             2,
             "limits.setup_seconds must be at most 3600",
         ),
-        ("[limits]\nbudget = 'much'\n", 2, "limits.budget is not a budget: write 5usd"),
+        ("[limits]\nbudget = 'much'\n", 2, "limits.budget must be an amount such as 5usd"),
         (
             "[agents]\nbudget = '5usd'\n",
             2,

@@ -10,7 +10,7 @@ import pytest
 
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import ATTEMPTS_FILE, Lease
-from septet.backup import Backup, back_up
+from septet.backup import Backup, BackupError, back_up
 from septet.errors import SupersededError
 from septet.state import StateDir
 
@@ -30,6 +30,11 @@ def make_backup(state: StateDir) -> tuple[Backup, Path]:
     """Make a backup, and return what was told of it and where it is."""
     folder = state.root.with_name("backup")
     return back_up(state, folder), folder
+
+
+def names_in(folder: Path) -> set[str]:
+    """Return all names in a copy, relative to it."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
 def test_a_copy_has_the_same_names_bytes_modes_links_and_times(state: StateDir) -> None:
@@ -114,3 +119,27 @@ def test_all_of_a_work_order_is_copied_with_its_records_and_its_lock(state: Stat
     assert (folder / "runs/wo-1/1-classify_issue-1").is_dir()
     assert (folder / "vaults/key.git/septet/wo-1/workspace.json").read_text() == "{}"
     assert (folder / "workspaces/wo-1~lock").exists()
+
+
+def test_a_state_directory_behind_a_link_is_copied_as_the_folder_itself(state: StateDir) -> None:
+    """As in a container, where a link leads to the slot: the same files, and nothing passed over."""
+    (state.runs / "wo-1").mkdir(parents=True)
+    (state.workspaces / "wo-1").mkdir(parents=True)
+    (state.workspaces / "wo-1~lock").touch()
+    (state.vaults / "key.git" / "septet" / "wo-1").mkdir(parents=True)
+    _, by_path = make_backup(state)
+    link = state.root.with_name("link")
+    link.symlink_to(state.root)
+    by_link = state.root.with_name("by-link")
+    backup = back_up(StateDir(link), by_link)
+    assert (backup.places, backup.left_out) == (["wo-1"], [])
+    assert names_in(by_link) == names_in(by_path) >= {"host-id", "workspaces/wo-1~lock"}
+
+
+def test_a_copy_that_is_no_state_directory_is_an_error(state: StateDir, tmp_path: Path) -> None:
+    """A host without its id would be another one: here its file is a link that leads nowhere from the copy."""
+    (state.root / "host-id").rename(tmp_path / "id-of-the-host")
+    (state.root / "host-id").symlink_to("../id-of-the-host")
+    with pytest.raises(BackupError, match="host-id"):
+        back_up(state, tmp_path / "elsewhere" / "backup")
+    assert not (tmp_path / "elsewhere" / "backup").exists()
