@@ -99,14 +99,14 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
         first = asyncio.create_task(
             lab.carry_out(turn_in(before.id, lab, before.id, before.first_execution_run_id))
         )
-        await wait_until(lambda: runs.living(before.id))
+        await lab.said_anew("system/init")
         first.cancel()  # the server knows the attempt no more, and its agent is left to whoever follows
         await asyncio.wait([first])
         assert await end_strays(client, host, BusyOrders(runs)) == [runs.of(before.id)[0].name]
         second = asyncio.create_task(
             lab.carry_out(turn_in(before.id, lab, before.id, after.first_execution_run_id))
         )
-        await wait_until(lambda: runs.living(before.id))
+        await lab.said_anew("system/init")
         assert await end_strays(client, host, BusyOrders(runs)) == []
         (tmp_path / before.id).touch()
         assert (await second).outcome.text == "done"
