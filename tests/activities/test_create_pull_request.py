@@ -64,6 +64,27 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
 
 
+async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_own_alone(lab: StepLab) -> None:
+    """What the one before pushed is gone on from, also where the next one's own push is replaced by a better one."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    lane = call.workspace.model_copy(update={"lane": "wo-1"})
+    before = await lab.running(call.model_copy(update={"workspace": lane}))
+    own = lane.model_copy(update={"work_order_id": "wo-2", "visit": "/2", "began_at": before.commit_sha})
+    for number, options in enumerate(([], ["--amend"]), 2):
+        lab.write("other.py", f"other = {number}\n")
+        git(lab.worktree, "add", "-A")
+        git(lab.worktree, "commit", "-q", *options, "-m", "another issue")
+        lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
+        lab.parts.host.snapshot(lab.place, "checkpoint", "its commit")
+        lab.run_id = f"run-{number}"
+        done = await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": own}))
+        assert (done.verdict, done.result_text) == (Verdict.DONE, before.result_text)
+        assert lab.origin.sha(BRANCH) == lab.progress.commit_sha
+    assert git(lab.origin.bare, "rev-parse", f"{BRANCH}^") == before.commit_sha
+
+
 async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: StepLab) -> None:
     """A lane is another work order's now, which named the same branch: the commit there is somebody else's to it."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
