@@ -131,7 +131,8 @@ def opened_place(host: Host, call: StepCall) -> Place:
         NotFoundError: It is not on this host.
         WorkspaceError: It is gone; the message names its last snapshot.
     """
-    place = host.place(call.workspace.place_id)
+    workspace = call.workspace
+    place = replace(host.place(workspace.place_id), visitor=workspace.work_order_id if workspace.lane else "")
     if place.worktree.exists():
         return place
     last = list_snapshots(vault_at(place), place.order_id)[-1:]

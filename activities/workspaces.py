@@ -1,7 +1,7 @@
 """Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs, set-up."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import JsonValue
@@ -27,6 +27,7 @@ from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
 from septet.git.destroy import return_to
 from septet.git.evidence import gather, read_base_files
+from septet.git.own_pushes import copy_pushes
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
@@ -166,6 +167,8 @@ class WorkspaceActivities:
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
+        lane = replace(place, order_id=snapshot.rpartition("/")[0], visitor=place.order_id)
+        copy_pushes(lane, place)
         return_to(
             place, find(vault_at(place), snapshot), self.host.rescue_options("the work order leaves its pipeline")
         )

@@ -154,6 +154,13 @@ class ForgeUnavailableError(ForgeError):
     retryable = True
 
 
+class ForgeLagsError(ForgeUnavailableError):
+    """The forge does not show yet what was pushed."""
+
+    most_tries = 30
+    default_remedy = "Look at the pull request on the forge, then continue with `septet retry`."
+
+
 class TrackerError(SeptetError):
     """The tracker refused."""
 

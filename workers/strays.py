@@ -29,6 +29,7 @@ _LEAVING_SECONDS: Final = 2.0
 """For the supervisor of an agent that has ended to leave the writer's lock."""
 _PAUSE_SECONDS: Final = 0.02
 _WHY: Final = "closed"
+_CLOSED_OR_RESET: Final = "The work order was closed or reset from outside."
 _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _LEFT_ALONE: Final = "orphan_limit"
 
@@ -50,9 +51,10 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 
 
 async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
-    """End the agents whose work orders are closed or paused, keep what they did, and return their runs' names.
+    """End the agents whose workflow runs are closed or paused, keep what they did, and return their runs' names.
 
     Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
+    After a reset another run goes on, maybe on another host, and only its own attempts end what they find here.
     Agents of work orders that it does not know, which may be another server's, are left to their orphan limit.
     A paused one's session and worktree stay as they are.
     """
@@ -62,12 +64,13 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
     for run in await asyncio.to_thread(_living, runs, busy):
         if run.record is None:
             continue
-        if not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
-            if await is_paused(client, run.record.key) and await _end_agent(run, PAUSED):
+        key = run.record.key
+        if not await is_closed(client, key.workflow_id, run_id=key.run_id, when_unknown=False):
+            if await is_paused(client, key) and await _end_agent(run, PAUSED):
                 ended.append(run.name)
             continue
         if await _end_agent(run, _WHY):
-            await shielded_thread(host.threads.disk, _keep_unless_busy, host, run, CLOSED)
+            await shielded_thread(host.threads.disk, _keep_unless_busy, host, run, _CLOSED_OR_RESET)
             ended.append(run.name)
     return ended
 

@@ -9,7 +9,7 @@ from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.workspace import Workspace
-from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
+from septet.errors import EvidenceError, ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.push import push, remote_branch
@@ -21,6 +21,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     Raises:
         EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
         ForgeError: The pull request has ended: an agent that is asked again cannot help.
+        ForgeLagsError: The forge has not taken the push in yet, as it does after it has answered.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -37,6 +38,10 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     claim.fence.check()
     opened = _find_or_open(forge, claim, sha)
     if opened.head_sha not in {"", sha}:
+        if remote_branch(claim.place, progress.branch_name, token=token) == sha:
+            raise ForgeLagsError(
+                f"{opened.url} does not show {sha} yet, which was pushed; it is at {opened.head_sha}."
+            )
         raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))

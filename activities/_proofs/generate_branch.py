@@ -32,7 +32,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
         claim.fence.check()
         create_branch(claim.place, earlier.name)
         return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(name)))
-    if refusal := branch_refusal(claim.place, name, token=token):
+    if refusal := branch_refusal(claim.place, name, began_at=claim.call.workspace.began_at, token=token):
         raise EvidenceError(refusal)
     claim.fence.check()
     create_branch(claim.place, name)

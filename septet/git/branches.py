@@ -18,11 +18,12 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
 _REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 
 
-def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str | None:
+def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
 
-    A branch that the remote has at the worktree's own HEAD is this work order's: the agent has pushed it. So is
-    one at a commit that the engine pushed for it.
+    A branch at a commit that the engine pushed for this work order is its own. So is one that the remote has at
+    the worktree's HEAD, for the agent has pushed it; but not at `began_at`, the commit of another work order that
+    this one goes on from.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -40,7 +41,8 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
         return f"{name} is the default branch there: use another branch for the work"
     if own in shas:
         sha = shas[own]
-        ours = sha == read_head(place.worktree / ".git").sha or is_own_push(place, name, sha)
+        is_agents = sha == read_head(place.worktree / ".git").sha and sha != began_at
+        ours = is_agents or is_own_push(place, name, sha)
         return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
     for above_or_below in shas:
         if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):

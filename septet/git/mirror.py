@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from septet.git.damage import mend, see_whole
 from septet.git.engine import Git
 from septet.git.git_words import looks_damaged
 from septet.git.packs import (
-    clear_unfinished_packs,
     has_many_loose_objects,
     has_many_packs,
     join_precious_packs,
@@ -121,7 +119,7 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
         see_whole(Git(mirror, env=remote.env), commit)
 
 
-def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str], older_than: timedelta) -> None:
+def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
     """Have few packs in a mirror instead of a file for each small object, where there are many by now.
 
     A fetch of a branch unpacks what it brings. Nothing is dropped: whoever borrows an object finds it.
@@ -130,7 +128,6 @@ def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str], older_than:
         mirror: `STATE/mirrors/<key>.git`.
         scratch: Where a repository may be made for a moment.
         env: The environment of git.
-        older_than: What a fetch has begun and is younger may be under way.
 
     Raises:
         GitError: git failed; then all is where it was.
@@ -138,7 +135,6 @@ def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str], older_than:
     if not (has_many_loose_objects(mirror) or has_many_packs(mirror)):
         return
     with hold_lock(mirror_lock(mirror)):
-        clear_unfinished_packs(mirror, older_than)
         join_precious_packs(Git(mirror, env=env), scratch)
 
 

@@ -13,7 +13,7 @@ from septet.git.mirror import refresh_mirror
 from septet.git.place import LOCK_SUFFIX, Place
 from septet.git.remote import Remote
 from septet.git.snapshots.restore import restore_as_it_was
-from septet.git.snapshots.vault import find, next_name, points_to, prepare, publish, vault_at
+from septet.git.snapshots.vault import find, names_of_kind, next_name, points_to, prepare, publish, vault_at
 from septet.git.view import make_view, view_folder
 from septet.git.workspace import fresh_config
 from septet.system.durable import write_durably
@@ -127,12 +127,11 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
     if move.checkpoint:
         _expect(chain, move.checkpoint, move.checkpoint_ref)
     with hold_lock(place.records / "snapshot.lock"):
-        displaced = [(name, old) for name in chain.snapshots if (old := points_to(place, name))]
+        for name, commit in chain.snapshots.items():
+            if (old := points_to(place, name)) not in {"", commit}:  # taken here, after the other host had gone on
+                _name_again(place, name, old, chain)
         for name, commit in chain.snapshots.items():
             publish(place, name, commit)
-        for name, old in displaced:
-            if old != chain.snapshots[name]:  # taken here, after the other host had gone on
-                publish(place, next_name(place, name.rpartition("-")[2], None), old)
     for name in RECORDS:
         content = read_file(vault, chain, name)
         if content is not None:
@@ -141,6 +140,14 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
             raise WorkspaceError(
                 f"{move.checkpoint_ref.ref} of {move.checkpoint_ref.remote.url} holds no record of a workspace."
             )
+
+
+def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
+    """Give a snapshot a name that the chain has not, before it loses its own; once, also after a kill."""
+    kind = name.rpartition("-")[2]
+    others = set(names_of_kind(place, kind)) - set(chain.snapshots)
+    if commit not in {points_to(place, other) for other in others}:
+        publish(place, next_name(place, kind, None, others=chain.snapshots), commit)
 
 
 def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:

@@ -36,6 +36,8 @@ class Place:
     """What may be added to the worktree between two snapshots, and a commit unfold to; 0 is no limit."""
     fork: str = ""
     """The literal URL of the fork that work is pushed to; empty where it is the origin itself."""
+    visitor: str = ""
+    """The work order that a lane serves now, which has its own pushes there; empty outside of lanes."""
 
     @property
     def destination(self) -> str:

@@ -30,6 +30,7 @@ from septet.git.destroy import (
 )
 from septet.git.engine import Git
 from septet.git.mirror import tidy_mirror
+from septet.git.packs import clear_unfinished_packs
 from septet.git.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
 from septet.git.record import find_record
 from septet.git.snapshots.facts import Snapshot
@@ -253,12 +254,14 @@ class Sweep:
         """Give back what is taken by files that nothing needs, or not as so many."""
         mirror, kept_for = self._mirror_of(vault), timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
+            clear_unfinished_packs(vault.git_dir, kept_for)
             has_room = vault.git_dir in self._forgot or has_forgotten(vault, kept_for)
             if has_room and vault.git_dir.is_dir():
                 drop_forgotten(vault, kept_for)
         with self._refusing("mirror", mirror.name):
+            clear_unfinished_packs(mirror, kept_for)
             if mirror.is_dir():
-                tidy_mirror(mirror, self.state.scratch, self.env, kept_for)
+                tidy_mirror(mirror, self.state.scratch, self.env)
 
     def _mirror_of(self, vault: Git) -> Path:
         return self.state.mirrors / vault.git_dir.name

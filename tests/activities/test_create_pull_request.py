@@ -1,10 +1,18 @@
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from fakes.repositories import git
-from fakes.step_lab import BRANCH, TITLE, StepLab
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, TITLE, StepLab, settings_of
+from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.local import REF, LocalForge
+from septet.forges.pauses import PAUSES
+from workers.registry import parts_of
 
 pytestmark = pytest.mark.law
 
@@ -54,6 +62,49 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
     (text,) = _pull_requests(lab)
     assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
+
+
+async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_own_alone(lab: StepLab) -> None:
+    """What the one before pushed is gone on from, also where the next one's own push is replaced by a better one."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    lane = call.workspace.model_copy(update={"lane": "wo-1"})
+    before = await lab.running(call.model_copy(update={"workspace": lane}))
+    own = lane.model_copy(update={"work_order_id": "wo-2", "visit": "/2", "began_at": before.commit_sha})
+    for number, options in enumerate(([], ["--amend"]), 2):
+        lab.write("other.py", f"other = {number}\n")
+        git(lab.worktree, "add", "-A")
+        git(lab.worktree, "commit", "-q", *options, "-m", "another issue")
+        lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
+        lab.parts.host.snapshot(lab.place, "checkpoint", "its commit")
+        lab.run_id = f"run-{number}"
+        done = await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": own}))
+        assert (done.verdict, done.result_text) == (Verdict.DONE, before.result_text)
+        assert lab.origin.sha(BRANCH) == lab.progress.commit_sha
+    assert git(lab.origin.bare, "rev-parse", f"{BRANCH}^") == before.commit_sha
+
+
+async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: StepLab) -> None:
+    """A lane is another work order's now, which named the same branch: the commit there is somebody else's to it."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    workspace = call.workspace.model_copy(update={"lane": "wo-1"})
+    before = await lab.running(call.model_copy(update={"workspace": workspace}))
+    git(lab.worktree, "checkout", "-q", "-B", BRANCH, call.workspace.base_sha)
+    lab.write("other.py", "other = 1\n")
+    git(lab.worktree, "add", "-A")
+    git(lab.worktree, "commit", "-q", "-m", "another issue")
+    lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
+    lab.parts.host.snapshot(lab.place, "checkpoint", "the next work order's")
+    lab.run_id = "run-2"
+    next_one = workspace.model_copy(update={"work_order_id": "wo-2", "visit": "/2"})
+    with pytest.raises(ApplicationError, match="has commits") as failed:
+        await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": next_one}))
+    assert failed.value.non_retryable
+    assert lab.origin.sha(BRANCH) == before.commit_sha
+    assert len(_pull_requests(lab)) == 1
 
 
 async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
@@ -114,6 +165,42 @@ async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
     assert failed.value.non_retryable
     assert failed.value.details[0].remedy
     assert lab.origin.sha(BRANCH) == others
+
+
+@pytest.fixture
+def slow_forge() -> Iterator[GitHubFake]:
+    """Return a forge that shows a branch as a test says, whatever was pushed to it."""
+    PAUSES.clear()
+    with serving_forge(GitHubFake()) as forge:
+        yield forge
+
+
+async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
+    tmp_path: Path, origin: Origin, slow_forge: GitHubFake
+) -> None:
+    """Forges take a push in after it was answered: the step waits for that, and no agent is paid for twice."""
+    knows_it = {
+        "github_hosts": (slow_forge.url.removeprefix("http://"),),
+        "github_token": SecretStr(slow_forge.token),
+        "github_api_url": slow_forge.url,
+    }
+    async with parts_of(settings_of(tmp_path).model_copy(update=knows_it)) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CREATE_PULL_REQUEST)
+        lab.scenario(create_pull_request={"answer": WORDS})
+        call = lab.call(Step.CREATE_PULL_REQUEST)
+        there = call.workspace.model_copy(update={"repository": f"{slow_forge.url}/o/foo.js.git"})
+        branches = {"main": call.workspace.base_sha, BRANCH: "b" * 40}
+        slow_forge.heads["o/foo.js"] = branches
+        slow_forge.open_pull("o/foo.js", BRANCH, "main", "Totals", "<!-- septet: wo-1 -->")
+        call = call.model_copy(update={"workspace": there})
+        with pytest.raises(ApplicationError, match="does not show") as failed:
+            await lab.running(call)
+        assert not failed.value.non_retryable
+        branches[BRANCH] = lab.progress.commit_sha or ""
+        done = await lab.running(call)
+        assert (done.verdict, done.agent_starts, len(lab.runs)) == (Verdict.DONE, 1, 1)
+        assert done.result_text == f"{slow_forge.url}/o/foo.js/pull/1"
 
 
 async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: StepLab) -> None:

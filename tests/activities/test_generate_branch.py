@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from fakes.repositories import git
 from fakes.step_lab import BRANCH, PLAN, StepLab
@@ -8,6 +10,7 @@ from septet.contracts.steps import StepResult
 from septet.forges.forge import NewPullRequest
 from septet.forges.local import LocalForge
 from septet.git.own_pushes import note_push
+from septet.git.push import push
 
 
 async def _named(lab: StepLab, name: str) -> StepResult:
@@ -109,3 +112,24 @@ async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
         lab.origin.push({"other.txt": "other\n"}, branch=name)
     done = await _named(lab, BRANCH)
     assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, BRANCH, ())
+
+
+@pytest.mark.parametrize("builds_on_it", [False, True])
+async def test_the_branch_of_the_lanes_work_order_before_is_refused(lab: StepLab, builds_on_it: bool) -> None:
+    """A lane's next work order takes no branch of another one, also where its own work begins with that one's."""
+    await lab.open_to(Step.GENERATE_BRANCH)
+    git(lab.worktree, "checkout", "-q", "-b", "bugfix/totals")
+    git(lab.worktree, "commit", "-q", "--allow-empty", "-m", "the work before")
+    sha = git(lab.worktree, "rev-parse", "HEAD")
+    before = replace(lab.place, visitor="wo-0")
+    push(before, "bugfix/totals", sha)
+    if not builds_on_it:
+        git(lab.worktree, "checkout", "-q", "main")
+        git(lab.worktree, "branch", "-q", "-D", "bugfix/totals")
+    lab.parts.host.snapshot(lab.place, "checkpoint", "the next work order's")
+    lab.scenario(generate_branch={"answer": {"branch_name": "bugfix/totals"}})
+    call = lab.call(Step.GENERATE_BRANCH)
+    entered = call.workspace.model_copy(update={"lane": "wo-1", "began_at": sha if builds_on_it else ""})
+    refused = await lab.running(call.model_copy(update={"workspace": entered}))
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "already has a branch bugfix/totals" in refused.reasons[0]

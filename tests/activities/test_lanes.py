@@ -25,6 +25,7 @@ from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.git.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 
@@ -285,6 +286,9 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "half.py").write_text("half\n", encoding="utf-8")
     snapshot = floor.keep(EXECUTOR.id)
+    in_lane = replace(floor.parts.host.place(EXECUTOR.id), visitor="pl-a")
+    note_push(in_lane, "feat-a", "a" * 40)
+    note_push(replace(in_lane, visitor="pl-z"), "feat-z", "c" * 40)
     await floor.enter("pl-b", EXECUTOR)
     floor.origin.push({"later.py": "somebody else\n"})
     request = OpenWorkspace(
@@ -302,6 +306,8 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
         assert not (own / "later.py").exists()
         assert git(own, "symbolic-ref", "--short", "HEAD") == "feat-a"
         assert not floor.parts.host.differs(floor.parts.host.place("pl-a"), alone.checkpoint)
+        assert is_own_push(floor.parts.host.place("pl-a"), "feat-a", "a" * 40)
+        assert pushed_branches(floor.parts.host.place("pl-a")) == ("feat-a",)
 
 
 async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: Origin, tmp_path: Path) -> None:

@@ -423,6 +423,20 @@ async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Cl
         assert opened.restores == "after-generate_branch"
 
 
+async def test_outside_of_its_pipeline_it_still_begins_with_the_work_of_others(client: Client) -> None:
+    """What it went on from in its lane, and what it lacks, is neither its own work nor forgotten."""
+    async with line_of(client) as line:
+        line.fails["a", Step.IMPLEMENT_PLAN] = 2
+        line.where = {"began_at": "a" * 40, "lacks": ("feat-b",)}
+        handle = await line.start("a")
+        await handle.result()
+        order = f"{handle.id}-a"
+        await reset(client, order, await before_first(client, order, "implement_plan"))
+        await client.get_workflow_handle(order, result_type=Task).result()
+        again = line.doubles.calls_of(Step.CREATE_PULL_REQUEST)[-1].workspace
+        assert (again.place_id, again.began_at, again.lacks) == (order, "a" * 40, ("feat-b",))
+
+
 async def before_first(client: Client, order_id: str, activity_name: str) -> int:
     """Return the workflow task in which an activity was scheduled for the first time."""
     async for event in client.get_workflow_handle(order_id).fetch_history_events():

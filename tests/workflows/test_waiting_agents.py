@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.agent_lab import Lab
@@ -16,6 +17,7 @@ from temporalio.client import (
     Interceptor,
     OutboundInterceptor,
     WorkflowExecutionDescription,
+    WorkflowHandle,
 )
 
 from septet.agents.clis.adapter import Turn
@@ -47,21 +49,26 @@ class Meanwhile(Interceptor):
         return Asking(next)
 
 
-def turn_in(lane: str, lab: Lab, order_id: str) -> TurnRequest:
+def turn_in(lane: str, lab: Lab, order_id: str, run_id: str | None = None) -> TurnRequest:
     """Ask for a turn of a work order in a lane; its agent works until it is let go by the work order's name."""
     request = lab.request(turn=Turn(f"{order_id}\n", lab.worktree))
-    return replace(request, key=RunKey(order_id, "run-1", "5"), order_id=lane)
+    return replace(request, key=RunKey(order_id, run_id or "run-1", "5"), order_id=lane)
+
+
+async def started(client: Client, order_id: str) -> WorkflowHandle[Any, Any]:
+    """Start a work order that no worker takes up."""
+    return await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody")
 
 
 @pytest.mark.law
 async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: Path) -> None:
     """While it is asked whether the agent's work order is closed, that ends and another one's starts: it goes on."""
-    closed = await client.start_workflow("WorkOrder", id=f"wo-{uuid.uuid4().hex[:8]}", task_queue="nobody")
+    closed = await started(client, f"wo-{uuid.uuid4().hex[:8]}")
     await closed.terminate()
     with waiting_agents(tmp_path) as (host, lab):
         lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
         runs, lane = host.runtime.runs, "pl-1-executor-1"
-        first = asyncio.create_task(lab.carry_out(turn_in(lane, lab, closed.id)))
+        first = asyncio.create_task(lab.carry_out(turn_in(lane, lab, closed.id, closed.first_execution_run_id)))
         await wait_until(lambda: runs.living(lane))
         second: list[asyncio.Task[TurnResult]] = []
 
@@ -77,6 +84,32 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
         (tmp_path / "wo-2").touch()
         turn = await second[0]
         assert (turn.outcome.text, turn.agent_starts) == ("done", 1)
+
+
+async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_goes_on(
+    client: Client, tmp_path: Path
+) -> None:
+    """The run that follows may open its workspace on another host: nobody but this look ends the agent here."""
+    before = await started(client, f"wo-{uuid.uuid4().hex[:8]}")
+    await before.terminate()
+    after = await started(client, before.id)
+    with waiting_agents(tmp_path) as (host, lab):
+        lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
+        runs = host.runtime.runs
+        first = asyncio.create_task(
+            lab.carry_out(turn_in(before.id, lab, before.id, before.first_execution_run_id))
+        )
+        await lab.said_anew("system/init")
+        first.cancel()  # the server knows the attempt no more, and its agent is left to whoever follows
+        await asyncio.wait([first])
+        assert await end_strays(client, host, BusyOrders(runs)) == [runs.of(before.id)[0].name]
+        second = asyncio.create_task(
+            lab.carry_out(turn_in(before.id, lab, before.id, after.first_execution_run_id))
+        )
+        await lab.said_anew("system/init")
+        assert await end_strays(client, host, BusyOrders(runs)) == []
+        (tmp_path / before.id).touch()
+        assert (await second).outcome.text == "done"
 
 
 async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Client, tmp_path: Path) -> None:

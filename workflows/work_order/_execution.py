@@ -140,7 +140,7 @@ class WorkOrderBase(WorkOrderHandlers):
         if self._hosts.workspace is not None:
             lane = self._hosts.workspace
             opening = self._make_opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
-            await self._open_own_workspace(opening, lane.task_queue)
+            await self._open_own_workspace(opening, lane.task_queue, lane)
 
     async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
         await self._apply_reset()
@@ -164,17 +164,21 @@ class WorkOrderBase(WorkOrderHandlers):
             summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
             self._state.take_in_summary(summary, workflow.now())
 
-    async def _open_own_workspace(self, opening: OpenWorkspace, queue: str | None = None) -> None:
-        self._take_in_workspace(
-            await OPEN_WORKSPACE.start(
-                opening,
-                task_queue=queue,
-                activity_id=self._ids.of("open_workspace"),
-                summary=f"workspace for {self._order.repository}",
-                priority=priority_of(self._state.task),
-                **WORKSPACE_OPTIONS,
-            )
+    async def _open_own_workspace(
+        self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
+    ) -> None:
+        """Open a workspace; one that goes on from a lane's begins with the same work of others as that."""
+        workspace = await OPEN_WORKSPACE.start(
+            opening,
+            task_queue=queue,
+            activity_id=self._ids.of("open_workspace"),
+            summary=f"workspace for {self._order.repository}",
+            priority=priority_of(self._state.task),
+            **WORKSPACE_OPTIONS,
         )
+        if lane is not None:
+            workspace = workspace.model_copy(update={"began_at": lane.began_at, "lacks": lane.lacks})
+        self._take_in_workspace(workspace)
 
     def _make_opening(self) -> OpenWorkspace:
         order = self._order

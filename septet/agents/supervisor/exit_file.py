@@ -10,16 +10,32 @@ def utc_text(seconds: float) -> str:
 
 
 def write_record(name: str, record: bytes, outputs: list[int]) -> None:
-    """Put a record on disk, after the outputs that it speaks of. A full disk takes nothing but the record."""
+    """Put a record on disk, after the outputs that it speaks of and what says whose run it is.
+
+    A full disk takes nothing but the record.
+    """
     try:
         for output in outputs:
             os.fsync(output)
+        if os.path.exists("run.json"):  # a check and a set-up have none
+            _force("run.json")
         file = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT, 0o600)
-        os.write(file, record)
-        os.fsync(file)
+        try:
+            os.write(file, record)
+        finally:
+            os.close(file)
+        _force(f"{name}.new")
         os.rename(f"{name}.new", name)
-        folder = os.open(".", os.O_RDONLY)
-        os.fsync(folder)
+        _force(".")
         os.unlink("control.sock")
     except OSError:
         return
+
+
+def _force(path: str) -> None:
+    """Return once a file, or the names in a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

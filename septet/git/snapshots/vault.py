@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine import Git
 from septet.git.packs import has_many_packs, join_packs
 from septet.git.place import Place, vault_lock
-from septet.git.snapshots.facts import REFS, Snapshot, SnapshotKind, name_of, parse, ref_of
+from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
 from septet.git.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.system.durable import fsync_folder, write_durably
@@ -71,18 +71,18 @@ def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
-def next_name(place: Place, kind: str, last: str | None) -> str:
+def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] = ()) -> str:
     """Return the name of the work order's next snapshot. Call it with the lock held.
 
     Args:
         place: The work order's place.
         kind: What kind of snapshot it will be.
         last: The latest snapshot that is known; git is asked when there is none.
+        others: Names that are about to be there too.
     """
-    folder = place.vault / ref_of(place.order_id)
-    names = _names(folder)
-    names = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
-    return f"{place.order_id}/{max(map(_number, names + names), default=-1) + 1:04d}-{kind}"
+    known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
+    names = (*_names(place.vault / ref_of(place.order_id)), *known, *others)
+    return f"{place.order_id}/{max(map(_number, names), default=-1) + 1:04d}-{kind}"
 
 
 def publish(place: Place, name: str, commit: str) -> None:
@@ -126,7 +126,7 @@ def owners(vault: Git) -> list[str]:
     return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
 
 
-def names_of_kind(place: Place, kind: SnapshotKind) -> list[str]:
+def names_of_kind(place: Place, kind: str) -> list[str]:
     """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
 
     Those whose refs a person has packed are not among them.

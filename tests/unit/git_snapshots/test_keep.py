@@ -1,6 +1,10 @@
 """The checkpoint remote: what it keeps, who may write to it, and how another host goes on from it."""
 
+import pickle
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +13,7 @@ from fakes.kept import is_kept_elsewhere
 from fakes.pictures import picture
 from fakes.repositories import Origin, git
 
+from bench.chaos.slow_disk import can_slow_disk
 from septet.errors import GitError, NotFoundError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
@@ -27,6 +32,12 @@ from septet.state import StateDir
 pytestmark = pytest.mark.law
 
 Take = Callable[..., Snapshot]
+MOVES = """\
+import pickle, sys
+from pathlib import Path
+from septet.git.move import move_here
+move_here(*pickle.loads(Path(sys.argv[1]).read_bytes()))
+"""
 OPTIONS = RescueOptions("the work order comes back", 1 << 20)
 
 
@@ -150,6 +161,9 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     (there.worktree / "README.md").write_text("# Changed there\n")
     kept = checkpoint(there)
     assert kept.name.partition("-")[0] == late.name.partition("-")[0]
+    (there.worktree / "half.txt").write_text("what another try began with\n")
+    rescue = take(there, "rescue", "another try", ignored_limit_bytes=1 << 20)
+    assert rescue is not None
     keep(there, ref, "B")
     (place.worktree / "later.txt").write_text("still later\n")
 
@@ -158,9 +172,44 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     assert (back.worktree / "README.md").read_text() == "# Changed there\n"
     assert not (back.worktree / "later.txt").exists()
     commits = {snapshot.commit for snapshot in list_snapshots(vault_at(back), "wo-1")}
-    assert {kept.commit, late.commit} <= commits
+    assert {kept.commit, late.commit, rescue.commit} <= commits
     rescued = git(back.vault, "grep", "-l", "still later", *commits, check=False)
     assert "later.txt" in rescued
+
+
+@pytest.mark.skipif(not can_slow_disk(), reason="strace is not here, or may not trace")
+def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
+    place: Place, ref: CheckpointRef, other: StateDir, state: StateDir, tmp_path: Path
+) -> None:
+    """What lies here under a name that the other host has given too has another one before it loses that."""
+    keep(place, ref, "A")
+    (place.worktree / "late.txt").write_text("after the host was given up\n")
+    late = take(place, "rescue", "too late", ignored_limit_bytes=1 << 20)
+    assert late is not None
+    there = arrive(move_of(place, other, ref, list_snapshots(vault_at(place), place.order_id)[0].name))
+    (there.worktree / "README.md").write_text("# Changed there\n")
+    rescue = take(there, "rescue", "there", ignored_limit_bytes=1 << 20)
+    assert rescue is not None
+    assert (rescue.name, rescue.commit != late.commit) == (late.name, True)
+    keep(there, ref, "B")
+    back = move_of(there, state, ref, rescue.name, host="A")
+    prepare_host(back)
+
+    for renames in (2, 3):
+        _move_and_die(back, tmp_path / "move", renames)
+        assert late.commit in {snapshot.commit for snapshot in list_snapshots(vault_at(place), "wo-1")}
+    move_here(back, OPTIONS)
+
+    commits = [snapshot.commit for snapshot in list_snapshots(vault_at(place), "wo-1")]
+    assert (commits.count(rescue.commit), commits.count(late.commit)) == (1, 1)
+
+
+def _move_and_die(move: WorkspaceMove, file: Path, renames: int) -> None:
+    """Begin a move in a process that is killed when it has put so many files in their places."""
+    file.write_bytes(pickle.dumps((move, OPTIONS)))
+    kill = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject=/rename:signal=KILL:when={renames}")
+    done = subprocess.run([*kill, sys.executable, "-c", MOVES, str(file)], capture_output=True, check=False)
+    assert done.returncode in {-signal.SIGKILL, 128 + signal.SIGKILL}, done.stderr
 
 
 def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: CheckpointRef, state: StateDir) -> None:

@@ -1,7 +1,6 @@
 """The host's mirror of a repository."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -225,7 +224,7 @@ def test_loose_objects_of_a_mirror_are_packed_and_none_is_lost(
     git(tmp_path, "clone", "--quiet", "--shared", "--no-checkout", str(mirror), str(borrower))
     assert _loose(mirror) > 100
 
-    tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+    tidy_mirror(mirror, tmp_path / "scratch", env)
 
     assert _loose(mirror) == 0
     assert len(list((mirror / "objects/pack").glob("*.pack"))) == 1
@@ -249,7 +248,7 @@ def test_who_reads_a_mirror_while_it_is_packed_finds_everything(
 
     with ThreadPoolExecutor(2) as pool:
         looks = [pool.submit(git, borrower, "rev-list", "--objects", "--quiet", each) for each in commits]
-        tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+        tidy_mirror(mirror, tmp_path / "scratch", env)
         for look in looks:
             look.result()
 
@@ -261,6 +260,6 @@ def test_a_mirror_with_few_loose_objects_is_let_be(
     refresh_mirror(mirror, remote)
     before = _loose(mirror)
 
-    tidy_mirror(mirror, tmp_path / "scratch", env, timedelta(days=2))
+    tidy_mirror(mirror, tmp_path / "scratch", env)
 
     assert _loose(mirror) == before

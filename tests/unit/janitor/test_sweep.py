@@ -339,6 +339,18 @@ def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(h
     assert [path.exists() for path in notes] == [True] * len(places)
 
 
+def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
+    """Also where no snapshot is forgotten: an unfinished pack has no name by which anything finds it."""
+    place = home.open("wo-1")
+    folders = (place.vault / "objects/pack", place.mirror / "objects/pack")
+    for folder in folders:
+        for name in ("tmp_pack_old", "tmp_pack_young"):
+            (folder / name).write_bytes(b"PACK")
+        os.utime(folder / "tmp_pack_old", (0, 0))
+    home.sweep(1)
+    assert [[path.name for path in folder.glob("tmp_*")] for folder in folders] == [["tmp_pack_young"]] * 2
+
+
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
     """A folder that no work order opened stays where it is."""
     home.open("wo-1")

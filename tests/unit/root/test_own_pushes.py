@@ -1,8 +1,9 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from septet.git.own_pushes import is_own_push, note_push
+from septet.git.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.place import Place
 
 
@@ -23,6 +24,17 @@ def test_only_what_was_noted_is_ours(place: Place) -> None:
     assert is_own_push(place, "feat-1", "a" * 40)
     assert is_own_push(place, "feat-1", "b" * 40)
     assert not is_own_push(place, "feat-2", "a" * 40)
+
+
+def test_in_a_lane_each_work_order_has_its_own(place: Place) -> None:
+    """What one work order pushed from a lane is not the next one's, whatever the branch is called."""
+    first, second = replace(place, visitor="pl-1"), replace(place, visitor="pl-2")
+    note_push(first, "feat-1", "a" * 40)
+    assert is_own_push(first, "feat-1", "a" * 40)
+    assert not is_own_push(second, "feat-1", "a" * 40)
+    assert not is_own_push(place, "feat-1", "a" * 40)
+    assert pushed_branches(first) == ("feat-1",)
+    assert pushed_branches(second) == pushed_branches(place) == ()
 
 
 def test_noting_a_push_again_changes_nothing(place: Place) -> None:
