@@ -169,7 +169,7 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
             lose(first, worker)
             assert second("host-gone", other.ready["host"], "--json").code == 3
             answer = second("host-gone", worker.ready["host"], "--json")
-            told = {"work_orders": [order_id], "pipelines": []}
+            told = {"work_orders": [order_id], "pipelines": [], "unanswered": []}
             assert answer.json == {"ok": True, "host": worker.ready["host"], **told}
             task = served.closed(order_id, GONE_WITHIN_SECONDS)
     assert task["status"] == "completed", task
