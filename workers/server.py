@@ -61,7 +61,7 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2,
     # Else a workflow that nobody asks for stays in the server's memory until 8,096 others have been there.
     "history.cacheBackgroundEvict": {"Enabled": True, "LoopInterval": "5s", "MaxEntryPerCall": 1024},
-    # Else each start of a worker leaves 75 series of metrics in memory: of the queue that tells it of cancels.
+    # Else each start of a worker leaves 80 lines of metrics in memory: of the queue that tells it of cancels.
     "metrics.breakdownByTaskQueue": False,
 }
 """What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
