@@ -177,7 +177,7 @@ class TurnBudget:
     async def settle(self, model: str | None = None) -> None:
         """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
 
-        A supervisor whose disk has not taken its record yet is waited for for a second.
+        A supervisor whose disk has not taken its record yet is waited for for five seconds.
 
         Args:
             model: The one that its CLI names.

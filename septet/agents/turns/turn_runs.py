@@ -17,7 +17,7 @@ from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
-_RECORD_SECONDS: Final = 1.0
+_RECORD_SECONDS: Final = 5.0
 """For a supervisor to write its record before what its agent used is counted: whoever cancels waits for it too."""
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _PROMPT_BYTES_A_TOKEN: Final = 4
@@ -127,7 +127,7 @@ class TurnRuns:
         """See to it that each run of the request has its record, and a note of what it used.
 
         Raises:
-            WorkspaceBusyError: The supervisor of one lives, and does not write its record within a second.
+            WorkspaceBusyError: The supervisor of one lives, and does not write its record within five seconds.
             AgentCrashedError: The runner that has to sweep does not answer.
             OSError: A run's files cannot be read or written.
         """
