@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import CommandGroup, Commands
+from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply
 from septet.errors import UsageError
 
@@ -14,13 +14,7 @@ if TYPE_CHECKING:
     from septet.contracts.budget import LimitCall
     from septet.contracts.replies import BudgetReply
 
-app = Commands(
-    name="budget",
-    cls=CommandGroup,
-    help="Show, set and raise budgets.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("budget", "Show, set and raise budgets.")
 
 Scope = Annotated[
     str,

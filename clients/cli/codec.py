@@ -5,16 +5,10 @@ from typing import Annotated
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import CommandGroup, Commands
+from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
 
-app = Commands(
-    name="codec",
-    cls=CommandGroup,
-    help="Make keys that encrypt what Temporal keeps.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("codec", "Make keys that encrypt what Temporal keeps.")
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, such as its month: 2026-11.")]
 
 

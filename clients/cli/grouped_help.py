@@ -61,6 +61,11 @@ class Commands(typer.Typer):
         return super().command(name, cls=PlainCommand, **settings)
 
 
+def command_group(name: str, summary: str) -> Commands:
+    """Return the commands of one word, to be added; `summary` is its line in `septet --help`."""
+    return Commands(name=name, cls=CommandGroup, help=summary, no_args_is_help=True, rich_markup_mode=None)
+
+
 class GroupedCommands(typer.core.TyperGroup):
     """The commands of `septet` under headings; one that is new and stands in no group is listed last."""
 

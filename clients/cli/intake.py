@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import CommandGroup, Commands
+from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply
 from septet.errors import InvalidInputError
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from septet.contracts.intake import IntakeInput
     from septet.contracts.intake_replies import IntakeView
 
-app = Commands(
-    name="intake",
-    cls=CommandGroup,
-    help="Turn issues with a label into work orders.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("intake", "Turn issues with a label into work orders.")
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
 """The input's fields that have other names than their options."""
 

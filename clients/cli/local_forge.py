@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import CommandGroup, Commands
+from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
 from septet.errors import ServerNotReachedError, UsageError
 
@@ -18,20 +18,8 @@ if TYPE_CHECKING:
     from septet.forges.forge import PullRequest
     from septet.forges.local import LocalForge
 
-issues = Commands(
-    name="issue",
-    cls=CommandGroup,
-    help="Add, list, show and close issues of a repository on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-pulls = Commands(
-    name="pr",
-    cls=CommandGroup,
-    help="List, show, merge and close pull requests of a repository on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+issues = command_group("issue", "Add, list, show and close issues of a repository on this machine.")
+pulls = command_group("pr", "List, show, merge and close pull requests of a repository on this machine.")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 """What a pull request's text has for programs."""
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clients.cli import options as given
-from clients.cli.grouped_help import CommandGroup, Commands
+from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
 from septet.errors import UsageError
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from septet.contracts.replies import KeptSnapshot
     from septet.state import StateDir
 
-app = Commands(
-    name="rescue",
-    cls=CommandGroup,
-    help="List and restore saved work.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("rescue", "List and restore saved work.")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
