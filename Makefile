@@ -135,7 +135,7 @@ upgrade-trial: ready ## Kept releases and this commit as workers of one server: 
 
 # The short trials of `.ci/run`, the longest first. They wait most of their time, and share neither ports nor folders.
 TRIALS := chaos intake chaos-pipeline upgrade faults follow
-TRIAL_chaos := chaos MINUTES=1.5 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1"
+TRIAL_chaos := chaos MINUTES=1 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
 TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
 TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"

@@ -141,9 +141,10 @@ class TurnBudget:
                 await self._settle(held, so_far)
                 raise OverBudgetError(grant.wait)
             caps = caps.lowered(grant.caps)
-            if opening.account.scope not in held.scopes:
-                held = held.model_copy(update={"scopes": (*held.scopes, opening.account.scope)})
-                await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
+            if opening.account.scope not in held.scopes or held.is_over:
+                scopes = tuple(dict.fromkeys((*held.scopes, opening.account.scope)))
+                held = held.model_copy(update={"scopes": scopes, "is_over": False})
+                await self._note(held)
         return within_caps(ahead.request, caps)
 
     async def _ask(self) -> _Answers:
@@ -197,6 +198,7 @@ class TurnBudget:
                 await self._settle(held, await asyncio.to_thread(runs.spending))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self._place_id, error=str(error))
+            await self._leave_to_next_look()
 
     @property
     def _choice(self) -> LoginChoice:
@@ -209,6 +211,17 @@ class TurnBudget:
         for scope in note.scopes:
             await self.accounts.settle(scope, SettleCall(key=note.key, used=use))
         await asyncio.to_thread(self.host.held_turns.forget, self._place_id, note.key)
+
+    async def _leave_to_next_look(self) -> None:
+        try:
+            held = await self._find_note()
+            if held is not None:
+                await self._note(held.model_copy(update={"is_over": True}))
+        except OSError as error:
+            _log.warning("held_turn_not_noted", place=self._place_id, error=str(error))
+
+    async def _note(self, held: HeldTurn) -> None:
+        await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
 
     def _held_turn(self) -> HeldTurn:
         key = self.turn.request.key

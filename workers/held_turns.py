@@ -61,7 +61,7 @@ class LeftTurns:
         count, now = 0, time.monotonic()
         for place_id, turn in await asyncio.to_thread(self._find):
             since = self._seen.setdefault((place_id, turn.key), now)
-            if now - since >= self.left_seconds:
+            if turn.is_over or now - since >= self.left_seconds:
                 count += await self._tell(place_id, turn)
                 del self._seen[place_id, turn.key]
         return count

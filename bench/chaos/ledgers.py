@@ -13,7 +13,8 @@ from septet.agents.runs.folders import Run, Runs
 
 BUDGET = "1000Mtok"
 """Of each work order, where a trial names no other: it is never used up, and its account counts every turn."""
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 120.0
+"""What a worker could not tell an account at once it tells at its next look, a minute later."""
 _LOOK_SECONDS = 0.5
 _NO_END = ExitRecord(cause="lost")
 

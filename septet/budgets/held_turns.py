@@ -19,6 +19,8 @@ class HeldTurn(Wire):
     run_id: str
     activity_id: str
     scopes: tuple[str, ...] = ()
+    is_over: bool = False
+    """Its attempt has ended, and could not tell them: whoever looks next does."""
 
     @property
     def key(self) -> str:

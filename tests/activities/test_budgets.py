@@ -136,7 +136,7 @@ async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, bo
     assert (done.verdict, books.view().total.usd) == (Verdict.DONE, 0.0)
     assert [*paid.parts.host.held_turns.places()] == ["wo-1"]
     books.away = False
-    teller = LeftTurns(paid.parts.host, books, left_seconds=0.0)
+    teller = LeftTurns(paid.parts.host, books)
     assert await teller.look() == 1
     assert books.view().total.usd == pytest.approx(done.usage.cost_usd)
     assert await teller.look() == 0
@@ -159,14 +159,30 @@ async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: 
 
 
 async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, books: Books) -> None:
-    """Somebody who tells of a turn by himself within the time is not forestalled."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    """Somebody who tells of a turn by himself within the time is not forestalled, also when he could not at first."""
+    await _left(paid)
+    await _supervisor_killed(paid)
+    teller = LeftTurns(paid.parts.host, books)
+    assert (await teller.look(), books.view().running) == (0, 1)
     books.away = True
-    await paid.run(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
+    await paid.end_work(Step.IMPLEMENT_PLAN)
     books.away = False
-    assert await LeftTurns(paid.parts.host, books).look() == 0
-    assert books.view().total.usd == 0.0
+    assert (await teller.look(), books.view().total.tokens, books.view().running) == (1, _TOKENS, 0)
+
+
+async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepLab, books: Books) -> None:
+    """The first attempt could not tell it; the second one holds it again, and its worker dies."""
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    paid.scenario(implement_plan={"api_error": 529})
+    books.away = True
+    with pytest.raises(ApplicationError, match="529"):
+        await paid.run(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
+    books.away = False
+    _, running, environment = await _begun(paid, _HANGS)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    await asyncio.wait([running])
+    await _supervisor_killed(paid)
+    assert (await LeftTurns(paid.parts.host, books).look(), books.view().running) == (0, 1)
 
 
 async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
@@ -257,8 +273,12 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
 
 async def _at_work(paid: StepLab, program: str) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
     """Return a step whose agent has said a message, and does not end."""
-    paid.agent(program)
     await paid.open_to(Step.IMPLEMENT_PLAN)
+    return await _begun(paid, program)
+
+
+async def _begun(paid: StepLab, program: str) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
+    paid.agent(program)
     call = paid.call(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(paid.running(call, environment))
@@ -272,6 +292,12 @@ async def _left(paid: StepLab) -> StepCall:
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     await asyncio.wait([running])
     return call
+
+
+async def _supervisor_killed(paid: StepLab) -> None:
+    """Kill the last agent's supervisor; the agent ends with it."""
+    os.kill(supervisor_of(paid.runs[-1]), signal.SIGKILL)
+    await wait_until(lambda: not paid.parts.host.runtime.runs.is_held("wo-1"))
 
 
 def _tokens_noted(paid: StepLab) -> int:
