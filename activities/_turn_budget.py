@@ -220,8 +220,8 @@ class TurnBudget:
         except OSError as error:
             _log.warning("held_turn_not_noted", place=self._place_id, error=str(error))
 
-    async def _note(self, held: HeldTurn) -> None:
-        await asyncio.to_thread(self.host.held_turns.note, self._place_id, held)
+    async def _note(self, turn: HeldTurn) -> None:
+        await asyncio.to_thread(self.host.held_turns.note, self._place_id, turn)
 
     def _held_turn(self) -> HeldTurn:
         key = self.turn.request.key
