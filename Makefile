@@ -133,17 +133,19 @@ intake-trial: ready ## Issues and comments that come twice and out of order whil
 upgrade-trial: ready ## Kept releases and this commit as workers of one server: killed, ramped, promoted, rolled back; ORDERS=30 in each act
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)
 
-# The short trials of `.ci/run`, the longest first. They wait most of their time, and share neither ports nor folders.
-TRIALS := chaos intake chaos-pipeline upgrade faults follow
+# What `.ci/run` does side by side, the longest first. They wait most of their time, and share neither ports nor folders.
+TRIALS := agents chaos intake chaos-pipeline upgrade newcomer faults follow
+TRIAL_agents := test-agents AGENTS="claude codex" ARGS="-k 'claude or codex' -m 'not release'"
 TRIAL_chaos := chaos MINUTES=1 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
 TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
 TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"
 TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
+TRIAL_newcomer := test-newcomer SHORT=1
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--releases 0.1.1 --patience 300"
 
-trials: ready ## The short trials of .ci/run, two at a time; each prints all it has to say when it ends
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse $(TRIALS:%=trial-%)
+trials: ready ## The short trials of .ci/run, three at a time; each prints all it has to say when it ends
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=recurse $(TRIALS:%=trial-%)
 
 .PHONY: $(TRIALS:%=trial-%)
 $(TRIALS:%=trial-%): trial-%:
