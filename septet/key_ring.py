@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -26,9 +27,11 @@ _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MOST_BYTES: Final = 64 * 1024
 _COMMAND_SECONDS: Final = 30.0
 _LOAD_AGAIN_SECONDS: Final = 5.0
-"""A key that nobody knows is looked for in the source once in this time."""
+"""Once in this time a key that nobody knows is looked for, and a source that could not be read is read again."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
+
+_log = structlog.get_logger()
 
 
 class UnknownKeyError(SeptetError):
@@ -67,12 +70,18 @@ class SealedBox:
 class KeyRing:
     """The keys of one process. They are read again where their source has changed, or a key is missing."""
 
-    def __init__(self, load: Callable[[], str], fingerprint: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        load: Callable[[], str],
+        fingerprint: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Read the keys.
 
         Args:
             load: Gives the lines of all keys.
             fingerprint: Gives something that differs once the lines have changed, and costs next to nothing.
+            clock: Tells the seconds.
 
         Raises:
             InvalidInputError: They cannot be read.
@@ -80,9 +89,11 @@ class KeyRing:
         self._load = load
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
-        self._seen = fingerprint()
+        self._clock = clock
+        self._read = self._tried = fingerprint()
+        """The fingerprints of what was read last, and of what was to be read last."""
         self._keys = parse_keys(load())
-        self._loaded_at = time.monotonic()
+        self._tried_at = clock()
 
     def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
         """Return content sealed by the first key; it opens only as what it is `about`."""
@@ -118,18 +129,24 @@ class KeyRing:
             InvalidInputError: It cannot be read.
         """
         with self._lock:
-            self._loaded_at = time.monotonic()
-            self._seen = self._fingerprint()
+            self._tried_at = self._clock()
+            self._tried = self._fingerprint()
             self._keys = parse_keys(self._load())
+            self._read = self._tried
 
     @property
     def may_read_again(self) -> bool:
         """Whether it is time to look in the source for a key that is missing."""
-        return time.monotonic() - self._loaded_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._seen
+        return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        if self._fingerprint() != self._seen:
+        """Read a source that has changed; while it cannot be read, such as a half-written file, the keys stay."""
+        if self._fingerprint() == self._read or not self.may_read_again:
+            return
+        try:
             self.read_again()
+        except SeptetError as error:
+            _log.warning("seal_keys_not_read", error=error.message)
 
     def _key_of(self, box: SealedBox) -> SealKey:
         key = self._keys.get(box.key_id)

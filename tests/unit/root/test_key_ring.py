@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from fakes.sealed import write_keys
+from structlog.testing import capture_logs
 
 from septet.errors import InvalidInputError
 from septet.key_ring import (
     DamagedSealError,
+    KeyRing,
     SealedBox,
     UnknownKeyError,
     keys_in_file,
@@ -61,6 +63,47 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     after = ring.seal(b"words")
     assert (before.key_id, after.key_id) == ("old", "new")
     assert ring.open(before) == ring.open(after) == b"words"
+
+
+@pytest.mark.parametrize("half", ["", "half", "gone"])
+def test_a_source_that_cannot_be_read_is_logged_and_leaves_the_keys(tmp_path: Path, half: str) -> None:
+    """While a new file is half-written, empty or away, the keys that are here seal; once it is whole, its first one does."""
+    path = write_keys(tmp_path / "keys", "old")
+    whole = f"{new_key_line('new')}\n{path.read_text()}"
+    ring = keys_in_file(path)
+    if half == "gone":
+        path.unlink()
+    else:
+        path.write_text(whole[:20] if half else "")
+    with capture_logs() as lines:
+        assert {ring.seal(b"words").key_id for _ in range(3)} == {"old"}
+    assert [line["event"] for line in lines] == ["seal_keys_not_read"]
+    path.write_text(whole)
+    assert ring.seal(b"words").key_id == "new"
+
+
+def test_a_source_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
+    """Every five seconds, also where it looks as it did when that failed: a disk may refuse now and not then."""
+    old, new = new_key_line("old"), new_key_line("new")
+    now, source = [100.0], [old]
+
+    def load() -> str:
+        if not source:
+            raise InvalidInputError("The disk refuses.")
+        return source[0]
+
+    version = [1]
+    ring = KeyRing(load, lambda: version[0], lambda: now[0])
+    source.clear()
+    version[0] = 2
+    with capture_logs() as lines:
+        ring.seal(b"words")
+        source.append(new)
+        now[0] += 4.9
+        assert ring.seal(b"words").key_id == "old"
+        now[0] += 0.2
+        assert ring.seal(b"words").key_id == "new"
+    assert [line["error"] for line in lines] == ["The disk refuses."]
 
 
 def test_a_command_gives_the_keys_and_no_shell_runs_it(tmp_path: Path) -> None:
