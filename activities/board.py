@@ -8,11 +8,12 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities._rows import task_in
 from activities.cancellation import is_closed
+from activities.payloads import read_memo
 from septet.board.seats import first_in_turn, project_key
 from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.names import ORDER_ID
+from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 
 _IDS_OF_A_QUERY: Final = 500
@@ -67,11 +68,12 @@ def _list_triaged() -> AsyncIterator[WorkflowExecution]:
 
 async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
     """Return what a triaged work order asks the board for; `None` where it still waits for others."""
-    task = await task_in(row) or Task(id=row.id)
-    if task.after:
+    task = await read_memo(row, MEMO, Task)
+    if task is None or task.after:
         async with places:
             if await _waits_for_others(row):
                 return None
+    task = task or Task(id=row.id)
     project = project_key(task.project or task.repository_url)
     return SeatRequest(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())
 

@@ -9,11 +9,13 @@ from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionSta
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities._polling import not_yet
-from activities._rows import task_in
+from activities.payloads import read_memo
 from septet.board.circle import circle_of
 from septet.contracts.names import Stage
 from septet.contracts.others import OthersLook, Until
 from septet.contracts.pull_request_names import watch_id
+from septet.contracts.row import MEMO
+from septet.contracts.task import Task
 from septet.settings import Settings
 
 _A_PERSON: Final = "a person decides: move this one to executing, or retry the other"
@@ -83,7 +85,7 @@ async def _comes_after(order_id: str) -> tuple[str, ...]:
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()
-    task = await task_in(order)
+    task = await read_memo(order, MEMO, Task)
     return task.after if task is not None else ()
 
 

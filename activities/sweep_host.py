@@ -15,8 +15,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
+from activities.payloads import memo_json
 from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
+from septet.errors import SealedError
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import FindOwner, Owner, SweepReport, Terms, combine_owners, distrust, pipeline_of
 from septet.settings import Settings
@@ -113,7 +115,12 @@ async def _is_followed(client: Client, order_id: str) -> bool:
         watch = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError as error:
         return error.status is not RPCStatusCode.NOT_FOUND
-    return watch.status is WorkflowExecutionStatus.RUNNING and bool(await watch.memo_value(FOLLOWS, None))
+    if watch.status is not WorkflowExecutionStatus.RUNNING:
+        return False
+    try:
+        return await memo_json(watch, FOLLOWS) == b"true"
+    except SealedError:
+        return True
 
 
 async def _describe_workflow(client: Client, workflow_id: str) -> Owner:

@@ -54,6 +54,19 @@ class SealedError(SeptetError):
     default_remedy = "Set SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND as the workers have it."
 
 
+class UnknownKeyError(SealedError):
+    """The key that something is sealed with is not known here."""
+
+    retryable = True
+    default_remedy = "Add the key to what SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND names."
+
+
+class DamagedSealError(SealedError):
+    """What is sealed was changed, or somebody else made it."""
+
+    default_remedy = ""
+
+
 class MetricsAddressError(SeptetError):
     """Metrics cannot be served."""
 

@@ -17,7 +17,7 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from septet.errors import InvalidInputError, SeptetError
+from septet.errors import DamagedSealError, InvalidInputError, SeptetError, UnknownKeyError
 from septet.system import processes
 from septet.system.masking import hide
 
@@ -32,17 +32,6 @@ _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit 
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
 _log = structlog.get_logger()
-
-
-class UnknownKeyError(SeptetError):
-    """The key that something is sealed with is not known here."""
-
-    retryable = True
-    default_remedy = "Add the key to what SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND names."
-
-
-class DamagedSealError(SeptetError):
-    """What is sealed was changed, or somebody else made it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.payloads import read_memo
 from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall, account_id
 from septet.contracts.quota import MEMO, QuotaPause, quota_id
 from septet.errors import ServerNotReachedError
@@ -102,7 +103,7 @@ class FleetAccounts:
             AccountNotReachedError: The server refused.
         """
         description = await self._describe(quota_id(self.task_queue, login))
-        return None if description is None else await description.memo_value(MEMO, None, type_hint=QuotaPause)
+        return None if description is None else await read_memo(description, MEMO, QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
         """Have a workflow say that a login is paused, for as long as it is.

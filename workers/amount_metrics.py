@@ -13,6 +13,7 @@ from typing import Final
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.payloads import read_memo
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import parse_limit
 from septet.contracts.budget import DAY, PROJECT, AccountView, account_id
@@ -70,7 +71,7 @@ class AmountMetrics:
         query = f'WorkflowType="Quota" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
         agents: Counter[str] = Counter()
         async for row in self.client.list_workflows(query, limit=_MOST_PAUSES):
-            pause = await row.memo_value(MEMO, None, type_hint=QuotaPause)
+            pause = await read_memo(row, MEMO, QuotaPause)
             if pause is not None and pause.agent in ADAPTERS and pause.until > time.time():
                 agents[pause.agent] += 1
         self._agents |= set(agents)

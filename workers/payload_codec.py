@@ -16,13 +16,11 @@ from temporalio.converter import (
     WithSerializationContext,
 )
 
-from septet.contracts.seal import ENCODING, SEALED, is_sealed, refusing_metadata
-from septet.errors import SeptetError
-from septet.key_ring import DamagedSealError, KeyRing, SealedBox, keys_in_file, keys_of_command
+from septet.contracts.seal import ENCODING, KEY_CHECK, KEY_ID, SEALED, is_sealed, refusing_metadata
+from septet.errors import DamagedSealError, SeptetError
+from septet.key_ring import KeyRing, SealedBox, keys_in_file, keys_of_command
 from septet.settings import Settings
 
-_KEY_ID: Final = "encryption-key-id"
-_KEY_CHECK: Final = "encryption-key-check"
 _ABOUT: Final = b"septet-payload-1"
 
 _log = structlog.get_logger()
@@ -70,7 +68,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
     def _seal(self, payload: Payload) -> Payload:
         box = self.keys.seal(payload.SerializeToString(), _ABOUT)
-        about = {ENCODING: SEALED, _KEY_ID: box.key_id.encode(), _KEY_CHECK: box.key_check.encode()}
+        about = {ENCODING: SEALED, KEY_ID: box.key_id.encode(), KEY_CHECK: box.key_check.encode()}
         return Payload(metadata=about, data=box.content)
 
     def _open(self, box: SealedBox) -> Payload:
@@ -139,5 +137,5 @@ def _box_in(payload: Payload) -> SealedBox | None:
     """Return what is sealed in a payload; `None` where nothing is."""
     if not is_sealed(payload.metadata):
         return None
-    key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (_KEY_ID, _KEY_CHECK))
+    key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (KEY_ID, KEY_CHECK))
     return SealedBox(key_id, check, payload.data)

@@ -6,19 +6,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+import structlog
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 
+from activities.payloads import memo_json, read_memo
 from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
 from septet.contracts.pull_request_names import FOLLOWS, TROUBLE, WATCHER
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
+from septet.errors import SealedError
 
 _QUERY: Final = (
     'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
     'AND SeptetStage IN ("review", "executing") AND TaskQueue="{}"'
 )
 _AT_ONCE: Final = 1000
+_NAMED: Final = 5
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the open pull requests of a queue's work orders that hosts look at.
+    """Yield the open pull requests of a queue's work orders that hosts look at; sealed ones are logged.
 
     Args:
         client: Where.
@@ -65,18 +71,30 @@ async def list_watched(
     query = _QUERY.format(task_queue)
     if since is not None:
         query += f' AND StartTime >= "{since.isoformat()}"'
+    sealed = []
     async for row in client.list_workflows(query, page_size=_AT_ONCE):
-        if (watch := await _watch_of(row)) is not None:
+        try:
+            watch = await _watch_of(row)
+        except SealedError:
+            sealed.append(row.id)
+            continue
+        if watch is not None:
             yield watch
+    if sealed:
+        _log.warning("watches_not_opened", count=len(sealed), watches=sealed[:_NAMED])
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return what a row tells; `None` where its workflow has the pull request looked at by an activity."""
+    """Return what a row tells; `None` where its workflow has the pull request looked at by an activity.
+
+    Raises:
+        SealedError: It cannot be opened here.
+    """
     try:
-        watcher = WatchingHost.model_validate(await row.memo_value(WATCHER, None), strict=False)
-        task = Task.model_validate(await row.memo_value(MEMO, None), strict=False)
-        trouble = await row.memo_value(TROUBLE, None)
-        follows = bool(await row.memo_value(FOLLOWS, None))
+        watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
+        task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")
+        trouble = await read_memo(row, TROUBLE, PullRequestNews)
+        follows = await memo_json(row, FOLLOWS) == b"true"
     except ValidationError:
         return None
     return WatchedPullRequest(
@@ -90,5 +108,5 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
             commit=task.commit_sha or "",
             follows=follows,
         ),
-        trouble=str(trouble.get("kind", "")) if isinstance(trouble, dict) else "",
+        trouble=trouble.kind if trouble is not None else "",
     )

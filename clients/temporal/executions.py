@@ -21,7 +21,7 @@ from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from clients.temporal.payloads import read_json
+from activities.payloads import read_json
 from clients.temporal.refusals import Subject
 from clients.temporal.stuck import stuck_cause
 from septet.contracts.task import Task, TaskError

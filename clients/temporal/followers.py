@@ -2,13 +2,15 @@
 
 from typing import Final
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution
 
+from activities.payloads import memo_json
 from clients.temporal.task_rows import task_of_row
 from septet.contracts.forge_events import ChecksChanged, CommentWritten, PullRequestChanged, ReviewWritten
 from septet.contracts.pull_request import PullRequestNudge
 from septet.contracts.pull_request_names import FOLLOWS
 from septet.contracts.task import Task
+from septet.errors import SealedError
 from septet.forges.forge import pull_request_number
 
 _FOLLOWED: Final = (
@@ -39,7 +41,7 @@ async def nudge_followers(
     query = _FOLLOWED.format("STARTS_WITH" if is_of_commit else "=", where)
     told = []
     async for row in client.list_workflows(query, limit=_MOST_ROWS):
-        if not await row.memo_value(FOLLOWS, None):
+        if not await _is_followed(row):
             continue
         if isinstance(event, ChecksChanged) and not _is_about(event, await task_of_row(row)):
             continue
@@ -47,6 +49,14 @@ async def nudge_followers(
         await handle.signal("nudge", PullRequestNudge(delivery=digest))
         told.append(row.id)
     return tuple(told)
+
+
+async def _is_followed(row: WorkflowExecution) -> bool:
+    """Say whether an agent follows the pull request of a watch; one that cannot be opened is none of ours."""
+    try:
+        return await memo_json(row, FOLLOWS) == b"true"
+    except SealedError:
+        return False
 
 
 def _is_about(checks: ChecksChanged, task: Task) -> bool:

@@ -1,13 +1,15 @@
 """The typed client of intakes: each is a Temporal Schedule, whose input says what is taken."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
+from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     Schedule,
@@ -23,11 +25,12 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.payloads import read_json
+from activities.payloads import read_json
 from clients.temporal.refusals import server_refusal
 from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass, delivered_at, delivery_note
 from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView
-from septet.errors import AlreadyRunningError, NotFoundError
+from septet.contracts.seal import key_id_of
+from septet.errors import AlreadyRunningError, NotFoundError, SealedError
 from septet.git.address import parse_address, without_credentials
 from septet.system.timestamps import timestamp
 from septet.trackers.team_page import team_page
@@ -110,12 +113,19 @@ class IntakeClient:
     async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
         """Return what is taken of a repository now, by its address's key; an intake that is paused takes nothing.
 
+        One that cannot be opened here is left out.
+
         Raises:
             RPCError: The server refused.
         """
         names = sorted([name async for name in self._names(f"{INTAKE_PREFIX}{key}-")])
         descriptions = [await self._describe(name) for name in names]
-        return tuple([await self._input(each) for each in descriptions if not each.schedule.state.paused])
+        intakes = []
+        for each in descriptions:
+            with suppress(SealedError):
+                if not each.schedule.state.paused:
+                    intakes.append(await self._input(each))
+        return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
         """Note at the intakes of a repository that it sends webhooks, about once an hour.
@@ -149,30 +159,45 @@ class IntakeClient:
 
         Raises:
             NotFoundError: The schedule is none of ours.
+            SealedError: It cannot be opened here.
         """
-        action = description.schedule.action
-        payloads = action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
         try:
-            content = await read_json(self.client.data_converter, payloads[0])
+            content = await read_json(self.client.data_converter, _inputs_of(description)[0])
             return IntakePass.model_validate_json(content, extra="ignore").intake
         except (ValidationError, IndexError) as error:
             raise _unknown(description.id) from error
 
     async def _view(self, name: str) -> IntakeView:
         description = await self._describe(name)
-        intake, following = await self._input(description), description.info.next_action_times
+        following = description.info.next_action_times
+        try:
+            choices = dict(await self._input(description))
+        except SealedError:
+            choices = _sealed_choices(description)
         return IntakeView(
             id=name,
             is_paused=description.schedule.state.paused,
             passes=description.info.num_actions,
             next_at=timestamp(following[0]) if following else None,
-            **dict(intake),
+            **choices,
         )
 
 
 def intake_id(key: str, label: str) -> str:
     """Return the id of the intake of a repository's label, which is that of its schedule."""
     return f"{INTAKE_PREFIX}{key}-{sha256(label.encode()).hexdigest()[:_DIGEST]}"
+
+
+def _inputs_of(description: ScheduleDescription) -> Sequence[Payload]:
+    action = description.schedule.action
+    return action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
+
+
+def _sealed_choices(description: ScheduleDescription) -> dict[str, Any]:
+    """Return what there is to show of an intake that cannot be opened here."""
+    key = key_id_of(_inputs_of(description)[0].metadata)
+    every = next((each.every for each in description.schedule.spec.intervals), timedelta())
+    return {"repository": f"(sealed with key {key})", "label": "", "every_seconds": int(every.total_seconds())}
 
 
 def _unknown(name: str) -> NotFoundError:

@@ -6,13 +6,15 @@ from typing import Final
 from pydantic import ValidationError
 from temporalio.client import WorkflowExecution
 
+from activities.payloads import memo_json
 from clients.temporal.executions import CLOSED_AS
-from clients.temporal.payloads import read_json
 from clients.temporal.stuck import stuck_cause_of_row
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import watched_order
 from septet.contracts.row import MEMO
+from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
+from septet.errors import SealedError
 from septet.system.timestamps import timestamp
 from workflows import search_attributes as by
 
@@ -26,7 +28,12 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 async def task_of_row(row: WorkflowExecution) -> Task:
     """Return what the row of a work order, or of the watch over its pull request, tells."""
-    task = await _task_of_memo(row)
+    try:
+        task = await _task_of_memo(row)
+    except SealedError:
+        task, title = None, f"(sealed with key {key_id_of(row.raw_info.memo.fields[MEMO].metadata)})"
+    else:
+        title = ""
     if task is not None:
         task = _with_columns(task, row).model_copy(update={"stuck": stuck_cause_of_row(row)})
         return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
@@ -34,6 +41,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
     status = _status_at_close(row)
     return Task(
         id=watched_order(row.id),
+        title=title,
         project=columns.get(by.PROJECT, ""),
         status=status or Status(columns.get(by.STATUS, Status.RUNNING.value)),
         stage=_STAGES[status] if status else Stage(columns.get(by.STAGE, Stage.EXECUTING.value)),
@@ -75,12 +83,13 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
 
 
 async def _task_of_memo(row: WorkflowExecution) -> Task | None:
-    """Return the task in a row's memo; `None` where an older version has written none."""
-    payload = row.raw_info.memo.fields.get(MEMO)
-    if payload is None:
-        return None
+    """Return the task in a row's memo; `None` where an older version has written none.
+
+    Raises:
+        SealedError: It cannot be opened here.
+    """
     try:
-        return Task.model_validate_json(await read_json(row.data_converter, payload))
+        return Task.model_validate_json(await memo_json(row, MEMO) or b"null")
     except ValidationError:
         return None
 

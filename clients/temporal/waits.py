@@ -8,6 +8,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionDescription
 from temporalio.converter import DataConverter
 
+from activities.payloads import read_memo
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import TROUBLE
 from workflows.search_attributes import STAGE, STATUS
@@ -45,8 +46,8 @@ async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
     """Return why the host that looks at a pull request cannot tell what became of it."""
     from septet.contracts.pull_request import PullRequestNews
 
-    news = await watch.memo_value(TROUBLE, None, type_hint=PullRequestNews)
-    return f"{_LOOKS}: {news.why}" if isinstance(news, PullRequestNews) else None
+    news = await read_memo(watch, TROUBLE, PullRequestNews)
+    return f"{_LOOKS}: {news.why}" if news is not None else None
 
 
 async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str | None:

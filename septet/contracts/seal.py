@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
+from septet.system.text import cut, one_line
+
 ENCODING: Final = "encoding"
 SEALED: Final = b"binary/encrypted"
 """What a sealed payload's metadata has as its encoding."""
+KEY_ID: Final = "encryption-key-id"
+KEY_CHECK: Final = "encryption-key-check"
+"""Where the metadata has the id of the key that opens it, and what tells two keys of the same id apart."""
+_ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
 _DAMAGED: Final = b"its seal is damaged"
@@ -19,6 +25,13 @@ UNSEALED_INPUT: Final = "UnsealedInput"
 def is_sealed(metadata: Mapping[str, bytes]) -> bool:
     """Say whether a payload with this metadata is sealed."""
     return metadata.get(ENCODING) == SEALED
+
+
+def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
+    """Return the id of the key that a payload is sealed with, for people; `None` where it is not sealed."""
+    if not is_sealed(metadata):
+        return None
+    return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), _ID_LIMIT) or "?"
 
 
 def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False) -> dict[str, bytes]:

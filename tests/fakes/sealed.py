@@ -8,11 +8,13 @@ from typing import Any
 from fakes.septet_command import Running, Septet
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowHistory
+from temporalio.client import Client, WorkflowHistory
 
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
-from septet.key_ring import new_key_line
+from septet.key_ring import keys_in_file, new_key_line
+from workers.payload_codec import SealingCodec
+from workers.plugin import SeptetPlugin
 
 
 def write_keys(path: Path, *ids: str) -> Path:
@@ -21,6 +23,12 @@ def write_keys(path: Path, *ids: str) -> Path:
     path.write_text("".join(f"{new_key_line(each)}\n" for each in ids), encoding="ascii")
     path.chmod(0o600)
     return path
+
+
+def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool = False) -> Client:
+    """Return a client of the same server that seals."""
+    codec = SealingCodec(keys_in_file(keys), serves=serves, refuses_unsealed=required)
+    return Client(client.service_client, namespace=client.namespace, plugins=[SeptetPlugin(codec=codec)])
 
 
 def sealed_machine(root: Path, extra: Mapping[str, str] | None = None) -> Septet:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done
 from fakes.recorded import PATHS
-from fakes.sealed import payloads_in, write_keys
+from fakes.sealed import payloads_in, sealing, write_keys
 from fakes.waiting import wait_until
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -32,8 +32,8 @@ from clients.temporal.unsealed import unsealed_workflows
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.errors import SealedError
-from septet.key_ring import UnknownKeyError, keys_in_file, new_key_line
+from septet.errors import SealedError, UnknownKeyError
+from septet.key_ring import keys_in_file, new_key_line
 from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
@@ -73,12 +73,6 @@ def collected() -> Iterator[None]:
 @pytest.fixture
 def doubles() -> Doubles:
     return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
-def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool = False) -> Client:
-    """Return a client of the same server that seals."""
-    codec = SealingCodec(keys_in_file(keys), serves=serves, refuses_unsealed=required)
-    return Client(client.service_client, namespace=client.namespace, plugins=[SeptetPlugin(codec=codec)])
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ import pytest
 from fakes.sealed import write_keys
 from structlog.testing import capture_logs
 
-from septet.errors import InvalidInputError
+from septet.errors import DamagedSealError, InvalidInputError, UnknownKeyError
 from septet.key_ring import (
-    DamagedSealError,
     KeyRing,
     SealedBox,
-    UnknownKeyError,
     keys_in_file,
     keys_of_command,
     new_key_line,

@@ -1,0 +1,49 @@
+"""Payloads that are read by hand, such as memos in the server's lists; the keys of the client open sealed ones."""
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from temporalio.api.common.v1 import Payload
+from temporalio.client import WorkflowExecution
+from temporalio.common import RawValue
+from temporalio.converter import DataConverter
+
+from septet.errors import SealedError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def read_json(converter: DataConverter, payload: Payload) -> bytes:
+    """Return a payload's JSON as it was before a codec sealed it.
+
+    Args:
+        converter: The client's.
+        payload: As the server has it.
+
+    Raises:
+        SealedError: It is sealed, and cannot be opened here.
+    """
+    (raw,) = await converter.decode([payload], [RawValue])
+    content: bytes = raw.payload.data
+    return content
+
+
+async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
+    """Return the JSON of a value in the memo of a workflow; `None` where it has none.
+
+    Raises:
+        SealedError: It is sealed, and cannot be opened here.
+    """
+    payload = row.raw_info.memo.fields.get(name)
+    return None if payload is None else await read_json(row.data_converter, payload)
+
+
+async def read_memo(row: WorkflowExecution, name: str, kind: type[Model]) -> Model | None:
+    """Return a value in the memo of a workflow; `None` where there is none that can be read here.
+
+    Whoever reaches the server can put a row into its lists: one that cannot be read is no reason to show no other.
+    """
+    try:
+        return kind.model_validate_json(await memo_json(row, name) or b"null")
+    except (SealedError, ValidationError):
+        return None
