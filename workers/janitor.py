@@ -11,6 +11,7 @@ import structlog
 from temporalio.client import (
     Client,
     Schedule,
+    ScheduleAction,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
     ScheduleIntervalSpec,
@@ -60,7 +61,7 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
     """Have a host swept every few hours for a week from now on, unless that is renewed.
 
     So the schedule of a host that is gone runs out, and Temporal removes it. What somebody has changed in one that
-    is there stays. A server that refuses takes nothing but the sweeping.
+    is there stays, but what it starts is sealed anew. A server that refuses takes nothing but the sweeping.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -77,18 +78,18 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
     try:
         await client.create_schedule(schedule_id(host_id), schedule)
     except ScheduleAlreadyRunningError:
-        await _renew(client, host_id)
+        await _renew(client, host_id, schedule.action)
     except RPCError as error:
         _log.warning("janitor_not_scheduled", host=host_id, error=error.message)
 
 
-async def _renew(client: Client, host_id: str) -> None:
-    """Let a schedule go on for another week."""
+async def _renew(client: Client, host_id: str, action: ScheduleAction) -> None:
+    """Let a schedule go on for another week, with input that is sealed with the key that seals now."""
 
     def renew(current: ScheduleUpdateInput) -> ScheduleUpdate:
         schedule = current.description.schedule
         state = replace(schedule.state, limited_actions=True, remaining_actions=PASSES)
-        return ScheduleUpdate(replace(schedule, state=state))
+        return ScheduleUpdate(replace(schedule, action=action, state=state))
 
     try:
         await client.get_schedule_handle(schedule_id(host_id)).update(renew)

@@ -23,6 +23,7 @@ from workers.cost_notes import telling_costs
 from workers.forge_pauses import sharing_forge_pauses
 from workers.health import reporting_health
 from workers.held_turns import telling_left_turns
+from workers.intake_seals import sealing_intakes
 from workers.janitor import scheduling_janitor
 from workers.liveness import watching_hosts
 from workers.pull_requests import looking_at_pull_requests
@@ -113,6 +114,7 @@ async def running_worker(
         await stack.enter_async_context(reporting_health(client, parts.host))
         await stack.enter_async_context(announcing_build(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))
+        await stack.enter_async_context(sealing_intakes(client, settings.task_queue))
         await stack.enter_async_context(serving_on_board(client, settings, parts.host.id))
         await stack.enter_async_context(looking_at_pull_requests(client, parts.host))
         yield parts

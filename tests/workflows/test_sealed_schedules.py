@@ -1,0 +1,133 @@
+"""Schedules after a rotation of keys: what they start later is sealed with the key that seals now."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fakes.sealed import sealing, write_keys
+from fakes.step_lab import settings_of
+from fakes.waiting import wait_until
+from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleHandle
+
+from clients.temporal.intakes import IntakeClient
+from septet.contracts.intake import IntakeInput
+from septet.contracts.seal import key_id_of
+from septet.git.address import parse_address
+from septet.key_ring import new_key_line
+from workers.intake_seals import seal_intakes_anew
+from workers.janitor import schedule_id, schedule_janitor
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+CLEAR = None
+"""In place of the id of a key."""
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """The file of the keys, of which k1 seals."""
+    return write_keys(tmp_path / "keys", "k1")
+
+
+@pytest.fixture
+def queue() -> str:
+    return f"queue-{uuid.uuid4().hex}"
+
+
+def put_first(keys: Path, key_id: str, *, alone: bool = False) -> None:
+    """Have a new key seal from now on; where it is alone, the others are removed."""
+    others = "" if alone else keys.read_text(encoding="ascii")
+    draft = keys.with_suffix(".draft")
+    draft.write_text(f"{new_key_line(key_id)}\n{others}", encoding="ascii")
+    draft.replace(keys)
+
+
+async def keys_of(schedule: ScheduleHandle) -> set[str | None]:
+    """Return the ids of the keys with which what a schedule starts is sealed; `CLEAR` for what is not."""
+    action = (await schedule.describe()).schedule.action
+    assert isinstance(action, ScheduleActionStartWorkflow)
+    payloads = [*action.args, *([action.static_summary] if action.static_summary is not None else [])]
+    return {key_id_of(each.metadata) for each in payloads}
+
+
+@pytest.mark.parametrize("was_sealed", [True, False])
+async def test_a_worker_seals_its_janitors_schedule_anew(
+    sealed_client: Client, keys: Path, queue: str, tmp_path: Path, was_sealed: bool
+) -> None:
+    """Also where nobody has the key any more with which it was sealed, and where it was made without keys."""
+    settings, host = settings_of(tmp_path), uuid.uuid4().hex
+    first = sealing(sealed_client, keys) if was_sealed else sealed_client
+    await schedule_janitor(first, settings, host, queue)
+    schedule = sealed_client.get_schedule_handle(schedule_id(host))
+    assert await keys_of(schedule) == {"k1" if was_sealed else CLEAR}
+    put_first(keys, "k2", alone=True)
+    own = sealing(sealed_client, keys, serves=True, required=True)
+    await schedule_janitor(own, settings, host, queue)
+    await wait_until(lambda: keys_of(schedule), lambda seen: seen == {"k2"})
+    await schedule.delete()
+
+
+class Intakes:
+    """The intakes of one repository."""
+
+    def __init__(self, client: Client, queue: str) -> None:
+        """Have none."""
+        self.client, self.queue = client, queue
+        self.repository = f"https://forge.example/o/{uuid.uuid4().hex}"
+        self.schedules: list[ScheduleHandle] = []
+
+    async def add(self, client: Client, label: str) -> ScheduleHandle:
+        """Add one by a client."""
+        asked = IntakeInput(repository=self.repository, label=label, every_seconds=86_400)
+        added = await IntakeClient(client, self.queue).add(asked)
+        self.schedules.append(self.client.get_schedule_handle(added.intake.id))
+        return self.schedules[-1]
+
+    async def are_listed(self) -> bool:
+        """Say whether the server's list has all of them."""
+        listed = {each.id async for each in await self.client.list_schedules()}
+        return {each.id for each in self.schedules} <= listed
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def intakes(sealed_client: Client, queue: str) -> AsyncIterator[Intakes]:
+    """Those of one repository, which are removed at the end."""
+    made = Intakes(sealed_client, queue)
+    yield made
+    for each in made.schedules:
+        await each.delete()
+
+
+async def test_a_worker_seals_intakes_anew(
+    sealed_client: Client, keys: Path, queue: str, intakes: Intakes, tmp_path: Path
+) -> None:
+    """Those of its queue that it can open, also those that were added without keys; what they take stays."""
+    theirs = sealing(sealed_client, write_keys(tmp_path / "theirs", "k9"))
+    own = sealing(sealed_client, keys, serves=True)
+    ours, clear = await intakes.add(own, "ours"), await intakes.add(sealed_client, "clear")
+    foreign = await intakes.add(theirs, "theirs")
+    await wait_until(intakes.are_listed)
+    put_first(keys, "k2")
+    await seal_intakes_anew(own, f"{queue}-of-others")
+    assert [await keys_of(each) for each in (ours, clear)] == [{"k1"}, {CLEAR}]
+    await seal_intakes_anew(own, queue)
+    await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
+    await wait_until(lambda: keys_of(clear), lambda seen: seen == {"k2"})
+    assert await keys_of(foreign) == {"k9"}
+    taken = await IntakeClient(own, queue).of_repository(parse_address(intakes.repository).key)
+    assert {each.label for each in taken} == {"ours", "clear"}
+
+
+async def test_what_a_worker_refuses_is_not_sealed_by_it(
+    sealed_client: Client, keys: Path, queue: str, intakes: Intakes
+) -> None:
+    """Where unsealed input is refused, nobody gets it accepted by way of a schedule; the rest is sealed anew."""
+    own = sealing(sealed_client, keys, serves=True, required=True)
+    ours, clear = await intakes.add(own, "ours"), await intakes.add(sealed_client, "clear")
+    await wait_until(intakes.are_listed)
+    put_first(keys, "k2")
+    await seal_intakes_anew(own, queue)
+    await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
+    assert await keys_of(clear) == {CLEAR}
