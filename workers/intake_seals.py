@@ -1,4 +1,4 @@
-"""Intakes sealed anew: their schedules start passes with the input that they were made with, under whatever key."""
+"""Intakes sealed anew: their schedules start passes with the input that they were made with, whoever seals now."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

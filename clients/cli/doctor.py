@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from rich.text import Text
-from temporalio.client import Client
-from temporalio.service import RPCError
 
 from clients.cli.login_checks import login_checks
 from clients.cli.machine_checks import (
@@ -23,7 +21,7 @@ from clients.cli.machine_checks import (
 from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
-from clients.temporal.unsealed import unsealed_workflows
+from clients.cli.seal_checks import seal_checks
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
@@ -56,7 +54,6 @@ from workers.slots import agents_at_once
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
 _FOLLOW: Final = "Follow the remedy under each of them."
-_NAMED: Final = 5
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -126,26 +123,7 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
         return [Check("server", "warning", message, "Run `septet up`.")]
     where = client.service_client.config.target_host
     is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
-    return [is_there, *([await _sealing(client)] if settings.seal_required else [])]
-
-
-async def _sealing(client: Client) -> Check:
-    """Count what began unsealed where workers refuse that: it stands still."""
-    try:
-        unsealed = await unsealed_workflows(client)
-    except RPCError as error:
-        remedy = "Run `septet doctor` again when the server answers."
-        return Check("sealing", "warning", f"The server does not list its workflows: {error.message}.", remedy)
-    if not unsealed:
-        return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")
-    orders = sorted(name for name, kind in unsealed.items() if kind in {"WorkOrder", "Pipeline"})
-    named = f" ({', '.join(orders[:_NAMED])}{', …' * (len(orders) > _NAMED)})" if orders else ""
-    message = (
-        f"{len(orders)} open work orders and pipelines{named} and {len(unsealed) - len(orders)} other workflows "
-        "began unsealed, and stand still, because workers refuse unsealed input."
-    )
-    remedy = "Run the workers without SEPTET_SEAL_REQUIRED until they have closed, and set it again then."
-    return Check("sealing", "warning", message, remedy)
+    return [is_there, *await seal_checks(client, required=settings.seal_required)]
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:

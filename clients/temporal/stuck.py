@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescri
 from temporalio.common import SearchAttributeKey
 
 from clients.temporal.payloads import seals
-from clients.temporal.unsealed import began_unsealed
+from clients.temporal.seals import began_unsealed
 from septet.system.text import cut_bytes
 
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")

@@ -28,7 +28,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
-from clients.temporal.unsealed import unsealed_workflows
+from clients.temporal.seals import seals_in_use
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
@@ -281,7 +281,7 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
         assert cause is not None
         assert "without this setting" in cause
         assert "SEPTET_SEAL_REQUIRED" in cause
-        unsealed = await unsealed_workflows(own)
+        unsealed = {use.id: use.kind for use in await seals_in_use(own) if use.began_unsealed}
         assert (unsealed[order_id], sealed_id in unsealed) == ("WorkOrder", False)
         assert (await asyncio.wait_for(orders.wait(sealed_id), WITHIN_SECONDS)).status == "completed"
     async with worker_of(sealing(client, keys, serves=True), doubles):

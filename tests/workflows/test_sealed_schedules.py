@@ -12,7 +12,10 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleHandle
 
 from clients.temporal.intakes import IntakeClient
+from clients.temporal.seals import SCHEDULE, seals_in_use
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.intake import IntakeInput
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.seal import key_id_of
 from septet.git.address import parse_address
 from septet.key_ring import new_key_line
@@ -131,3 +134,43 @@ async def test_what_a_worker_refuses_is_not_sealed_by_it(
     await seal_intakes_anew(own, queue)
     await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
     assert await keys_of(clear) == {CLEAR}
+    unsealed = {use.id for use in await seals_in_use(own) if use.began_unsealed}
+    assert (clear.id in unsealed, ours.id in unsealed) == (True, False)
+
+
+async def test_the_keys_of_open_work_and_of_schedules_are_told(
+    sealed_client: Client, keys: Path, queue: str, intakes: Intakes, tmp_path: Path
+) -> None:
+    """Until a schedule is sealed anew, and a workflow has closed, their key is in use; also one that is not here."""
+    own, order = sealing(sealed_client, keys, serves=True), WorkOrderInput(repository="/app", title="Say hello")
+    order_id = (await WorkOrders(own, queue).put(order)).id
+    ours, host = await intakes.add(own, "ours"), uuid.uuid4().hex
+    await schedule_janitor(own, settings_of(tmp_path), host, queue)
+    await wait_until(intakes.are_listed)
+
+    async def told(by: Client) -> dict[str, tuple[str, set[str], set[str], bool]]:
+        return {
+            use.id: (use.kind, set(use.keys), set(use.missing_keys), use.began_unsealed)
+            for use in await seals_in_use(by)
+        }
+
+    named = (order_id, ours.id, schedule_id(host))
+    await wait_until(lambda: told(own), lambda seen: set(named) <= set(seen))
+    put_first(keys, "k2")
+    await seal_intakes_anew(own, queue)
+    await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
+    seen = await told(own)
+    assert [seen[name] for name in named] == [
+        ("WorkOrder", {"k1"}, set(), False),
+        (SCHEDULE, {"k2"}, set(), False),
+        (SCHEDULE, {"k1"}, set(), False),
+    ]
+    put_first(keys, "k3", alone=True)
+    seen = await told(sealing(sealed_client, keys))
+    assert [seen[name] for name in named] == [
+        ("WorkOrder", {"k1"}, {"k1"}, False),
+        (SCHEDULE, {"k2"}, {"k2"}, False),
+        (SCHEDULE, {"k1"}, {"k1"}, False),
+    ]
+    await intakes.client.get_workflow_handle(order_id).terminate()
+    await intakes.client.get_schedule_handle(schedule_id(host)).delete()

@@ -1,0 +1,119 @@
+"""How open workflows and schedules are sealed: with which keys, and which of them began unsealed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionName
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.client import (
+    Client,
+    ScheduleActionStartWorkflow,
+    ScheduleListActionStartWorkflow,
+    WorkflowExecution,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.payloads import read_json
+from septet.contracts.seal import is_sealed, key_id_of
+from septet.errors import SealedError
+
+SCHEDULE: Final = "Schedule"
+_AT_A_TIME: Final = 20
+_OPEN: Final = 'ExecutionStatus="Running"'
+_SCHEDULED: Final = frozenset({"Janitor", "Intake"})
+
+
+@dataclass(frozen=True, slots=True)
+class SealUse:
+    """An open workflow, or a schedule of ours, and how it is sealed."""
+
+    id: str
+    kind: str
+    """The type of the workflow, or `SCHEDULE`."""
+    keys: frozenset[str]
+    """The ids of those that it began with, and that its row has."""
+    missing_keys: frozenset[str] = frozenset()
+    """Those of them that do not open it here."""
+    began_unsealed: bool = False
+    """Its input, or what it starts, is not sealed."""
+
+
+async def seals_in_use(client: Client) -> list[SealUse]:
+    """Return how the open workflows of a namespace, and the schedules of intakes and janitors, are sealed.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    places = asyncio.Semaphore(_AT_A_TIME)
+
+    async def look(row: WorkflowExecution) -> SealUse:
+        async with places:
+            inputs = await _inputs_of(client, row.id, row.run_id)
+            return await _use_of(
+                client, row.id, row.workflow_type, inputs, list(row.raw_info.memo.fields.values())
+            )
+
+    rows = [row async for row in client.list_workflows(_OPEN)]
+    schedules = [use async for use in _schedules(client)]
+    return [*await asyncio.gather(*map(look, rows)), *schedules]
+
+
+async def began_unsealed(client: Client, workflow_id: str, run_id: str) -> bool:
+    """Say whether a run was started with input that is not sealed; one that is not there any more was not.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    return not all(is_sealed(each.metadata) for each in await _inputs_of(client, workflow_id, run_id))
+
+
+async def _inputs_of(client: Client, workflow_id: str, run_id: str | None) -> list[Payload]:
+    """Return the inputs of a run; none where it is not there any more."""
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=ExecutionName(workflow_id=workflow_id, run_id=run_id or ""),
+        maximum_page_size=1,
+    )
+    try:
+        answer = await client.workflow_service.get_workflow_execution_history(request)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return []
+        raise
+    started = (event.workflow_execution_started_event_attributes for event in answer.history.events[:1])
+    return [payload for each in started for payload in each.input.payloads]
+
+
+async def _schedules(client: Client) -> AsyncIterator[SealUse]:
+    async for entry in await client.list_schedules():
+        listed = entry.schedule.action if entry.schedule is not None else None
+        if not isinstance(listed, ScheduleListActionStartWorkflow) or listed.workflow not in _SCHEDULED:
+            continue
+        try:
+            described = await client.get_schedule_handle(entry.id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                continue
+            raise
+        action = described.schedule.action
+        inputs = action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
+        yield await _use_of(client, entry.id, SCHEDULE, inputs, ())
+
+
+async def _use_of(
+    client: Client, name: str, kind: str, inputs: Sequence[Payload], others: Sequence[Payload]
+) -> SealUse:
+    keys, missing = set[str](), set[str]()
+    for payload in (*inputs, *others):
+        if (key := key_id_of(payload.metadata)) is None:
+            continue
+        keys.add(key)
+        try:
+            await read_json(client.data_converter, payload)
+        except SealedError:
+            missing.add(key)
+    is_clear = not all(is_sealed(each.metadata) for each in inputs)
+    return SealUse(name, kind, frozenset(keys), frozenset(missing), is_clear)
