@@ -63,9 +63,11 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:
         return task
+    status = Status(columns.get(by.STATUS, task.status.value))
     values = {
         "project": columns.get(by.PROJECT, task.project),
-        "status": Status(columns.get(by.STATUS, task.status.value)),
+        "status": status,
+        "findings": task.findings if status is Status.WAITING else (),  # a run that began before did not take them out
         "stage": Stage(stage),
         "assigned_agent": columns.get(by.AGENT) or task.assigned_agent,
         "pr_url": columns.get(by.PULL_REQUEST) or task.pr_url,
