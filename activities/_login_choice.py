@@ -13,7 +13,7 @@ from activities.accounts import Accounts
 from activities.host import Host
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, last_agent, note_usage_limit
 from septet.contracts.quota import QuotaPause
 from septet.errors import AgentApiUnavailableError, SeptetError

@@ -18,7 +18,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.runs.session_folder import SessionFolder
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_run import GuestRunner
-from septet.agents.turns.launch import AgentRuntime
+from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors

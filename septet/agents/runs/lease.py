@@ -4,8 +4,8 @@ Each attempt is written down in the work order's folder before it does anything.
 than its time-out finds a later one there when it wakes, and does nothing more: its commit, push and pull request
 would be the second ones.
 
-An attempt that a worker makes again, such as one that was refused because the runner is down, takes the place of its
-line: a work order has one for each activity and each worker that had it, however long that goes on.
+An attempt that a worker makes again, such as one that was refused because the runner is down, takes the place of
+its line: a work order has one for each activity and each worker that had it, however long that goes on.
 """
 
 import os
