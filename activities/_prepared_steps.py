@@ -15,7 +15,7 @@ from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.usage import agent_of_session
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import Command, load, load_rework

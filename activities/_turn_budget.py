@@ -16,7 +16,7 @@ from activities._turn_costs import note_costs
 from activities.accounts import Accounts
 from activities.budget_openings import Opening
 from activities.host import Host
-from septet.agents.turns.launch import TurnRequest, within_caps
+from septet.agents.turns.request import TurnRequest, within_caps
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending

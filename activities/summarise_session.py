@@ -20,7 +20,7 @@ from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.carry_out import carry_out, last_result
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.place import Place

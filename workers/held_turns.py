@@ -16,7 +16,7 @@ from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending

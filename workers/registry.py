@@ -26,6 +26,7 @@ from activities.hosts import HostActivities
 from activities.implement_plan import ImplementPlan
 from activities.intake import IntakeActivities
 from activities.lanes import LaneActivities
+from activities.logins import check_logins
 from activities.others import Others
 from activities.pipelines import PipelineActivities
 from activities.prepare_rework import PrepareRework
@@ -117,7 +118,7 @@ async def parts_of(
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
     try:
-        host.check_logins()
+        check_logins(host)
         with suppress(OSError, LockHeldError):  # what refuses now is asked again by the next start of an agent
             host.homes.logins.take_all_back()
         with threads.open():

@@ -23,7 +23,7 @@ from temporalio.client import (
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.folders import RunKey
 from septet.agents.turns.busy_orders import BusyOrders
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders
 from workers.strays import end_strays
