@@ -126,6 +126,18 @@ class Executions(Generic[View]):
             raise NotFoundError(f"{workflow_id} is a workflow of type {kind}, not {self.workflow}.")
         return description
 
+    async def exists(self, workflow_id: str) -> bool:
+        """Return whether there is a workflow of this id.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            await self.describe(workflow_id)
+        except NotFoundError:
+            return False
+        return True
+
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
         """Return what a workflow answers to a query; `None` where no worker can be asked."""
         try:

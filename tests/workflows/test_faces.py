@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,16 @@ import httpx
 import pytest
 from fakes.activities import Doubles
 from fakes.mcp_lines import VERSION, WITH_TASKS
+from fakes.repositories import make_origin
 from fakes.waiting import wait_until
 from temporalio.client import (
     Client,
+    DescribeWorkflowInput,
+    Interceptor,
+    OutboundInterceptor,
+    WorkflowExecutionDescription,
 )
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from clients.http.app import api_of
@@ -107,3 +113,105 @@ async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
             task = await asyncio.wait_for(WorkOrders(client).wait(order_id), WITHIN_SECONDS)
             assert task.status is Status.COMPLETED
             await client.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+class Meanwhile(Interceptor):
+    """Lets something happen when a client has been told that there is no such workflow, and before it goes on."""
+
+    def __init__(self, happens: Callable[[], Awaitable[None]]) -> None:
+        self._happens = happens
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+        """Return the one that does."""
+        return _Describing(next, self._happens)
+
+
+class _Describing(OutboundInterceptor):
+    def __init__(self, following: OutboundInterceptor, happens: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(following)
+        self._happens = happens
+
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
+        """Describe it."""
+        try:
+            return await super().describe_workflow(input)
+        except RPCError:
+            await self._happens()
+            raise
+
+
+async def test_two_requests_with_one_key_at_once_are_one_work_order(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """The one that comes second is answered with the work order of the first, also where its issue is looked up.
+
+    What its address has of credentials is not kept, and makes no difference.
+    """
+    project = f"o/{uuid.uuid4().hex}"
+    body = {
+        "repository_url": f"https://me:token@github.com/{project}",
+        "github_issue_number": 7,
+        "stage": "collected",
+    }
+    key = {"Idempotency-Key": project}
+    ids: list[str] = []
+
+    async def issue_is_found() -> bool:
+        query = f'SeptetIssue="7" AND SeptetProject="{project}"'
+        return [row.id async for row in client.list_workflows(query)] == ids
+
+    async def start(api: Api) -> None:
+        answer = await api.http.post(ORDERS, json=body, headers=key)
+        assert answer.status_code == 201, answer.text
+        ids.append(answer.json()["id"])
+
+    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as first:
+
+        async def start_first() -> None:
+            if not ids:
+                await start(first)
+                await wait_until(issue_is_found)
+
+        config = client.config()
+        config["interceptors"] = [Meanwhile(start_first)]
+        async with api(Client(**config), doubles.task_queue, tmp_path) as second:
+            await start(second)
+        await start(first)
+        assert len(ids) == 3
+        assert len(set(ids)) == 1
+        other = await first.http.post(ORDERS, json={**body, "draft": True}, headers=key)
+        assert "was used before" in other.json()["detail"]
+        await client.get_workflow_handle(ids[0]).terminate()
+
+
+async def test_a_repeat_is_answered_whatever_has_changed_since(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """With a key nothing is checked twice: the repository of a work order or a pipeline may be gone by now."""
+    origin = make_origin(tmp_path, "app.git")
+    origin.push({"README.md": "# app\n"})
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    bodies: dict[str, dict[str, Any]] = {
+        ORDERS: {"repository_url": str(origin.bare), "title": "Totals are wrong", "stage": "collected"},
+        "/pipelines": {"repository": str(origin.bare), "issues": [{"id": "1", "title": "Totals are wrong"}]},
+    }
+    async with (
+        worker(client, doubles),
+        api(client, doubles.task_queue, tmp_path) as served,
+        api(client, "nobody-works-here", tmp_path) as unserved,
+    ):
+
+        async def start(path: str, **more: Any) -> dict[str, Any]:
+            faces = served if path == ORDERS else unserved  # a pipeline needs no worker to start
+            answer = await faces.http.post(path, json=bodies[path] | more, headers=key)
+            told: dict[str, Any] = answer.json().get("pipeline") or answer.json()
+            return told
+
+        ids = [(await start(path))["id"] for path in bodies]
+        origin.bare.rename(tmp_path / "moved")
+        again = [await start(path) for path in bodies]
+        assert [each.get("id") for each in again] == ids, again
+        for path in bodies:
+            assert "was used before" in (await start(path, draft=True))["detail"]
+        for each in ids:
+            await client.get_workflow_handle(each).terminate()
