@@ -20,6 +20,7 @@ from clients.order_checks import (
 from clients.repository_path import with_host
 from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
+from clients.tracked_issue import find_order, id_of_issue, with_issue_of
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
@@ -182,13 +183,13 @@ class Operations:
             AlreadyRunningError: The id was used before, or the issue has an open work order.
             TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
         """
-        order, order_id = await self.find_order(order, order_id, again=again)
-        is_repeat = False
         if key:
-            order_id = order_id or id_of_key(key)
-            is_repeat = await self.orders.exists(order_id)
-        prepared = self._prepare_repeat(order) if is_repeat else self._prepare(order, order_id, again=again)
-        order, agent = await prepared
+            order_id = order_id or id_of_issue(order, again=again) or id_of_key(key)
+        if key and order_id is not None and await self.orders.exists(order_id):
+            order, agent = await self._prepare_repeat(order, order_id)
+        else:
+            order, order_id = await self.find_order(order, order_id, again=again)
+            order, agent = await self._prepare(order, order_id, again=again)
         run = self.orders.run(order, order_id, key=key)
         reply, estimate = await asyncio.gather(run, self._estimate_for(order, agent))
         return StartReply(task=reply.task, estimate=estimate)
@@ -266,9 +267,10 @@ class Operations:
         await check_worker_agents(self.orders.client, hosts, named)
         return order, first_agent(agents, hosts)
 
-    async def _prepare_repeat(self, order: WorkOrderInput) -> tuple[WorkOrderInput, str]:
+    async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
         """Return what `_prepare` does for a work order that was started before: nothing is looked for any more."""
-        order = checked_order(order, is_here=False)
+        first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
+        order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
         agents: Sequence[str | None] = ()
         with suppress(SeptetError):  # its repository has changed since
             agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
@@ -281,7 +283,6 @@ class Operations:
         """Return a work order whose issue was read where a tracker has it, and its id; as `find_order`."""
         if order.tracker is None:
             return order, order_id
-        from clients.tracked_issue import find_order
         from septet.settings import load_settings
 
         return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)

@@ -29,6 +29,7 @@ from clients.operations import Operations
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -215,3 +216,25 @@ async def test_a_repeat_is_answered_whatever_has_changed_since(
             assert "was used before" in (await start(path, draft=True))["detail"]
         for each in ids:
             await client.get_workflow_handle(each).terminate()
+
+
+async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_path: Path) -> None:
+    """The issue was read by the first request with the key: its tracker may be away by now, or its key be gone."""
+    number = uuid.uuid4().int % 10**9
+    issue = TrackedIssue(tracker="linear", id=uuid.uuid4().hex, key=f"ENG-{number}")
+    order = WorkOrderInput(repository="https://github.com/o/r", tracker=issue, stage="collected")
+    page = f"https://linear.app/acme/issue/ENG-{number}/totals"
+    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as faces:
+        order_id = (await WorkOrders(client, doubles.task_queue).run(order, f"wo-linear-eng-{number}")).task.id
+
+        async def start(**more: Any) -> dict[str, Any]:
+            body = {"repository_url": page, "stage": "collected", **more}
+            told: dict[str, Any] = (
+                await faces.http.post(ORDERS, json=body, headers={"Idempotency-Key": page})
+            ).json()
+            return told
+
+        again = await start()
+        assert again.get("id") == order_id, again
+        assert "was used before" in (await start(draft=True))["detail"]
+        await client.get_workflow_handle(order_id).terminate()
