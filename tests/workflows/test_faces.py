@@ -110,7 +110,10 @@ async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
         assert updated["error"]["data"]["type"] == "ServerNotReached"
         async with worker(client, doubles):
             assert await wait_until(lambda: faces.questions(order_id)) == [key]
-            assert "error" not in await faces.task("tasks/update", order_id, inputResponses=answer)
+            await wait_until(
+                lambda: faces.task("tasks/update", order_id, inputResponses=answer),
+                lambda told: "error" not in told,
+            )
             task = await asyncio.wait_for(WorkOrders(client).wait(order_id), WITHIN_SECONDS)
             assert task.status is Status.COMPLETED
             await client.get_workflow_handle(f"{order_id}/pr").terminate()
