@@ -20,7 +20,6 @@ from clients.order_checks import (
 from clients.repository_path import with_host
 from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
-from clients.tracked_issue import find_order, id_of_issue, with_issue_of
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
@@ -184,6 +183,8 @@ class Operations:
             TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
         """
         if key:
+            from clients.tracked_issue import id_of_issue
+
             order_id = order_id or id_of_issue(order, again=again) or id_of_key(key)
         if key and order_id is not None and await self.orders.exists(order_id):
             order, agent = await self._prepare_repeat(order, order_id)
@@ -269,6 +270,8 @@ class Operations:
 
     async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
         """Return what `_prepare` does for a work order that was started before: nothing is looked for any more."""
+        from clients.tracked_issue import with_issue_of
+
         first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
         order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
         agents: Sequence[str | None] = ()
@@ -283,6 +286,7 @@ class Operations:
         """Return a work order whose issue was read where a tracker has it, and its id; as `find_order`."""
         if order.tracker is None:
             return order, order_id
+        from clients.tracked_issue import find_order
         from septet.settings import load_settings
 
         return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)
