@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from clients.temporal.refusals import Subject
+from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.errors import RefusedTransitionError, ServerNotReachedError
 
@@ -26,6 +27,7 @@ _NO_WORKER: Final = (
     "Start one with `septet up` or `septet worker`; it then carries out the decision "
     "if the server has received it."
 )
+_DECIDE_AGAIN: Final = "Start one with `septet up` or `septet worker`, and decide again."
 
 
 async def send_update(
@@ -60,6 +62,11 @@ async def send_update(
                 return result
     except _TOO_LONG:
         return None
+
+
+def unanswered(task: Task) -> ServerNotReachedError:
+    """Return the error where a work order waits for a decision on what only a worker could tell."""
+    return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 
 @contextmanager
