@@ -41,11 +41,13 @@ async def _take(call: CommentCall) -> CommandAnswer | None:
         issue=event.number,
         claimant=workflow.info().workflow_id,
         claimed_at=now,
+        label=call.intake.label,
     )
     claim = await CLAIM_ISSUE.start(request, **OPTIONS, summary=f"take issue {event.number}")
     if not claim.is_own:
         return None
-    await start_order(call.intake.order_for(event.number), claim.order_id, now)
+    intake = claim.intake or call.intake
+    await start_order(intake.order_for(event.number), claim.order_id, now)
     return CommandAnswer(
         repository=call.intake.repository,
         number=event.number,
