@@ -337,7 +337,9 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     second = f"wo-linear-{late['identifier'].lower()}"
     until_temporal(lambda: not site.is_forgotten(second))
     assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
-    assert site.septet("cancel", second, "--json").json["task"]["project"] == "asks", "of two intakes, that which waits"
+    assert site.septet("cancel", second, "--json").json["task"]["project"] == "asks", (
+        "of two intakes, that which waits"
+    )
     assert [site.septet("intake", "remove", each["id"]).code for each in (intake, asks)] == [0, 0]
     assert site.is_forgotten(order)
     assert site.linear.attached(theirs) == site.linear.attached(unlabelled) == []
