@@ -25,6 +25,7 @@ class CommentCommandWorkflow:
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")
             return False
+        call = call.model_copy(update={"order_id": standing.order_id})
         answer = await _take(call) if call.command.verb == "run" and not call.event.is_on_pull_request else None
         if answer is None:
             answer = await OBEY_COMMENT.start(call, **OPTIONS, summary=call.command.verb)

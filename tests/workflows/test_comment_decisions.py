@@ -5,14 +5,20 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.repositories import make_origin
+from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.intake import order_of_issue
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.index import runs_of
@@ -28,6 +34,9 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import SeptetError
+from septet.git.address import parse_address
+from septet.settings import Settings
+from workers.registry import parts_of
 from workflows.comment import CommentCommandWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -238,3 +247,60 @@ async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(client: Client
             await wait_until(lambda: commands.refusals)
         await obeyed
         assert await commands.runs() == 2
+
+
+async def test_a_second_attempt_is_about_the_same_work_order(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """Where somebody starts another work order for the issue after the first attempt, the command is not for that."""
+    make_origin(tmp_path / "o", "foo.js.git")
+    orders, commanded = WorkOrders(client, doubles.task_queue), list[str]()
+    with serving_forge(GitHubFake(repositories=tmp_path)) as forge:
+        url, number = f"{forge.url}/{forge.project}.git", forge.add_issue("Totals are wrong")
+        address = parse_address(url, home=tmp_path)
+
+        async def start() -> str:
+            order = WorkOrderInput(repository=url, issue=number, approve_plan=True)
+            order_id = (await orders.put(order)).id
+            await wait_until(lambda: order_of_issue(client, address, number), lambda newest: newest == order_id)
+            return order_id
+
+        async def decide(_client: Client, order_id: str, _command: CommentCommand, _who: str) -> Task:
+            commanded.append(order_id)
+            if activity.info().attempt == 1:
+                await start()
+                raise ConnectionResetError("the worker died")
+            return await orders.get(order_id)
+
+        own = {
+            "github_hosts": (forge.url.removeprefix("http://"),),
+            "github_api_url": forge.url + forge.api_path,
+            "github_token": forge.token,
+            "task_queue": doubles.task_queue,
+        }
+        settings = settings_of(tmp_path)
+        settings = Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
+        async with (
+            parts_of(settings, decide=decide) as parts,
+            Worker(
+                client,
+                task_queue=doubles.task_queue,
+                workflows=[WorkOrder, PullRequestWorkflow, CommentCommandWorkflow],
+                activities=[
+                    *doubles.activities(),
+                    *(parts.shared[name] for name in ("check_commenter", "obey_comment", "answer_comment")),
+                ],
+            ),
+        ):
+            first = await start()
+            event = CommentWritten(
+                forge="github", repository=url, number=number, comment_id=1, author="ada", body="/septet cancel"
+            )
+            command = CommentCommand(verb="cancel")
+            call = CommentCall(event=event, command=command, intake=IntakeInput(repository=url))
+            name = f"comment/github/{uuid.uuid4().hex}"
+            obeyed = client.execute_workflow("CommentCommand", call, id=name, task_queue=doubles.task_queue)
+            assert await asyncio.wait_for(obeyed, WITHIN_SECONDS)
+            assert commanded == [first, first]
+            for order in {first, await order_of_issue(client, address, number)}:
+                await client.get_workflow_handle(str(order)).terminate()
