@@ -38,6 +38,8 @@ class OrderDecisions:
     """
 
     orders: WorkOrders
+    update_id: str | None = None
+    """Of its updates, where a decision may come twice: a run of a workflow takes one of the same id once."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer.
@@ -172,7 +174,8 @@ class OrderDecisions:
     async def _update(
         self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | FindingsDecision | RetryCall
     ) -> Task | None:
-        return await send_update(self.orders.handle(workflow_id), update, decision, Task, self.orders.subject)
+        handle, subject = self.orders.handle(workflow_id), self.orders.subject
+        return await send_update(handle, update, decision, Task, subject, update_id=self.update_id)
 
     async def _waiting_plan(self, order_id: str) -> str | None:
         """Return the SHA-256 of the plan that waits now; `None` where it waits with what looks like a key."""

@@ -83,6 +83,17 @@ class WorkOrders(Executions[Task]):
                 raise
             return TaskReply(task=await self.get(order_id))
 
+    async def was_reset_since(self, order_id: str, when: datetime) -> bool:
+        """Return whether a work order was taken up again after a time of the server's clock.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: The server refused.
+        """
+        description = await self.describe(order_id)
+        first = description.raw_description.workflow_execution_info.first_run_id
+        return description.run_id != first and description.start_time > when
+
     async def check_start(self, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
         """Refuse, in one look at the server, what would wait for nobody, or do an issue's work twice.
 
