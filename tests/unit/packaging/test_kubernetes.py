@@ -109,10 +109,12 @@ def test_commands_and_settings_exist() -> None:
 
 
 def test_the_limits_of_a_runner_hold_its_agents() -> None:
-    """Its memory is at least 600 MB for each agent that the settings let in."""
+    """Its memory is at least 600 MB for each agent that the settings let in, and what one may have follows from its own container."""
     settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     mebibytes = int(containers()["runner"]["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
     assert int(settings_map["SEPTET_MAX_AGENTS"]) * 600 <= mebibytes
+    assert "SEPTET_MEMORY_LIMIT_MIB" not in settings_map
+    assert "memory_bytes" not in Settings().guest_resources
 
 
 def test_a_scaled_set_is_the_one_of_the_base_and_watches_its_queue() -> None:
