@@ -17,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
         Grant,
         LimitCall,
         RaiseCall,
+        RaiseView,
         ReserveCall,
         SettleCall,
     )
@@ -97,9 +98,11 @@ class Account:
 
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
-    def raise_limit(self, call: RaiseCall) -> AccountView:
+    def raise_limit(self, call: RaiseCall) -> RaiseView:
         """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
-        return self._set_limit(call, raises=True) if self._book.is_expected(call) else self._book.view
+        is_raised = self._book.is_expected(call)
+        view = self._set_limit(call, raises=True) if is_raised else self._book.view
+        return RaiseView(**dict(view), is_raised=is_raised)
 
     @raise_limit.validator
     @reads_input("raise_limit", RaiseCall)
