@@ -12,10 +12,10 @@ import structlog
 
 from activities._login_choice import LoginChoice
 from activities._prepared_steps import PreparedStep, PreparedTurn
-from activities._turn_costs import note_costs
 from activities.accounts import Accounts
 from activities.budget_openings import Opening
 from activities.host import Host
+from activities.turn_costs import note_costs
 from septet.agents.turns.launch import TurnRequest, within_caps
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn

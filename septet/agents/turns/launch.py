@@ -15,7 +15,7 @@ from septet.agents.clis.own_files import locate, own_folders, own_packages
 from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import Homes
-from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run, RunKey, RunRecord, Runs, StartReason
+from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Payer, Run, RunKey, RunRecord, Runs, StartReason
 from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
@@ -97,6 +97,8 @@ class TurnRequest:
     """What its budgets let the agent use for now."""
     login: str = ""
     """The name of the further login that the agent has; empty for the worker's own."""
+    payer: Payer | None = None
+    """Whose costs the turn's are; `None` where nobody counts them."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
@@ -287,6 +289,8 @@ def _record(
         warm=turn.warm,
         began_in=process.began_in,
         login=request.login,
+        model=turn.model or "",
+        payer=request.payer,
     )
 
 
