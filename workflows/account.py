@@ -38,6 +38,9 @@ Asked for by itself, and only where that matters."""
 _CALLS_IN_SILENCE: Final = "account-calls-in-silence"
 """Before it, the account of a work order that closed as it waited, or whose host was lost, was kept for ever.
 Asked for by itself, and only where an account has been silent for long and somebody waits or holds some of it."""
+_KEEPS_OLDEST: Final = "account-keeps-the-oldest"
+"""Before it, the oldest of more than 2,000 work orders that waited was forgotten, and never called. Asked for by
+itself, and only where so many wait."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -48,7 +51,9 @@ class Account:
     @workflow.init
     def __init__(self, state: AccountState) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._book = AccountBook(state, lambda: workflow.patched(_STEPS_AND_HOLDS))
+        self._book = AccountBook(
+            state, lambda: workflow.patched(_STEPS_AND_HOLDS), lambda: workflow.patched(_KEEPS_OLDEST)
+        )
         self._has_news = True
         self._last_news = workflow.now()
         self._calls_by_news = True
@@ -75,7 +80,7 @@ class Account:
 
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     def reserve(self, call: ReserveCall) -> Grant:
-        """Answer; who has to wait is signalled `budget_open`."""
+        """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
         self._note_news()
         return self._book.reserve(call, workflow.now())
 

@@ -100,6 +100,9 @@ class Grant(Wire):
     granted: bool = True
     caps: Caps = Caps()
     wait: BudgetWait | None = None
+    is_listed: bool = True
+    """Whether the account calls who has to wait once there may be room; else `MOST_WAITING` wait before, and the
+    work order asks again by itself."""
 
 
 class Hold(Wire):

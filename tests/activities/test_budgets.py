@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from septet.agents.turns.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, LimitCall
+from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall
 from septet.contracts.costs import CostNote
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
@@ -112,6 +113,21 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
         await paid.run(Step.FIND_PLAN_FILE, budget="0.01usd")
     assert not refused.value.non_retryable
     assert refused.value.next_retry_delay is not None
+
+
+async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: StepLab, books: Books) -> None:
+    """So many wait for the budget that nobody would call it: the activity is tried again after a quarter of an hour."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    waiting = tuple(f"wo-before-{number}" for number in range(MOST_WAITING))
+    spent = Spending(usd=5.0)
+    state = AccountState(scope=ORDER, limit=parse_limit("5usd"), total=spent, waiting=waiting, to_call=())
+    books.books[ORDER] = AccountBook(state)
+    with pytest.raises(ApplicationError, match="is used up") as refused:
+        await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
+    assert (refused.value.non_retryable, refused.value.next_retry_delay) == (False, timedelta(minutes=15))
+    books.books[ORDER].set_limit(LimitCall(limit="9usd"), raises=True)
+    assert (await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)).verdict is Verdict.DONE
 
 
 async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow(
