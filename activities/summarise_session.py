@@ -11,7 +11,7 @@ from temporalio import activity
 from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
-from activities._prepared_steps import PreparedTurn, by_agents
+from activities._prepared_steps import PreparedTurn, by_agents, payer_of
 from activities._turn_budget import OverBudgetError, TurnBudget
 from activities.attempts import heartbeating
 from activities.budget_openings import openings_of_summary
@@ -106,6 +106,7 @@ class SummariseSession:
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
             runtime=runtime,
             objects=place.objects,
+            payer=payer_of(workspace, call.name, call.project, call.model),
         )
         own, _ = by_agents(workspace, request, warm=False, tools="none")
         find_openings = partial(openings_of_summary, host.settings, call, settings)

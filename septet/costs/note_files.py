@@ -38,6 +38,12 @@ class NoteFiles:
         if note.completes:
             self._due.touch()
 
+    def find(self, key: str) -> CostNote | None:
+        """Return the note of a turn, as far as nobody has taken it; `None` where there is none."""
+        with suppress(FileNotFoundError):
+            return _read(self.root / f"{key}{_NEW}")
+        return None
+
     def is_due(self, oldest: float) -> bool:
         """Say whether something is to be told now: a work order is completed, or a note is older than this time.
 

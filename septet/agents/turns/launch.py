@@ -227,6 +227,8 @@ def _record(
         warm=turn.warm,
         began_in=process.began_in,
         login=request.login,
+        model=turn.model or "",
+        payer=request.payer,
     )
 
 

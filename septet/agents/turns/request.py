@@ -7,7 +7,7 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.homes.home import Homes
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Payer, RunKey, Runs
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -61,6 +61,8 @@ class TurnRequest:
     """What its budgets let the agent use for now."""
     login: str = ""
     """The name of the further login that the agent has; empty for the worker's own."""
+    payer: Payer | None = None
+    """Whose costs the turn's are; `None` where nobody counts them."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
