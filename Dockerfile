@@ -19,6 +19,7 @@ COPY activities activities
 COPY workflows workflows
 COPY workers workers
 COPY clients clients
+COPY docs docs
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir wheels . \
     && /opt/septet/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
     && find /opt/septet/lib -name '*.so' -exec strip --strip-unneeded {} + \

@@ -1,7 +1,6 @@
 """With which agent and login a turn starts: the first one whose usage limit is not reached, on any host."""
 
 import asyncio
-import hashlib
 import time
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,9 +10,10 @@ import structlog
 from activities._prepared_steps import PreparedTurn
 from activities.accounts import Accounts
 from activities.host import Host
+from activities.logins import login_digest, own_login, read_logins
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, last_agent, note_usage_limit
 from septet.contracts.quota import QuotaPause
 from septet.errors import AgentApiUnavailableError, SeptetError
@@ -21,20 +21,12 @@ from septet.errors import AgentApiUnavailableError, SeptetError
 WORTH_A_MOVE_SECONDS: Final = 300.0
 """A pause that ends sooner is waited for: another agent begins the step anew."""
 _AT_ONCE_SECONDS: Final = 0.1
-_DIGEST_LENGTH: Final = 24
 _MARGIN_SECONDS: Final = 1.0
 _LOOKED_AGAIN_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 """A pause ends by the server's clock, which ends its workflow; one that is still there after that is over too."""
 
 _log = structlog.get_logger()
-
-
-def login_digest(host: Host, adapter: Adapter, login: NamedLogin) -> str:
-    """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own."""
-    own = [host.id, str(login.folder or login.name)] if login.name else [host.id]
-    parts = login.identity(adapter) or own
-    return hashlib.sha256("\0".join((adapter.name, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +47,7 @@ class LoginChoice:
             AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
             SeptetError: Nobody can be asked now.
         """
-        usual, own = self.turn.request.adapter, NamedLogin("", self.host.agents)
+        usual, own = self.turn.request.adapter, own_login(self.host)
         (limit, requests), answer = await asyncio.gather(
             asyncio.to_thread(self._look), self._find_pause(usual, own)
         )
@@ -63,7 +55,7 @@ class LoginChoice:
             await self._note_limit(limit)
         pauses: list[QuotaPause] = []
         for request in requests:
-            for login in self.host.logins_of(request.adapter):
+            for login in read_logins(self.host, request.adapter):
                 is_answered = limit is None and request.adapter == usual and login == own
                 pause = answer if is_answered else await self._find_pause(request.adapter, login)
                 if pause is None or pause.until + _CLOCKS_DIFFER_SECONDS <= time.time():
@@ -114,7 +106,7 @@ class LoginChoice:
         await asyncio.to_thread(note_usage_limit, limit)
 
     def _login_of(self, limit: UsageLimit) -> NamedLogin | None:
-        logins = self.host.logins_of(limit.adapter)
+        logins = read_logins(self.host, limit.adapter)
         return next((login for login in logins if login.name == limit.login), None)
 
     def _requests(self) -> list[TurnRequest]:

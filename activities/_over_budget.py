@@ -22,12 +22,13 @@ def leave_over_budget(
         unread: What is known of the step whose finalizer it is.
 
     Raises:
-        OverBudgetError: Its workflow does not wait for budgets: the activity is tried again.
+        OverBudgetError: Its workflow does not wait for budgets, or nobody would call it: the activity is tried
+            again.
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     call = prepared_step.call
-    if not call.waits_for_budget:
+    if not (call.waits_for_budget and refusal.is_listed):
         raise refusal
     turn = last_result(prepared_step.request)
     if unread is not None:

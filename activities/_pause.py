@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from activities.cancellation import activity_handle, was_reset
 from septet.agents.clis.endings import PAUSED, RESET
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.errors import AgentError
 
 _END_WITHIN_SECONDS: Final = 15.0

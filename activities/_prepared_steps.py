@@ -14,8 +14,9 @@ from activities.budget_openings import Opening, openings_of
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Payer
 from septet.agents.runs.usage import agent_of_session
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import Command, load, load_rework
@@ -157,6 +158,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         limits=settings.limits_for(call.step, call.limits, call.settings),
         runtime=runtime,
         objects=place.objects,
+        payer=payer_of(workspace, call.name, call.project, call.model),
     )
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:
@@ -178,6 +180,18 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         began_at,
         fallback=fallback,
         find_openings=find_openings,
+    )
+
+
+def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
+    """Return whose costs a turn's are, by the project and the model that its work order names."""
+    return Payer(
+        project=project or workspace.project,
+        order_id=workspace.work_order_id,
+        step=step,
+        agent=workspace.agent,
+        asked_model=model or "",
+        of_pipeline=bool(workspace.lane),
     )
 
 

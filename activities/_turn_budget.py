@@ -12,11 +12,11 @@ import structlog
 
 from activities._login_choice import LoginChoice
 from activities._prepared_steps import PreparedStep, PreparedTurn
-from activities._turn_costs import note_costs
 from activities.accounts import Accounts
 from activities.budget_openings import Opening
 from activities.host import Host
-from septet.agents.turns.launch import TurnRequest, within_caps
+from activities.turn_costs import note_costs
+from septet.agents.turns.request import TurnRequest, within_caps
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending
@@ -30,6 +30,8 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 
 _ASKED_AGAIN_SECONDS: Final = 60.0
 """Where the workflow does not wait for budgets itself, for an earlier release began it."""
+_UNLISTED_SECONDS: Final = 900.0
+"""Where too many wait for the account to call them all: rare, for each of them asks so often."""
 
 _AHEAD_SECONDS: Final = 1.0
 """So long what was asked ahead of a start counts as asked at the start."""
@@ -40,9 +42,11 @@ _log = structlog.get_logger()
 class OverBudgetError(BudgetSpentError):
     """A budget has no room for another start of an agent."""
 
-    def __init__(self, wait: BudgetWait) -> None:
-        super().__init__(wait.message, remedy=wait.remedy, retry_after_seconds=_ASKED_AGAIN_SECONDS)
+    def __init__(self, wait: BudgetWait, *, is_listed: bool) -> None:
+        after = _ASKED_AGAIN_SECONDS if is_listed else _UNLISTED_SECONDS
+        super().__init__(wait.message, remedy=wait.remedy, retry_after_seconds=after)
         self.wait = wait
+        self.is_listed = is_listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class TurnBudget:
                 continue
             if grant.wait is not None:
                 await self._settle(held, so_far)
-                raise OverBudgetError(grant.wait)
+                raise OverBudgetError(grant.wait, is_listed=grant.is_listed)
             caps = caps.lowered(grant.caps)
             if opening.account.scope not in held.scopes or held.is_over:
                 scopes = tuple(dict.fromkeys((*held.scopes, opening.account.scope)))

@@ -64,8 +64,9 @@ class CommentActivities:
 
     @activity.defn(name="check_commenter")
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
-        """Ask the forge whether who wrote a comment may push there. Idempotent; leaves nothing.
+        """Ask the forge whether who wrote a comment may push there, and find the work order that it is about.
 
+        Idempotent; leaves nothing. However often the command is tried from then on, it is about this work order.
         A comment that was answered before Temporal forgot it is not obeyed again.
 
         Raises:
@@ -74,6 +75,9 @@ class CommentActivities:
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts):
                 standing = await cancellable_thread(self.host.threads.network, self._check, call)
+                if standing.is_obeyed:
+                    order_id = await self._find_order(call) or ""
+                    standing = standing.model_copy(update={"order_id": order_id})
         RECORDER.record(
             COMMENT_COMMANDS,
             forge=call.event.forge,
@@ -137,7 +141,7 @@ class CommentActivities:
             return "Name the plan that you have read: `/septet approve PLAN_SHA256`."
         if command.verb == "reject" and not command.words:
             return "Say what is wrong with the plan: `/septet reject [PLAN_SHA256] FEEDBACK`."
-        order_id = await self._order(call)
+        order_id = call.order_id or await self._find_order(call)
         if order_id is None:
             return _NO_ORDER
         who = f"{event.author} on {event.forge}"
@@ -149,7 +153,7 @@ class CommentActivities:
             return " ".join(part for part in (f"`{order_id}`: {error.message}", error.remedy) if part)
         return f"`{order_id}` is now {task.status.value}, at stage {task.stage.value}."
 
-    async def _order(self, call: CommentCall) -> str | None:
+    async def _find_order(self, call: CommentCall) -> str | None:
         address, client = parse_address(call.intake.repository, home=Path.home()), activity.client()
         if call.event.is_on_pull_request:
             return await order_of_pull_request(client, call.event.url)

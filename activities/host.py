@@ -10,7 +10,6 @@ from activities._rescues import note_rescue
 from activities.accounts import Accounts
 from activities.attempts import RunningAttempts
 from septet.agents.clis.adapter import Adapter, Machine
-from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
@@ -18,7 +17,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.runs.session_folder import SessionFolder
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_run import GuestRunner
-from septet.agents.turns.launch import AgentRuntime
+from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -27,7 +26,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
-from septet.errors import InvalidInputError, SnapshotError
+from septet.errors import SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -175,27 +174,6 @@ class Host:
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.keeps_apart)
-
-    def logins_of(self, adapter: Adapter) -> tuple[NamedLogin, ...]:
-        """Return an agent's logins, in order: the worker's own, and further ones that can be read now."""
-        logins = [NamedLogin("", self.agents)]
-        for name, path in self.settings.agent_logins.get(adapter.name, {}).items():
-            try:
-                logins.append(read_login(adapter, self.agents, name, path))
-            except InvalidInputError as error:
-                _log.warning("login_not_read", agent=adapter.name, error=error.message)
-        return tuple(logins)
-
-    def check_logins(self) -> None:
-        """See that each further login can be used; their keys are masked from then on.
-
-        Raises:
-            AgentMissingError: The settings name logins of an agent that there is not.
-            InvalidInputError: A login cannot be used; the message says which and why.
-        """
-        for agent, logins in self.settings.agent_logins.items():
-            for name, path in logins.items():
-                read_login(adapter_for(agent), self.agents, name, path)
 
     def keeps_process(self, agent: str) -> bool:
         """Say whether an agent's process can serve one turn after the other here; that of no agent cannot."""

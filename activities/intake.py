@@ -1,6 +1,6 @@
 """Taking issues: which are there that nobody has taken, and whose one is from now on."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,15 @@ from activities.cancellation import cancellable_thread
 from activities.failures import translating_failures
 from activities.host import Host
 from activities.new_commands import find_commands
-from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
+from septet.contracts.intake import (
+    TAKEN_AT_ONCE,
+    ClaimIssue,
+    FindIssues,
+    IntakeInput,
+    IssueClaim,
+    IssuesFound,
+    choose_intake,
+)
 from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
@@ -32,6 +40,8 @@ from septet.telemetry.recorder import RECORDER
 from septet.trackers.choose import tracker_for
 from septet.trackers.team_page import TeamPage, team_page
 
+IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
+"""Returns the intakes of a repository or a team: where, and the key of its address."""
 _BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
 _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
 _NOT_COMPLETED: Final = (
@@ -41,11 +51,18 @@ _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 _log = structlog.get_logger()
 
 
+async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
+    """Return none: this worker was started without what knows of other intakes than the one that asks."""
+    del client, key
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class IntakeActivities:
     """The intake of one host, with its keys."""
 
     host: Host
+    intakes_of: IntakesOf = no_intakes
 
     @activity.defn(name="find_issues")
     async def find_issues(self, request: FindIssues) -> IssuesFound:
@@ -74,7 +91,7 @@ class IntakeActivities:
 
         Idempotent: a workflow that asks again has it still. Leaves the ref `refs/septet/issues/<number>` on the
         repository, or an attachment on a tracker's issue. An issue for which a person has started a work order is
-        taken for that one.
+        taken for that one. Says which intake's options apply to it, where there are several.
 
         Raises:
             ApplicationError: The repository or the tracker did not answer, or refused.
@@ -89,10 +106,12 @@ class IntakeActivities:
                 left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
                 claim = partial(self._claim, address, request, order_id, left_by)
                 is_claimed = await cancellable_thread(self.host.threads.network, claim)
-        is_own = is_claimed and order_id == own
+                is_own = is_claimed and order_id == own
+                read_labels = partial(self._labels, request)
+                intake = await self._intake_for(request, address.key, read_labels) if is_own else None
         outcome = "taken" if is_own else "refused"
         RECORDER.record(INTAKE_ISSUES, forge=forge_name(address, self.host.settings), outcome=outcome)
-        return IssueClaim(is_own=is_own, order_id=order_id)
+        return IssueClaim(is_own=is_own, order_id=order_id, intake=intake)
 
     def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
         address, forge = self.host.forge(request.repository)
@@ -122,7 +141,26 @@ class IntakeActivities:
         if claim.why_not:
             _log.warning("issue_not_taken", issue=key, why=claim.why_not)
         RECORDER.record(INTAKE_ISSUES, forge="linear", outcome="taken" if claim.is_own else "refused")
-        return IssueClaim(is_own=claim.is_own, order_id=claim.order_id, tracked=claim)
+        address = parse_address(page.address, home=Path.home())
+        read_labels = partial(self._labels_in_team, key)
+        intake = await self._intake_for(request, address.key, read_labels) if claim.is_own else None
+        return IssueClaim(is_own=claim.is_own, order_id=claim.order_id, tracked=claim, intake=intake)
+
+    async def _intake_for(
+        self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
+    ) -> IntakeInput | None:
+        """Return the intake whose options apply to an issue; `None` where no other than the one that asks may."""
+        intakes = await self.intakes_of(activity.client(), key)
+        if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
+            return None
+        return choose_intake(intakes, await cancellable_thread(self.host.threads.network, read_labels))
+
+    def _labels(self, request: ClaimIssue) -> tuple[str, ...]:
+        _, forge = self.host.forge(request.repository)
+        return tuple(label for issue in forge.find_issues((request.issue,)) for label in issue.labels)
+
+    def _labels_in_team(self, key: str) -> tuple[str, ...]:
+        return tracker_for("linear", self.host.settings).read_issue(key).labels
 
     def _claimants_in_team(self, page: TeamPage, label: str) -> frozenset[str]:
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, label)

@@ -13,7 +13,6 @@ from activities._prepared_steps import PreparedStep, prepare_end, prepare_finali
 from activities._results import add_warnings
 from activities._settling import settle
 from activities._turn_budget import OverBudgetError
-from activities._turn_costs import note_costs
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
@@ -22,6 +21,7 @@ from activities.plan_comment import post_plan, waits_with_plan
 from activities.progress_comment import note_progress
 from activities.stage_label import set_stage_label
 from activities.tracker_progress import tell_tracker
+from activities.turn_costs import note_costs
 from septet.agents.turns.carry_out import last_result
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm

@@ -11,7 +11,7 @@ from temporalio import activity
 from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
-from activities._prepared_steps import PreparedTurn, by_agents
+from activities._prepared_steps import PreparedTurn, by_agents, payer_of
 from activities._turn_budget import OverBudgetError, TurnBudget
 from activities.attempts import heartbeating
 from activities.budget_openings import openings_of_summary
@@ -20,7 +20,7 @@ from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.carry_out import carry_out, last_result
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.place import Place
@@ -106,6 +106,7 @@ class SummariseSession:
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
             runtime=runtime,
             objects=place.objects,
+            payer=payer_of(workspace, call.name, call.project, call.model),
         )
         own, _ = by_agents(workspace, request, warm=False, tools="none")
         find_openings = partial(openings_of_summary, host.settings, call, settings)

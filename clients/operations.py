@@ -1,7 +1,7 @@
 """What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ from septet.contracts.replies import (
 )
 from septet.contracts.task import Task
 from septet.costs.estimate import REST_STEPS, Question, WorkAhead
-from septet.errors import NotFoundError, RefusedTransitionError
+from septet.errors import NotFoundError, RefusedTransitionError, SeptetError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.settings import Settings
@@ -182,15 +182,18 @@ class Operations:
             AlreadyRunningError: The id was used before, or the issue has an open work order.
             TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
         """
-        order, order_id = await self.find_order(order, order_id, again=again)
-        if key and await self.orders.exists(order_id or id_of_key(key)):
-            order = checked_order(order, is_here=self.is_here)
-            estimate = self.estimate(order)
+        if key:
+            from clients.tracked_issue import id_of_issue
+
+            order_id = order_id or id_of_issue(order, again=again) or id_of_key(key)
+        if key and order_id is not None and await self.orders.exists(order_id):
+            order, agent = await self._prepare_repeat(order, order_id)
         else:
+            order, order_id = await self.find_order(order, order_id, again=again)
             order, agent = await self._prepare(order, order_id, again=again)
-            estimate = self._estimate_for(order, agent)
-        reply, expected = await asyncio.gather(self.orders.run(order, order_id, key=key), estimate)
-        return StartReply(task=reply.task, estimate=expected)
+        run = self.orders.run(order, order_id, key=key)
+        reply, estimate = await asyncio.gather(run, self._estimate_for(order, agent))
+        return StartReply(task=reply.task, estimate=estimate)
 
     async def begin(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
@@ -264,6 +267,17 @@ class Operations:
         named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)
         await check_worker_agents(self.orders.client, hosts, named)
         return order, first_agent(agents, hosts)
+
+    async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
+        """Return what `_prepare` does for a work order that was started before: nothing is looked for any more."""
+        from clients.tracked_issue import with_issue_of
+
+        first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
+        order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
+        agents: Sequence[str | None] = ()
+        with suppress(SeptetError):  # its repository has changed since
+            agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        return order, first_agent(agents, await worker_agents(self.orders.client, self.orders.task_queue))
 
     @staticmethod
     async def find_order(

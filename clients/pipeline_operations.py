@@ -10,7 +10,7 @@ from clients.asked_agents import agents_asked_for
 from clients.order_checks import checked_pipeline
 from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
 from clients.temporal.costs import CostClient
-from clients.temporal.pipelines import PipelineClient
+from clients.temporal.pipelines import PipelineClient, pipeline_id_of_key
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.costs import Estimate
 from septet.contracts.order import WorkOrderInput
@@ -42,13 +42,19 @@ class PipelineOperations:
     async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
         """Start a pipeline and estimate it, once what can be seen to be wrong with it has been looked for.
 
+        With a key it is started once: a repeat is not looked at again.
+
         Raises:
             InvalidInputError: No repository, no agent, no id; or issues go in a circle.
             NotFoundError: The repository, which is on this machine, has no such branch.
             AgentMissingError: No worker can use one of its agents, named or not.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
-        order, agents = await self.prepare(order)
+        if key and await self.client.exists(pipeline_id or pipeline_id_of_key(key)):
+            order = checked_pipeline(order, is_here=False)
+            agents = await self._agents(order)
+        else:
+            order, agents = await self.prepare(order)
         reply, estimate = await asyncio.gather(
             self.client.start(order, pipeline_id, key=key),
             self.estimate(order, agents, (WHOLE,) * len(order.issues)),
@@ -114,12 +120,15 @@ class PipelineOperations:
         order = await self.client.input_of(PipelineRun, view.id)
         if order is None:
             return None
+        return await self.estimate(order, await self._agents(order), work, is_rest=True)
+
+    async def _agents(self, order: PipelineInput) -> PipelineAgents:
+        """Return the agents of a pipeline that was started before."""
         default: Sequence[str | None] = ()
         hosts: Sequence[AnnouncedAgents] = ()
-        with suppress(SeptetError):  # its repository has changed since it was started
+        with suppress(SeptetError):  # its repository has changed since
             default, hosts = await self._look_at(order)
-        agents = _agents_of(order, first_agent(default, hosts))
-        return await self.estimate(order, agents, work, is_rest=True)
+        return _agents_of(order, first_agent(default, hosts))
 
 
 def _agents_of(order: PipelineInput, default: str) -> PipelineAgents:

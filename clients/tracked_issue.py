@@ -60,8 +60,6 @@ def find_order(
     Raises:
         SeptetError: As for `find_tracked_issue`.
     """
-    from septet.trackers.tracker import tracked_order_id
-
     tracked = order.tracker
     if tracked is None:
         return order, order_id
@@ -71,9 +69,25 @@ def find_order(
         tracked = found.tracked
         where = {"repository": found.repository, "tracker": tracked, "agent": order.agent or found.agent}
         order = order.model_copy(update=where)
-    if order_id is None and not again:
-        order_id = tracked_order_id(tracked.tracker, tracked.key)
-    return order, order_id
+    return order, id_of_issue(order, again=again) if order_id is None else order_id
+
+
+def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
+    """Return the id of the one work order that an issue of a tracker has; `None` where it may be any."""
+    from septet.trackers.tracker import tracked_order_id
+
+    if order.tracker is None or again:
+        return None
+    return tracked_order_id(order.tracker.tracker, order.tracker.key)
+
+
+def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
+    """Return a repeat of a work order with what was read of its issue then; another issue is not its own."""
+    if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
+        return order
+    repository = first.repository if tracker_key(order.repository) else order.repository
+    update = {"repository": repository, "tracker": first.tracker, "agent": order.agent or first.agent}
+    return order.model_copy(update=update)
 
 
 @dataclass(frozen=True, slots=True)

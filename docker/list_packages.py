@@ -5,7 +5,7 @@ It runs inside of the image, by the image's own Python, and reads files only: sc
 
 import json
 import sys
-from importlib.metadata import distributions
+from importlib.metadata import PackageMetadata, distributions
 from pathlib import Path
 
 STATUS = Path("/var/lib/dpkg/status")
@@ -45,19 +45,30 @@ def python() -> list[dict[str, str]]:
     found = {}
     for each in distributions(path=sorted(folders | set(sys.path))):
         about = each.metadata
-        licence = about["License-Expression"] or ""
         found[str(about["Name"]), each.version] = {
             "package": about["Name"],
             "version": each.version,
-            "licence": licence,
+            "licence": licence_of(about),
         }
     return [found[key] for key in sorted(found)]
 
 
-def npm() -> list[dict[str, str]]:
-    """Return the packages of the agents' CLIs."""
+def licence_of(about: PackageMetadata) -> str:
+    """Return the licence that a package names: as an expression, in the field of before, or by its classifiers."""
+    expression, older = ((about.get_all(field) or [""])[0] for field in ("License-Expression", "License"))
+    classifiers = [each for each in about.get_all("Classifier") or () if each.startswith("License")]
+    whole_text = "\n" in older
+    return (
+        expression
+        or ("" if whole_text else older)
+        or ", ".join(each.rpartition(" :: ")[2] for each in classifiers)
+    )
+
+
+def npm(agents: Path = AGENTS) -> list[dict[str, str]]:
+    """Return the packages of the agents' CLIs, and those below them."""
     found = {}
-    for file in AGENTS.glob("**/node_modules/**/package.json"):
+    for file in (*agents.glob("*/package.json"), *agents.glob("**/node_modules/**/package.json")):
         try:
             about = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):

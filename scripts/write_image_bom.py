@@ -4,6 +4,7 @@ python scripts/write_image_bom.py NAME DIGEST < packages.json > septet-image.cdx
 """
 
 import json
+import re
 import sys
 import uuid
 from typing import Any
@@ -36,7 +37,7 @@ def bill(name: str, digest: str, listed: dict[str, Any]) -> dict[str, Any]:
     components = [
         *(component(each, debian_purl(each, distribution)) for each in listed["debian"]),
         *(
-            component(each, f"pkg:pypi/{quote(each['package'].lower())}@{version(each)}")
+            component(each, f"pkg:pypi/{re.sub('[-_.]+', '-', each['package']).lower()}@{version(each)}")
             for each in listed["python"]
         ),
         *(component(each, f"pkg:npm/{quote(each['package'])}@{version(each)}") for each in listed["npm"]),

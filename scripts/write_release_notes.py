@@ -28,7 +28,7 @@ def release_notes(version: str, changes: str, patches: str, recorded: list[str])
         version: The release's, as its heading in the change log says it.
         changes: The text of the change log.
         patches: The text of docs/patches.md, with its table of patches.
-        recorded: The releases whose recorded histories every commit replays, oldest first.
+        recorded: The releases whose recorded histories every commit replays.
 
     Raises:
         SystemExit: The change log has no such section.
@@ -38,12 +38,14 @@ def release_notes(version: str, changes: str, patches: str, recorded: list[str])
     )
     if section is None:
         sys.exit(f"CHANGELOG.md has no section {version}.")
-    minor = ".".join(version.split(".")[:2])
+    released = re.findall(r"^## \[?([0-9.]+)", changes, re.MULTILINE)
     rows: list[tuple[str, str, str]] = re.findall(r"^\| `([^`]+)` \| ([0-9.]+) \| (.+) \|$", patches, re.MULTILINE)
-    newest = max((since for _, since, _ in rows), key=lambda each: [int(part) for part in each.split(".")])
-    wanted = newest if version == "Unreleased" else f"{minor}.0"
-    new = [f"- `{name}`: {text}." for name, since, text in rows if since == wanted]
-    began = " and ".join(recorded[-_SUPPORTED:])
+    new = [
+        f"- `{name}`: {text}."
+        for name, since, text in rows
+        if since == version or (version == "Unreleased" and since not in released)
+    ]
+    began = " and ".join(sorted(recorded, key=_numbers)[-_SUPPORTED:])
     lines = [
         f"# Septet {version}",
         section[1].strip(),
@@ -55,12 +57,16 @@ def release_notes(version: str, changes: str, patches: str, recorded: list[str])
     return "\n\n".join(line for line in lines if line) + "\n"
 
 
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
 def main() -> None:
     """Print the notes of the release that was named."""
     if len(sys.argv) != 2:  # noqa: PLR2004 -- the program and one word
         sys.exit(__doc__)
     folders = (ROOT / "tests" / "replay" / "histories").iterdir()
-    recorded = sorted(path.name for path in folders if re.fullmatch(r"[0-9.]+", path.name))
+    recorded = [path.name for path in folders if re.fullmatch(r"[0-9.]+", path.name)]
     changes, patches = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "docs/patches.md"))
     sys.stdout.write(release_notes(sys.argv[1], changes, patches, recorded))
 

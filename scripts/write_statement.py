@@ -44,7 +44,7 @@ def statement(products: list[Path]) -> dict[str, Any]:
                 "externalParameters": {"command": ["make", "dist"]},
                 "internalParameters": {
                     "python": platform.python_version(),
-                    "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
+                    "changed": bool(git("status", "--porcelain")),
                 },
                 "resolvedDependencies": [
                     {"name": "septet", "digest": {"gitCommit": commit}},

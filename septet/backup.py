@@ -219,7 +219,7 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Let the attempts of the copy count, and stand above none.
+        """Let the lines of the copy count, and stand above none.
 
         The server numbers on from its own copy, which may be older: it would be told that it comes too late.
         """

@@ -77,6 +77,12 @@ class RefusedTransitionError(SeptetError):
     """A work order cannot move that way."""
 
 
+class RetryUnderWayError(RefusedTransitionError):
+    """Someone else is retrying the work order right now."""
+
+    retryable = True
+
+
 class AlreadyRunningError(SeptetError):
     """It is already running."""
 

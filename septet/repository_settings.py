@@ -97,7 +97,7 @@ _MEANING: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What is meant here by errors for which other faces have words of their own."""
 _BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
-_SEE: Final = "See docs/commands.md#settings."
+_SEE: Final = "`septet docs commands` lists the settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 
 _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")

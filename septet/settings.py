@@ -4,7 +4,7 @@ import getpass
 import os
 import re
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -26,7 +26,6 @@ from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
 from septet.system.keys import key_values
 from septet.system.masking import hide
-from septet.system.memory import memory_bytes
 
 _FOR_EVERY_PROCESS: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM")
 _FOR_NETWORK: Final = (
@@ -55,15 +54,6 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return ""
-
-
-@cache
-def _most_memory_bytes() -> int:
-    """Return three quarters of this machine's memory; 0 where it does not tell."""
-    try:
-        return memory_bytes() * 3 // 4
-    except OSError:
-        return 0
 
 
 class Settings(BaseSettings):
@@ -219,7 +209,8 @@ class Settings(BaseSettings):
     process_limit: Annotated[int, Field(ge=0)] = 2048
     """Processes, with their threads, that an agent or a check may have at a time; 0: no limit."""
     memory_limit_mib: Annotated[int, Field(ge=0)] | None = None
-    """Memory that these may have in all; three quarters of the machine's when absent, 0: no limit."""
+    """Memory that these may have in all; three quarters of what there is where they run when absent, 0: no
+    limit."""
     disk_limit_mib: Annotated[int, Field(ge=0)] = 20_480
     """What one agent run or check may write and leave on disk; 0: no limit."""
     tree_limit: Annotated[int, Field(ge=0)] = 1_000_000
@@ -355,11 +346,13 @@ class Settings(BaseSettings):
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """What one guest may use, by the names of an order's limits; 0 is no limit."""
-        memory = self.memory_limit_mib * MIB if self.memory_limit_mib is not None else _most_memory_bytes()
-        return {
+        """What one guest may use, by the names of an order's limits; 0 is no limit.
+
+        Where the memory is not named, the supervisor takes it from its own machine or container.
+        """
+        memory = {} if self.memory_limit_mib is None else {"memory_bytes": self.memory_limit_mib * MIB}
+        return memory | {
             "processes": self.process_limit,
-            "memory_bytes": memory,
             "disk_bytes": self.disk_limit_mib * MIB,
             "tree_entries": self.tree_limit,
             "tree_bytes": self.tree_limit_mib * MIB,

@@ -1,4 +1,7 @@
-"""Turns that nobody tells the accounts of their budgets: their worker died, and no attempt came after it here."""
+"""Turns that nobody tells the accounts of their budgets: their worker died, and no attempt came after it here.
+
+Their costs are noted with them.
+"""
 
 import asyncio
 import os
@@ -6,22 +9,16 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 import structlog
 
 from activities.accounts import Accounts
 from activities.host import Host
-from septet.agents.clis.adapter import Turn
-from septet.agents.clis.registry import adapter_for
+from activities.turn_costs import conclude_left_turn
 from septet.agents.runs.folders import RunKey
-from septet.agents.turns.launch import TurnRequest
-from septet.agents.turns.turn_runs import TurnRuns
 from septet.budgets.held_turns import HeldTurn
-from septet.contracts.amounts import Spending
 from septet.contracts.budget import SettleCall
-from septet.contracts.limits import Timeouts
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 60.0
@@ -80,7 +77,8 @@ class LeftTurns:
         if lock is None:
             return False
         try:
-            use = await asyncio.to_thread(partial(spending_of, self.host, place_id, turn))
+            key = RunKey(turn.workflow_id, turn.run_id, turn.activity_id)
+            use = await asyncio.to_thread(conclude_left_turn, self.host, place_id, key)
             for scope in turn.scopes:
                 await self.accounts.settle(scope, SettleCall(key=turn.key, used=use))
             await asyncio.to_thread(self.host.held_turns.forget, place_id, turn.key)
@@ -88,25 +86,3 @@ class LeftTurns:
             os.close(lock)
         _log.info("budget_told_late", place=place_id, usd=use.usd, tokens=use.tokens)
         return True
-
-
-def spending_of(host: Host, place_id: str, turn: HeldTurn) -> Spending:
-    """Return what a turn's agents used, by their streams; nothing where the janitor has removed them."""
-    key = RunKey(turn.workflow_id, turn.run_id, turn.activity_id)
-    runs = [run for run in host.runtime.runs.lately(place_id) if run.record is not None and run.record.key == key]
-    record = runs[-1].record if runs else None
-    if record is None:
-        return Spending()
-    request = TurnRequest(
-        key=key,
-        order_id=place_id,
-        number=0,
-        step=record.step,
-        adapter=adapter_for(record.agent),
-        turn=Turn(prompt="", worktree=host.state.workspaces),
-        limits=Timeouts(),
-        runtime=host.runtime,
-    )
-    turn_runs = TurnRuns(request)
-    turn_runs.conclude()
-    return turn_runs.spending()

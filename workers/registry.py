@@ -24,8 +24,9 @@ from activities.generate_branch import GenerateBranch
 from activities.host import Host
 from activities.hosts import HostActivities
 from activities.implement_plan import ImplementPlan
-from activities.intake import IntakeActivities
+from activities.intake import IntakeActivities, IntakesOf, no_intakes
 from activities.lanes import LaneActivities
+from activities.logins import check_logins
 from activities.others import Others
 from activities.pipelines import PipelineActivities
 from activities.prepare_rework import PrepareRework
@@ -91,6 +92,7 @@ async def parts_of(
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS),
     decide: Decide = decide_nothing,
     accounts: Accounts | None = None,
+    intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
     """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
 
@@ -99,6 +101,7 @@ async def parts_of(
         serves: What the workspaces of this host say that it does.
         decide: What carries out commands in comments.
         accounts: The budgets that are asked before an agent starts.
+        intakes_of: What knows the intakes of a repository.
 
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
@@ -117,11 +120,11 @@ async def parts_of(
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
     try:
-        host.check_logins()
+        check_logins(host)
         with suppress(OSError, LockHeldError):  # what refuses now is asked again by the next start of an agent
             host.homes.logins.take_all_back()
         with threads.open():
-            yield Parts(host, _shared(host, decide), _own(host), _control(host))
+            yield Parts(host, _shared(host, decide, intakes_of), _own(host), _control(host))
     finally:
         host.known_trees.close()
         supervisors.close()
@@ -135,14 +138,14 @@ def openings_at_once(settings: Settings) -> int:
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
 
-def _shared(host: Host, decide: Decide) -> Mapping[str, Activity]:
+def _shared(host: Host, decide: Decide, intakes_of: IntakesOf) -> Mapping[str, Activity]:
     trackers = TrackerActivities(host, decide)
     hosts, board, lanes, pipelines, intake, comments = (
         HostActivities(host),
         BoardActivities(),
         LaneActivities(host),
         PipelineActivities(host),
-        IntakeActivities(host),
+        IntakeActivities(host, intakes_of),
         CommentActivities(host, decide),
     )
     return _by_name(

@@ -12,8 +12,8 @@ from temporalio.worker import (
 )
 
 from septet.agents.clis.registry import adapter_for
+from septet.agents.supervisor.memory import memory_bytes
 from septet.settings import MIB, Settings
-from septet.system.memory import memory_bytes
 
 _ENGINE_MIB: Final = 512
 """What the worker, an embedded server and the system take."""

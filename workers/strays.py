@@ -12,6 +12,7 @@ from temporalio.client import Client
 
 from activities.cancellation import CLOSED, is_closed, is_paused
 from activities.host import Host
+from activities.turn_costs import is_unread, note_unread_turns
 from septet.agents.clis.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
@@ -131,11 +132,13 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 def keep_what_was_left_alone(host: Host) -> None:
     """Look at what happened while no worker was here: sweep what killed supervisors left, and keep work.
 
-    That is the work of agents that were ended because no worker followed them any more.
+    That is the work of agents that were ended because no worker followed them any more. What agents have cost is
+    noted too of which no attempt has told it.
     """
     runs = host.runtime.runs
     for order_id in runs.orders():
-        last = next(reversed(runs.of(order_id)), None)
+        order_runs = runs.of(order_id)
+        last = next(reversed(order_runs), None)
         if last is None:
             continue
         end = last.exit()
@@ -143,6 +146,8 @@ def keep_what_was_left_alone(host: Host) -> None:
             _sweep(runs, order_id)
         elif end.cause == _LEFT_ALONE:
             _keep_unless_busy(host, last, "no worker had followed the agent for too long, and it was ended")
+        if any(is_unread(run) for run in order_runs):
+            _note_costs_unless_busy(host, order_id)
 
 
 def _sweep(runs: Runs, order_id: str) -> None:
@@ -167,7 +172,24 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
         time.sleep(_PAUSE_SECONDS)
     with close_after(lock):
         finalize_runs(runs, place_id)
+        _note_costs(host, place_id)
         _keep(host, run, why)
+
+
+def _note_costs_unless_busy(host: Host, place_id: str) -> None:
+    """Note what turns have cost that nobody has told, unless somebody works there now: that one does it."""
+    lock = host.runtime.runs.lock_writer(place_id)
+    if lock is not None:
+        with close_after(lock):
+            _note_costs(host, place_id)
+
+
+def _note_costs(host: Host, place_id: str) -> None:
+    """Note them; that this fails for one work order keeps nobody from the others."""
+    try:
+        note_unread_turns(host, place_id)
+    except (SeptetError, OSError) as error:
+        _log.warning("stray_not_counted", place=place_id, error=str(error))
 
 
 def _keep(host: Host, run: Run, why: str) -> None:

@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.comment_commands import Decide, decide_nothing
+from activities.intake import IntakesOf, no_intakes
 from septet.settings import Settings
 from workers.accounts import FleetAccounts
 from workers.amount_metrics import measuring_amounts
@@ -50,7 +51,12 @@ _GRACE: Final = timedelta(seconds=3)
 
 @asynccontextmanager
 async def running_worker(
-    client: Client, settings: Settings, *, sole: bool = False, decide: Decide = decide_nothing
+    client: Client,
+    settings: Settings,
+    *,
+    sole: bool = False,
+    decide: Decide = decide_nothing,
+    intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
     """Serve work orders for as long as the block lasts; agents that run at its end live on.
 
@@ -59,10 +65,12 @@ async def running_worker(
         settings: The worker's settings.
         sole: Nobody else decides which build of the workflows this server's work orders run on.
         decide: What carries out commands in comments.
+        intakes_of: What knows the intakes of a repository.
     """
     async with AsyncExitStack() as stack:
         accounts = FleetAccounts(client, settings.task_queue)
-        parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide, accounts))
+        made = parts_of(settings, await host_services(client), decide, accounts, intakes_of)
+        parts = await stack.enter_async_context(made)
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         await stack.enter_async_context(sharing_forge_pauses(accounts))
         tokens = Tokens(TokenFiles(parts.host.state.tokens))

@@ -15,6 +15,8 @@ from workflows.search_attributes import PULL_REQUEST, ROW, attribute_updates, up
 _PATCH: Final = "row-in-memo"
 _ONCE: Final = "row-once-a-stage"
 """Before it, the memo told also what the search attributes tell, and both were written with each change."""
+_FINDINGS: Final = "row-tells-findings"
+"""Before it, the memo was not written because of what looks like a key."""
 
 
 class Row:
@@ -46,7 +48,11 @@ class Row:
         if is_due:
             workflow.upsert_search_attributes(news)
             self._attributes = attributes
-        if self._memo is None or differ_in_memo(row, self._memo, with_branch=is_due):
+        if (
+            self._memo is None
+            or differ_in_memo(row, self._memo, with_branch=is_due)
+            or (row.findings != self._memo.findings and workflow.patched(_FINDINGS))
+        ):
             workflow.upsert_memo({MEMO: row})
             self._memo = row
 

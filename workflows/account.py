@@ -17,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
         Grant,
         LimitCall,
         RaiseCall,
+        RaiseView,
         ReserveCall,
         SettleCall,
     )
@@ -37,6 +38,9 @@ Asked for by itself, and only where that matters."""
 _CALLS_IN_SILENCE: Final = "account-calls-in-silence"
 """Before it, the account of a work order that closed as it waited, or whose host was lost, was kept for ever.
 Asked for by itself, and only where an account has been silent for long and somebody waits or holds some of it."""
+_KEEPS_OLDEST: Final = "account-keeps-the-oldest"
+"""Before it, the oldest of more than 2,000 work orders that waited was forgotten, and never called. Asked for by
+itself, and only where so many wait."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -47,7 +51,9 @@ class Account:
     @workflow.init
     def __init__(self, state: AccountState) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._book = AccountBook(state, lambda: workflow.patched(_STEPS_AND_HOLDS))
+        self._book = AccountBook(
+            state, lambda: workflow.patched(_STEPS_AND_HOLDS), lambda: workflow.patched(_KEEPS_OLDEST)
+        )
         self._has_news = True
         self._last_news = workflow.now()
         self._calls_by_news = True
@@ -74,7 +80,7 @@ class Account:
 
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     def reserve(self, call: ReserveCall) -> Grant:
-        """Answer; who has to wait is signalled `budget_open`."""
+        """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
         self._note_news()
         return self._book.reserve(call, workflow.now())
 
@@ -97,9 +103,11 @@ class Account:
 
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
-    def raise_limit(self, call: RaiseCall) -> AccountView:
+    def raise_limit(self, call: RaiseCall) -> RaiseView:
         """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
-        return self._set_limit(call, raises=True) if self._book.is_expected(call) else self._book.view
+        is_raised = self._book.is_expected(call)
+        view = self._set_limit(call, raises=True) if is_raised else self._book.view
+        return RaiseView(**dict(view), is_raised=is_raised)
 
     @raise_limit.validator
     @reads_input("raise_limit", RaiseCall)

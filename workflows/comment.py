@@ -25,6 +25,7 @@ class CommentCommandWorkflow:
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")
             return False
+        call = call.model_copy(update={"order_id": standing.order_id})
         answer = await _take(call) if call.command.verb == "run" and not call.event.is_on_pull_request else None
         if answer is None:
             answer = await OBEY_COMMENT.start(call, **OPTIONS, summary=call.command.verb)
@@ -41,11 +42,13 @@ async def _take(call: CommentCall) -> CommandAnswer | None:
         issue=event.number,
         claimant=workflow.info().workflow_id,
         claimed_at=now,
+        label=call.intake.label,
     )
     claim = await CLAIM_ISSUE.start(request, **OPTIONS, summary=f"take issue {event.number}")
     if not claim.is_own:
         return None
-    await start_order(call.intake.order_for(event.number), claim.order_id, now)
+    intake = claim.intake or call.intake
+    await start_order(intake.order_for(event.number), claim.order_id, now)
     return CommandAnswer(
         repository=call.intake.repository,
         number=event.number,

@@ -103,14 +103,18 @@ async def _take(intake: IntakeInput, number: int) -> str:
     now = timestamp(workflow.now())
     claim = await CLAIM_ISSUE.start(
         ClaimIssue(
-            repository=intake.repository, issue=number, claimant=workflow.info().workflow_id, claimed_at=now
+            repository=intake.repository,
+            issue=number,
+            claimant=workflow.info().workflow_id,
+            claimed_at=now,
+            label=intake.label,
         ),
         **OPTIONS,
         summary=f"take issue {number}",
     )
     if not claim.is_own:
         return ""
-    tracked = claim.tracked
+    tracked, intake = claim.tracked, claim.intake or intake
     order = intake.order_for(number) if tracked is None else intake.order_for_tracked(tracked)
     return claim.order_id if await start_order(order, claim.order_id, now) else ""
 

@@ -11,7 +11,7 @@ from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
-    from septet.contracts.budget import LimitCall
+    from septet.contracts.budget import LimitCall, RaiseCall
     from septet.contracts.replies import BudgetReply
 
 app = command_group("budget", "Show, set and raise budgets.")
@@ -25,6 +25,11 @@ Amount = Annotated[
 ]
 Step = Annotated[
     str, typer.Option("--step", metavar="STEP", help="Only this step's limit.", autocompletion=given.complete_step)
+]
+
+Expected = Annotated[
+    str,
+    typer.Option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
 ]
 
 
@@ -70,27 +75,55 @@ async def set_budget(operations: "Operations", budget: Scope, amount: Amount, st
     return _reply(await operations.budgets.set(budget, _call(amount, step)))
 
 
+def _check_raise(amount: str, step: str, expected_limit: str, **_: object) -> None:
+    """See whether the amount, the step and the expected limit can be read."""
+    _raise_call(amount, step, expected_limit)
+
+
 @app.command("raise")
-@given.check_first(_check_amount)
-async def raise_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
+@given.check_first(_check_raise)
+async def raise_budget(
+    operations: "Operations", budget: Scope, amount: Amount, step: Step = "", expected_limit: Expected = ""
+) -> CommandReply:
     """Raise a budget by an amount; work orders that wait for it continue.
 
     Example: septet budget raise wo-42 5usd
     """
-    return _reply(await operations.budgets.raise_limit(budget, _call(amount, step)))
+    from clients.cli.render.budgets import show_raise
+
+    call = _raise_call(amount, step, expected_limit)
+    reply = await operations.budgets.raise_limit(budget, call)
+    return CommandReply.from_reply(reply, lambda: show_raise(reply, call.expected))
 
 
 def _call(amount: str, step: str) -> "LimitCall":
-    from septet.contracts.amounts import parse_limit
     from septet.contracts.budget import LimitCall
     from septet.contracts.decisions import parse_decision
 
     if amount != "none":
-        try:
-            parse_limit(amount)
-        except ValueError as error:
-            raise UsageError(f"AMOUNT {error}.") from error
+        _limit(amount, "AMOUNT")
     return parse_decision(LimitCall, limit=amount, step=step, who=given.current_user())
+
+
+def _raise_call(amount: str, step: str, expected_limit: str) -> "RaiseCall":
+    from septet.contracts.budget import RaiseCall
+
+    seen = _limit(expected_limit, "--expected") if expected_limit else ""
+    return RaiseCall(**dict(_call(amount, step)), expected=seen)
+
+
+def _limit(text: str, name: str) -> str:
+    """Return a limit in its plain form.
+
+    Raises:
+        UsageError: It is written otherwise.
+    """
+    from septet.contracts.amounts import parse_limit
+
+    try:
+        return str(parse_limit(text))
+    except ValueError as error:
+        raise UsageError(f"{name} {error}.") from error
 
 
 def _reply(answer: "BudgetReply") -> CommandReply:

@@ -1,7 +1,6 @@
 """Commands by which people decide about a work order; its history says who did."""
 
-import re
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     Word = TypeVar("Word", bound=StrEnum)
 
 app = Commands()
-_SHA256: Final = re.compile("[0-9a-f]{64}")
 
 Feedback = Annotated[
     str, typer.Option(metavar="TEXT", help="What the agent should do differently.", show_default=False)
@@ -66,7 +64,9 @@ async def move(
 
 def _check_plan(plan: str | None, **_: object) -> None:
     """See whether the plan is named as it can be."""
-    if plan is not None and _SHA256.fullmatch(plan) is None:
+    from septet.contracts.names import SHA256
+
+    if plan is not None and SHA256.fullmatch(plan) is None:
         remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)
 

@@ -165,7 +165,8 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
     if why:
         message = f"No guest can be started with a private network: {why}"
         remedy = (
-            "Let this user enter namespaces (`setns`): a container needs permission for it (docs/containers.md)."
+            "Let this user enter namespaces (`setns`): a container needs permission for it "
+            "(`septet docs containers`)."
         )
         return [Check("guest network", "warning", message, remedy)]
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"

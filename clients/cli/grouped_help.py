@@ -11,7 +11,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Start": ("run", "create", "pipeline", "intake", "demo", "issue"),
     "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "costs", "open"),
     "Decide": ("approve", "reject", "cancel", "move", "budget", "pr"),
-    "Recover": ("retry", "refresh", "rescue", "doctor", "host-gone"),
+    "Recover": ("retry", "refresh", "rescue", "doctor", "docs", "host-gone"),
     "Serve": ("up", "worker", "serve", "mcp", "runner", "promote", "backup", "codec"),
 }
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -106,9 +106,11 @@ async def _serve_queue(
     with quick_imports():
         from clients.cli.stop_signals import StopSignals, reply_at_stop
         from clients.temporal.comment_decisions import comment_decisions
+        from clients.temporal.intakes import intakes_of
         from workers.worker import running_worker
 
-    async with running_worker(client, settings, decide=comment_decisions(settings.task_queue)) as parts:
+    decide = comment_decisions(settings.task_queue)
+    async with running_worker(client, settings, decide=decide, intakes_of=intakes_of) as parts:
         signals = StopSignals.listen()
         ready = {"ok": True, "ready": True, "host": parts.host.id, "task_queue": settings.task_queue, **payload}
         if as_json:

@@ -11,6 +11,7 @@ from clients.cli import (
     codec,
     costs,
     decide,
+    docs,
     follow,
     hosts,
     intake,
@@ -132,7 +133,7 @@ def demo(
 
 
 for _commands in (
-    show.app, follow.app, hosts.app, backup.app, promote.app, start.app, decide.app, pipelines.app,
+    show.app, docs.app, follow.app, hosts.app, backup.app, promote.app, start.app, decide.app, pipelines.app,
     budgets.app, costs.app, rescues.app, codec.app, intake.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)

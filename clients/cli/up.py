@@ -17,6 +17,7 @@ from clients.cli.up_lines import print_lines
 from clients.operations import Operations
 from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
+from clients.temporal.intakes import intakes_of
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
 from septet.contracts.seal import CODEC_PATH
@@ -50,7 +51,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         async with running_worker(
-            client, settings, sole=True, decide=comment_decisions(settings.task_queue)
+            client, settings, sole=True, decide=comment_decisions(settings.task_queue), intakes_of=intakes_of
         ) as parts:
             serving = await http
             async with (

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 
 from clients.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
@@ -174,6 +175,14 @@ class LimitBody(LimitCall):
     """The budget: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
 
 
+class RaiseBody(LimitBody):
+    """By how much a budget is raised."""
+
+    expected: BudgetText | None = None
+    """The limit as you saw it: nothing is added to another one, so that a raise that is sent twice adds once. The
+    amount is added in any case when absent."""
+
+
 class RestoreBody(StrictWire):
     """Which snapshot is wanted back."""
 
@@ -222,5 +231,6 @@ ApproveJson = Annotated[ApproveBody, read_strictly(ApproveBody)]
 RejectJson = Annotated[RejectBody, read_strictly(RejectBody)]
 RetryJson = Annotated[RetryCall, read_strictly(RetryCall)]
 LimitJson = Annotated[LimitBody, read_strictly(LimitBody)]
+RaiseJson = Annotated[RaiseBody, read_strictly(RaiseBody)]
 RestoreJson = Annotated[RestoreBody, read_strictly(RestoreBody)]
 PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from clients.http.bodies import LimitBody, LimitJson, json_alone
+from clients.http.bodies import LimitJson, RaiseJson, json_alone
 from clients.http.parameters import After, Connected, Limit
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.budgets import BUDGETS_AT_ONCE
-from septet.contracts.budget import BudgetName, LimitCall
-from septet.contracts.replies import BudgetReply, BudgetsReply
+from septet.contracts.budget import BudgetName, LimitCall, RaiseCall
+from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
 
 router = APIRouter(tags=["budgets"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
 _WITH_BODY = {
@@ -35,14 +35,15 @@ async def get_budget(operations: Connected, budget: Name) -> BudgetReply:
 @router.post("/budgets/set", dependencies=[Depends(json_alone)], responses=_WITH_BODY)
 async def set_budget(operations: Connected, body: LimitJson) -> BudgetReply:
     """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room."""
-    return await operations.budgets.set(body.budget, _call(body))
+    call = LimitCall(limit=body.limit, step=body.step, who=body.who)
+    return await operations.budgets.set(body.budget, call)
 
 
 @router.post("/budgets/raise", dependencies=[Depends(json_alone)], responses=_WITH_BODY)
-async def raise_budget(operations: Connected, body: LimitJson) -> BudgetReply:
-    """Raise a budget by an amount; work orders that wait for it continue."""
-    return await operations.budgets.raise_limit(body.budget, _call(body))
+async def raise_budget(operations: Connected, body: RaiseJson) -> RaiseReply:
+    """Raise a budget by an amount; work orders that wait for it continue.
 
-
-def _call(body: LimitBody) -> LimitCall:
-    return LimitCall(limit=body.limit, step=body.step, who=body.who)
+    With `expected`, nothing is added to another limit than that one, and `is_raised` is false.
+    """
+    call = RaiseCall(limit=body.limit, step=body.step, who=body.who, expected=body.expected or "")
+    return await operations.budgets.raise_limit(body.budget, call)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import JsonValue, StringConstraints, ValidationError
 
 from clients.operations import Operations
+from clients.temporal.updates import unanswered
 from septet.contracts.amounts import Spending, amount_to_add, parse_limit
 from septet.contracts.budget import BudgetWait, RaiseCall
 from septet.contracts.decisions import Words, parse_decision
@@ -41,7 +42,11 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return what a work order asks, by a key that occurs once in its life; nothing where it asks nothing."""
+    """Return what a work order asks, by a key that occurs once in its life; nothing where it asks nothing.
+
+    Raises:
+        ServerNotReachedError: It asks something, and no worker has told what.
+    """
     task = detail.task
     if task.findings:
         ids = ",".join(finding.id for finding in task.findings)
@@ -49,8 +54,8 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
     if task.budget is not None and task.budget.is_spent:
         return {_key(detail, f"{task.budget.scope} {task.budget.limit}"): _budget_form(task, task.budget)}
     if task.waits_for_a_decision:
-        text = await _plan_text(operations, task)
-        return {_key(detail, task.plan_sha256 or ""): _form(text, can_approve=True)}
+        key = _key(detail, task.plan_sha256 or "")
+        return {key: _form(await _plan_text(operations, task), can_approve=True)}
     return {}
 
 
@@ -105,9 +110,16 @@ def _can_all_pass(task: Task) -> bool:
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return a name for this question: of its subject, and of the moment at which the work order came to it."""
-    when = detail.history[-1].when if detail.history else ""
-    asked = f"{subject} {len(detail.history)} {when}"
+    """Return a name for this question: of its subject, and of the moment at which the work order came to it.
+
+    Raises:
+        ServerNotReachedError: No worker has told of one of them.
+    """
+    task, last = detail.task, detail.history[-1] if detail.history else None
+    is_told = bool(task.steps) or task.budget is not None  # of these, the row tells the budget alone
+    if last is None or last.to != task.stage or not is_told:
+        raise unanswered(task)
+    asked = f"{subject} {len(detail.history)} {last.when}"
     return f"decision-{hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]}"
 
 

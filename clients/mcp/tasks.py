@@ -27,7 +27,13 @@ from clients.mcp.input_requests import decide, input_requests
 from clients.mcp.task_object import Json, detailed_task, json_rpc_error
 from clients.mcp.tools import RetryTask, RunTask
 from clients.operations import Operations
-from septet.errors import InvalidInputError, NotFoundError, RefusedTransitionError, SeptetError
+from septet.errors import (
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SeptetError,
+    ServerNotReachedError,
+)
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _RESPONSES_AT_ONCE: Final = 10
@@ -79,15 +85,22 @@ class TaskMethods:
         )
 
     async def get(self, context: Context, _: RequestParams) -> Json:
-        """Return a task as it is now."""
+        """Return a task as it is now; one that asks what no worker tells now has its form at a later look."""
         params = _read(TaskParams, context)
+        asks: Json = {}
         async with self._operations() as operations:
             detail = await operations.detail(params.task_id)
-            asks = await input_requests(operations, detail) if _shows_forms(context) else {}
+            if _shows_forms(context):
+                with suppress(ServerNotReachedError):
+                    asks = await input_requests(operations, detail)
             return detailed_task(detail, asks)
 
     async def update(self, context: Context, _: RequestParams) -> Json:
-        """Carry out what a person answered; answers to what is not asked any more change nothing."""
+        """Carry out what a person answered; answers to what is not asked any more change nothing.
+
+        Raises:
+            MCPError: What is asked cannot be known now, so that the answers are to be sent again.
+        """
         params = _read(UpdateParams, context)
         async with self._operations() as operations:
             detail = await operations.detail(params.task_id)

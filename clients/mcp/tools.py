@@ -14,20 +14,20 @@ from clients.operations import Operations
 from clients.repository_path import whole_path
 from clients.tracked_issue import with_issue_of_page
 from septet.contracts.amounts import BudgetText
-from septet.contracts.budget import BudgetName, LimitCall
+from septet.contracts.budget import BudgetName, RaiseCall
 from septet.contracts.costs import Week
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import CostKey, Status
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
-    BudgetReply,
     BudgetsReply,
     CostsReply,
     DetailReply,
     DiffReply,
     LogsReply,
     PlanReply,
+    RaiseReply,
     RescuesReply,
     RestoredReply,
     StartReply,
@@ -392,12 +392,16 @@ class RaiseBudget(Call):
     """`day`, `project/NAME`, `pipeline/ID`, or the id of a task."""
     amount: BudgetText
     """The amount to add, such as 5usd, 2Mtok or 90min."""
+    expected: BudgetText | None = None
+    """The limit as you saw it: nothing is added to another one, and `is_raised` is false, so that you can safely
+    repeat the call."""
     who: Who = ""
     """Who decides; this agent when absent."""
 
-    async def answer(self, operations: Operations) -> BudgetReply:
+    async def answer(self, operations: Operations) -> RaiseReply:
         """Raise it."""
-        return await operations.budgets.raise_limit(self.budget, LimitCall(limit=self.amount, who=self.who))
+        call = RaiseCall(limit=self.amount, who=self.who, expected=self.expected or "")
+        return await operations.budgets.raise_limit(self.budget, call)
 
 
 def _part_of(kind: type[Part], call: Part) -> Part:

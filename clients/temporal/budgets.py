@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -25,11 +25,13 @@ from septet.contracts.budget import (
     AccountView,
     BudgetName,
     LimitCall,
+    RaiseView,
     account_id,
 )
-from septet.contracts.replies import BudgetReply, BudgetsReply
+from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
 from septet.errors import InvalidInputError, NotFoundError, ServerNotReachedError
 
+View = TypeVar("View", bound=AccountView)
 BUDGETS_AT_ONCE: Final = 200
 _AT_ONCE: Final = 20
 _OPEN: Final = 'WorkflowType="Account" AND ExecutionStatus="Running"'
@@ -102,10 +104,15 @@ class BudgetClient:
             )
         except RPCError as error:
             raise server_refusal(error) from error
-        return await self._update(scope, "set_limit", call)
+        view = await self._update(scope, "set_limit", call, AccountView)
+        return BudgetReply(budget=view) if view is not None else await self.show(scope)
 
-    async def raise_limit(self, scope: str, call: LimitCall) -> BudgetReply:
+    async def raise_limit(self, scope: str, call: LimitCall) -> RaiseReply:
         """Raise a budget by an amount; whoever waits for it goes on.
+
+        Args:
+            scope: Whose it is.
+            call: The amount; a `RaiseCall` may name the limit that was seen, and adds nothing to another one.
 
         Raises:
             InvalidInputError: Nothing has a budget of such a name, or there is no such step.
@@ -115,7 +122,10 @@ class BudgetClient:
         """
         scope = _scope_of(scope, call)
         await self.show(scope)
-        return await self._update(scope, "raise_limit", call)
+        view = await self._update(scope, "raise_limit", call, RaiseView)
+        if view is None:  # it was taken, and is slow to answer
+            return RaiseReply(budget=(await self.show(scope)).budget, is_raised=True)
+        return RaiseReply(budget=view, is_raised=view.is_raised)
 
     async def _shared(self) -> Sequence[str]:
         """Return the accounts of the day and of projects, by name."""
@@ -133,10 +143,10 @@ class BudgetClient:
                 return await self._ask(workflow_id)
         return None
 
-    async def _update(self, scope: str, update: str, call: LimitCall) -> BudgetReply:
+    async def _update(self, scope: str, update: str, call: LimitCall, kind: type[View]) -> View | None:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
-        view = await send_update(handle, update, call, AccountView, BUDGET)
-        return BudgetReply(budget=view.on(_today())) if view is not None else await self.show(scope)
+        view = await send_update(handle, update, call, kind, BUDGET)
+        return view.on(_today()) if view is not None else None
 
     async def _ask(self, workflow_id: str) -> AccountView:
         try:

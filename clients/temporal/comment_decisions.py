@@ -6,10 +6,12 @@ from temporalio import activity
 from temporalio.client import Client
 
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Status
+from septet.contracts.pull_request_names import watch_id
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 
@@ -18,21 +20,20 @@ def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand,
     """Return what carries out a command about a work order of a queue."""
 
     async def decide(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-        """Carry it out, and return the work order as it is then.
+        """Carry it out once, however many attempts the activity has, and return the work order as it is then.
+
+        An attempt before this one may have acted and then been lost. Its update is known by the id of the workflow
+        that obeys the command; its reset, by the run that has begun since.
 
         Raises:
             RefusedTransitionError: It cannot be done now.
             NotFoundError: The work order is gone.
             ServerNotReachedError: Nobody has answered.
         """
-        orders = WorkOrders(client, task_queue)
-        try:
-            return await _carry_out(OrderDecisions(orders), order_id, command, who)
-        except RefusedTransitionError:
-            task = await orders.get(order_id)
-            if activity.info().attempt > 1 and _is_done(command, task):  # by the attempt before this one
-                return task
-            raise
+        info, orders = activity.info(), WorkOrders(client, task_queue)
+        if info.attempt > 1 and await _is_done(orders, order_id, command, info):
+            return await orders.get(order_id)
+        return await _carry_out(OrderDecisions(orders, info.workflow_id), order_id, command, who)
 
     return decide
 
@@ -60,12 +61,19 @@ def _again(task: Task) -> str:
     return "Comment `/septet retry` to continue it." if task.is_closed else "Comment `/septet cancel` to end it."
 
 
-def _is_done(command: CommentCommand, task: Task) -> bool:
-    """Say whether a work order is where a command wants it to be."""
-    match command.verb:
-        case "cancel":
-            return task.status is Status.CANCELLED
-        case "approve" | "reject":
-            return task.status is not Status.WAITING
-        case _:
-            return not task.is_closed
+async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:
+    """Say whether a command was carried out by an attempt before this one.
+
+    Raises:
+        RefusedTransitionError: A person has taken the work order up again since: the command is not about that.
+        NotFoundError: The work order is gone.
+    """
+    if await orders.was_reset_since(order_id, info.scheduled_time):
+        if command.verb != "retry":
+            remedy = "Give the command again to apply it to the work that follows."
+            raise RefusedTransitionError(f"{order_id} was taken up again after this command.", remedy=remedy)
+        return True
+    if command.verb == "cancel" and (await orders.get(order_id)).status is Status.CANCELLED:
+        return True
+    handles = (orders.handle(order_id), orders.handle(watch_id(order_id)))
+    return any([await has_taken(handle, info.workflow_id or "") for handle in handles])

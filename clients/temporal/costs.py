@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from operator import attrgetter
 from typing import Final
 
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -56,7 +55,7 @@ class CostClient:
                     name = history.project if by == "project" and history is not None else getattr(row, by)
                     sums[name] = sums.get(name, Spending()).plus(row.use)
         groups = [CostGroup(name=name, use=use) for name, use in sums.items()]
-        in_order = sorted(groups, key=attrgetter("name")) if by == "week" else sorted(groups, key=_dearness)
+        in_order = sorted(groups, key=_age) if by == "week" else sorted(groups, key=_dearness)
         total = Spending()
         for use in sums.values():
             total = total.plus(use)
@@ -96,6 +95,10 @@ class CostClient:
                 return None
             raise
         return history
+
+
+def _age(group: CostGroup) -> tuple[bool, str]:
+    return group.name != EARLIER, group.name
 
 
 def _dearness(group: CostGroup) -> tuple[float, int, str]:

@@ -8,7 +8,7 @@ from temporalio.client import WorkflowExecutionStatus
 from clients.temporal.payloads import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
 from clients.temporal.resets import claim, reset, reset_point
-from clients.temporal.updates import send_update
+from clients.temporal.updates import send_update, unanswered
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import (
     HISTORY_KEPT,
@@ -38,6 +38,8 @@ class OrderDecisions:
     """
 
     orders: WorkOrders
+    update_id: str | None = None
+    """Of its updates, where a decision may come twice: a run of a workflow takes one of the same id once."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer.
@@ -93,10 +95,10 @@ class OrderDecisions:
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")
-        if findings or (plan_sha256 is None and (await self.orders.get(order_id)).findings):
+        plan = plan_sha256 or (None if findings else await self._waiting_plan(order_id))
+        if plan is None:
             passed = parse_decision(FindingsDecision, findings=findings, who=who, why=why)
             return await self._decide_described(order_id, "approve_findings", passed)
-        plan = plan_sha256 or await self._waiting_plan(order_id)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why)
         return await self._decide_described(order_id, "approve_plan", decision)
 
@@ -107,10 +109,10 @@ class OrderDecisions:
 
         One that waits with what looks like a key has its agent take it out, with the feedback.
         """
-        if plan_sha256 is None and (await self.orders.get(order_id)).findings:
+        plan = plan_sha256 or await self._waiting_plan(order_id)
+        if plan is None:
             rejected = parse_decision(FindingsDecision, who=who, why=why, feedback=feedback)
             return await self._decide_described(order_id, "reject_findings", rejected)
-        plan = plan_sha256 or await self._waiting_plan(order_id)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
         return await self._decide_described(order_id, "reject_plan", decision)
 
@@ -172,11 +174,16 @@ class OrderDecisions:
     async def _update(
         self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | FindingsDecision | RetryCall
     ) -> Task | None:
-        return await send_update(self.orders.handle(workflow_id), update, decision, Task, self.orders.subject)
+        handle, subject = self.orders.handle(workflow_id), self.orders.subject
+        return await send_update(handle, update, decision, Task, subject, update_id=self.update_id)
 
-    async def _waiting_plan(self, order_id: str) -> str:
-        """Return the SHA-256 of the plan that waits now."""
+    async def _waiting_plan(self, order_id: str) -> str | None:
+        """Return the SHA-256 of the plan that waits now; `None` where it waits with what looks like a key."""
         task = await self.orders.get(order_id)
+        if task.waits_for_a_decision and not task.steps:
+            raise unanswered(task)
+        if task.findings:
+            return None
         if task.plan_sha256 is None:
             message = f"{order_id} has no plan to decide on: it is in {task.stage.value} ({task.status.value})."
             remedy = "Only a work order with `approve_plan` waits for a decision on its plan."

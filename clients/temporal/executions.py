@@ -19,7 +19,7 @@ from temporalio.client import (
 )
 from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.payloads import read_json
 from clients.temporal.refusals import Subject
@@ -75,13 +75,14 @@ class Executions(Generic[View]):
         return await self.get_of_row(await self.describe(workflow_id))
 
     async def wait(self, workflow_id: str) -> View:
-        """Wait until a workflow is closed and return its object."""
+        """Wait until a workflow is closed and return its object; one that the server has forgotten has ended."""
         try:
             await self.handle(workflow_id).result()
         except WorkflowFailureError:
             pass
         except RPCError as error:
-            raise self.subject.refusal(error, workflow_id) from error
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise self.subject.refusal(error, workflow_id) from error
         return await self.get(workflow_id)
 
     async def cancel_and_wait(self, workflow_id: str, reason: str = "") -> View:
@@ -124,6 +125,18 @@ class Executions(Generic[View]):
         if (kind := description.workflow_type) != self.workflow:
             raise NotFoundError(f"{workflow_id} is a workflow of type {kind}, not {self.workflow}.")
         return description
+
+    async def exists(self, workflow_id: str) -> bool:
+        """Return whether there is a workflow of this id.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            await self.describe(workflow_id)
+        except NotFoundError:
+            return False
+        return True
 
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
         """Return what a workflow answers to a query; `None` where no worker can be asked."""

@@ -47,7 +47,7 @@ class IntakeClient:
     """
 
     client: Client
-    task_queue: str
+    task_queue: str = "septet"
 
     async def add(self, intake: IntakeInput) -> IntakeReply:
         """Have the issues of a label taken from now on; the first pass begins at once.
@@ -181,6 +181,15 @@ class IntakeClient:
             next_at=timestamp(following[0]) if following else None,
             **choices,
         )
+
+
+async def intakes_of(client: Client, key: str) -> tuple[IntakeInput, ...]:
+    """Return what is taken of a repository now: workers get it, which take the issues.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    return await IntakeClient(client).of_repository(key)
 
 
 def intake_id(key: str, label: str) -> str:

@@ -69,7 +69,7 @@ class PipelineClient(Executions[PipelineView]):
             InvalidInputError: It is no id; or issues go in a circle, or come after one that is not there.
         """
         if pipeline_id is None:
-            pipeline_id = f"pl-{sha256(key.encode()).hexdigest()[:16] if key else secrets.token_hex(4)}"
+            pipeline_id = pipeline_id_of_key(key) if key else f"pl-{secrets.token_hex(4)}"
         if not re.fullmatch(PIPELINE_ID, pipeline_id):
             remedy = "Use up to 40 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{pipeline_id!r} is not a pipeline id.", remedy=remedy)
@@ -204,3 +204,8 @@ class PipelineClient(Executions[PipelineView]):
         if order is not None and order.carried is not None:
             order = await self.input_of(PipelineRun, pipeline_id, order.carried.first_run_id)
         return order and PipelineInput(**{name: getattr(order, name) for name in PipelineInput.model_fields})
+
+
+def pipeline_id_of_key(key: str) -> str:
+    """Return the id of the pipeline that a key stands for where none is named."""
+    return f"pl-{sha256(key.encode()).hexdigest()[:16]}"

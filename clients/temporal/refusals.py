@@ -8,7 +8,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
 _REFUSED: Final = "`septet doctor` checks the server."
-_ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: docs/cloud.md."
+_ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:

@@ -18,7 +18,7 @@ from clients.temporal.refusals import WORK_ORDER, server_refusal
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
 from septet.contracts.task import Task
-from septet.errors import RefusedTransitionError
+from septet.errors import RefusedTransitionError, RetryUnderWayError
 
 _STEPS: Final = frozenset(Step)
 _NOT_REAPPLIED: Final = (
@@ -40,7 +40,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
     The server would carry out each of two resets, also with one request id (as of release 1.32).
 
     Raises:
-        RefusedTransitionError: Another one is about to.
+        RetryUnderWayError: Another one is about to.
         ServerNotReachedError: The server refused.
     """
     name = f"{order_id}/again"
@@ -50,7 +50,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
         )
     except WorkflowAlreadyStartedError as error:
         message = f"Someone else is retrying {order_id} right now."
-        raise RefusedTransitionError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
+        raise RetryUnderWayError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
     except RPCError as error:
         raise server_refusal(error) from error
     try:

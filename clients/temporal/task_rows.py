@@ -67,13 +67,18 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 
 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
-    """Return the task of a memo as it is now: what the search attributes tell is not written there each time."""
+    """Return the task of a memo as it is now: what the search attributes tell is not written there each time.
+
+    Older work orders have not taken out of it what looked like a key, and waits no more.
+    """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:
         return task
+    status = Status(columns.get(by.STATUS, task.status.value))
     values = {
         "project": columns.get(by.PROJECT, task.project),
-        "status": Status(columns.get(by.STATUS, task.status.value)),
+        "status": status,
+        "findings": task.findings if status is Status.WAITING else (),
         "stage": Stage(stage),
         "assigned_agent": columns.get(by.AGENT) or task.assigned_agent,
         "pr_url": columns.get(by.PULL_REQUEST) or task.pr_url,

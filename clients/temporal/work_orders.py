@@ -73,7 +73,7 @@ class WorkOrders(Executions[Task]):
             AlreadyRunningError: The id was used before, or the key with another input.
             InvalidInputError: It is no id.
         """
-        order = with_project(order)
+        order = _without_credentials(with_project(order))
         if key and order_id is None:
             order_id = id_of_key(key)
         try:
@@ -83,28 +83,27 @@ class WorkOrders(Executions[Task]):
                 raise
             return TaskReply(task=await self.get(order_id))
 
-    async def exists(self, order_id: str) -> bool:
-        """Return whether there is a work order of this id.
+    async def was_reset_since(self, order_id: str, when: datetime) -> bool:
+        """Return whether a work order was taken up again after a time of the server's clock.
 
         Raises:
+            NotFoundError: There is no such work order.
             ServerNotReachedError: The server refused.
         """
-        try:
-            await self.describe(order_id)
-        except NotFoundError:
-            return False
-        return True
+        description = await self.describe(order_id)
+        first = description.raw_description.workflow_execution_info.first_run_id
+        return description.run_id != first and description.start_time > when
 
     async def check_start(self, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
         """Refuse, in one look at the server, what would wait for nobody, or do an issue's work twice.
 
         Raises:
             InvalidInputError: It would come after a work order that there is not.
-            AlreadyRunningError: The issue has an open work order, and `again` was not said.
+            AlreadyRunningError: The issue has an open work order of another id, and `again` was not said.
             ServerNotReachedError: The server refused.
         """
         others = [self._check_exists(other) for other in order.after if other != order_id]
-        await asyncio.gather(*others, *([self._check_issue(order)] if not again else []))
+        await asyncio.gather(*others, *([self._check_issue(order, order_id)] if not again else []))
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
         """Start a work order and return it.
@@ -128,7 +127,7 @@ class WorkOrders(Executions[Task]):
         if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy=remedy)
-        order = order.model_copy(update={"repository": without_credentials(order.repository)})
+        order = _without_credentials(order)
         await self._refuse_circle(order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
         issue = order.tracker.key if order.tracker is not None else f"#{order.issue}"
@@ -262,8 +261,8 @@ class WorkOrders(Executions[Task]):
             remedy = "See which work orders there are: septet list"
             raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
 
-    async def _check_issue(self, order: WorkOrderInput) -> None:
-        """Refuse a second work order for an issue that has an open one."""
+    async def _check_issue(self, order: WorkOrderInput, order_id: str | None) -> None:
+        """Refuse a second work order for an issue that has an open one; the server refuses one of the same id."""
         if order.issue is None:
             return
         address = parse_address(order.repository, home=Path.home())
@@ -274,7 +273,7 @@ class WorkOrders(Executions[Task]):
             raise server_refusal(error) from error
         for row in rows:
             url = row.typed_search_attributes.get(REPOSITORY, "")
-            if url and parse_address(url, home=Path.home()).key == address.key:
+            if row.id != order_id and url and parse_address(url, home=Path.home()).key == address.key:
                 message = f"{row.id} already works on issue {order.issue} of {address.project}."
                 remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
                 raise AlreadyRunningError(message, remedy=remedy)
@@ -295,6 +294,11 @@ class WorkOrders(Executions[Task]):
         circle = await circle_of(order_id, after, comes_after)
         if circle is not None:
             raise CircleError(f"after: they would wait for each other forever: {circle}.")
+
+
+def _without_credentials(order: WorkOrderInput) -> WorkOrderInput:
+    """Return a work order as the server has it."""
+    return order.model_copy(update={"repository": without_credentials(order.repository)})
 
 
 def id_of_key(key: str) -> str:

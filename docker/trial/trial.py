@@ -35,6 +35,7 @@ BUILD_TOOLS = ("cc", "gcc", "make", "npm", "node", "pip")
 MOST_MEGABYTES = 430
 """Of the image without agent CLIs."""
 ROOT_PATHS = ("/", "/usr", "/opt/septet", "/var/lib/septet")
+BUILD_PLACES = ("/tmp", "/home/septet")  # noqa: S108 -- in a container
 NEXT = "next"
 STEPS = 7
 HALF_DONE = "half-done.txt"
@@ -66,6 +67,7 @@ def check_everything(started: float) -> None:
     check_secrets()
     for service in ("worker", "runner", "api"):
         check_rights(service)
+    check_programs()
     check_slots(workers)
     make_origin()
     undisturbed = check_first(workers[0])
@@ -122,6 +124,19 @@ def check_rights(service: str) -> None:
     ).split()
     expect(
         f"{service}: bytes of memory, processes", ", ".join(limits), holds=all(int(each) > 0 for each in limits)
+    )
+
+
+def check_programs() -> None:
+    """Where agents build and test, what they have made can be started."""
+    write = "printf '#!/bin/sh\necho started' > $place/probe; chmod +x $place/probe; $place/probe; rm $place/probe"
+    started = stack.shell(
+        stack.running("runner")[0], f"for place in {' '.join(BUILD_PLACES)}; do {write}; done"
+    ).split()
+    expect(
+        "runner: a program in each of " + ", ".join(BUILD_PLACES),
+        ", ".join(started) or "not started",
+        holds=len(started) == len(BUILD_PLACES),
     )
 
 

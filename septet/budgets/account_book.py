@@ -34,15 +34,23 @@ _TOLD_WITHIN_SECONDS: Final = 600.0
 class AccountBook:
     """One budget's account."""
 
-    def __init__(self, state: AccountState, has_patch: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        state: AccountState,
+        has_patch: Callable[[], bool] = lambda: True,
+        keeps_oldest: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Go on from a state.
 
         Args:
             state: What is known.
             has_patch: As `AccountAmounts` asks for it.
+            keeps_oldest: Asks for the patch before which the oldest of too many that waited was forgotten. Asked
+                for only where there are too many.
         """
         self._amounts = AccountAmounts(state, has_patch)
         self._has_patch = has_patch
+        self._keeps_oldest = keeps_oldest
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
         self._to_call = list(state.to_call or ())
@@ -73,10 +81,7 @@ class AccountBook:
         self._amounts.take_limits(call)
         decision = self._decide(call, now)
         if isinstance(decision, BudgetWait):
-            self._waiting[call.order_id] = decision.step
-            while len(self._waiting) > MOST_WAITING:
-                self._waiting.pop(next(iter(self._waiting)))
-            return Grant(granted=False, wait=decision)
+            return Grant(granted=False, wait=decision, is_listed=self._list(call.order_id, decision.step))
         held, told = decision
         self._is_room_new = True  # who waits may find a place beside it
         self._waiting.pop(call.order_id, None)
@@ -212,6 +217,16 @@ class AccountBook:
                 return describe_wait(self._amounts, step, limit, now)
             held, told = held.lowered(room[0]), told.lowered(room[1])
         return held, told
+
+    def _list(self, order_id: str, step: str) -> bool:
+        """List a work order among those that are called, and say whether there was a place for it."""
+        is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
+        if is_full and self._keeps_oldest():
+            return False
+        self._waiting[order_id] = step
+        while len(self._waiting) > MOST_WAITING:
+            self._waiting.pop(next(iter(self._waiting)))
+        return True
 
     def _count(self, key: str, use: Spending) -> None:
         """Count what a turn used; who waited for what others held is to be told that it is used up now."""

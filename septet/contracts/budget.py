@@ -1,7 +1,7 @@
 """What an account of a budget is asked and told, and what it knows."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field, StringConstraints
 
@@ -100,6 +100,9 @@ class Grant(Wire):
     granted: bool = True
     caps: Caps = Caps()
     wait: BudgetWait | None = None
+    is_listed: bool = True
+    """Whether the account calls who has to wait once there may be room; else `MOST_WAITING` wait before, and the
+    work order asks again by itself."""
 
 
 class Hold(Wire):
@@ -188,7 +191,7 @@ class AccountView(Wire):
     remedy: str = ""
     """The command that lets the first of them continue."""
 
-    def on(self, day: str) -> "AccountView":
+    def on(self, day: str) -> Self:
         """Return it as it is on a day, ISO 8601: its account begins a day only with the next word."""
         if not self.day or day <= self.day:
             return self
@@ -202,3 +205,10 @@ class AccountView(Wire):
                 "spent": Spending() if is_daily else self.spent,
             }
         )
+
+
+class RaiseView(AccountView):
+    """A budget after a raise."""
+
+    is_raised: bool = True
+    """Whether the amount was added; not where the limit was no longer the one that was expected."""

@@ -18,6 +18,8 @@ class CommentCall(Wire):
     event: CommentWritten
     command: CommentCommand
     intake: IntakeInput
+    order_id: str = ""
+    """The work order that it is about; empty where none was found before it is obeyed."""
 
 
 class CommenterStanding(Wire):
@@ -25,6 +27,8 @@ class CommenterStanding(Wire):
 
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)
+    order_id: str = ""
+    """The work order that it is about, from now on; empty where there is none yet."""
 
 
 class CommandAnswer(Wire):

@@ -4,7 +4,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from septet.contracts.names import Stage, Step
+from septet.contracts.names import SHA256, Stage, Step
 from septet.contracts.task import Move
 from septet.contracts.transitions import Target
 from septet.contracts.wire import StrictWire, Wire
@@ -22,7 +22,7 @@ Decision = TypeVar("Decision", bound=Wire)
 FINDINGS_NAMED = 100
 """Findings that one decision can name."""
 FindingId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=f"^{SHA256.pattern}$")]
 
 
 class MoveReason(Wire):

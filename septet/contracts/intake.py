@@ -1,5 +1,6 @@
 """Issues that are taken from a forge or a tracker: which ones, how they are done, and what passes on the way."""
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -71,6 +72,19 @@ class IntakeInput(StrictWire):
         return {"stage": stage} | {name: getattr(self, name) for name in names}
 
 
+def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
+    """Return the intake of a repository whose options apply to an issue, whoever finds it first.
+
+    One whose label the issue has goes before others, then one that waits for approval of the plan, then the one
+    whose label comes first in the alphabet.
+
+    Args:
+        intakes: Those of the repository, at least one.
+        labels: Of the issue.
+    """
+    return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
+
+
 def delivery_note(when: datetime) -> str:
     """Return the note at an intake that its repository sends webhooks of pull requests."""
     return f"{_DELIVERED}{timestamp(when)}"
@@ -127,6 +141,8 @@ class ClaimIssue(Wire):
     """The id of the workflow that takes it."""
     claimed_at: str
     """ISO 8601, UTC; the same whenever the workflow asks again."""
+    label: str = ""
+    """Of the intake that asks."""
 
 
 class IssueClaim(Wire):
@@ -136,6 +152,8 @@ class IssueClaim(Wire):
     order_id: str
     tracked: TrackedClaim | None = None
     """What a tracker and the settings say of it, where a tracker has it."""
+    intake: IntakeInput | None = None
+    """The intake whose options apply to it; the one that asks when absent."""
 
 
 class IntakeResult(Wire):

@@ -8,6 +8,8 @@ from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The whole of a work order's id, which is also a folder's name."""
+SHA256: Final = re.compile("[0-9a-f]{64}")
+"""The whole of a SHA-256, such as a plan's, as people and programs write it."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
 """The agents there are: their adapters, `septet.agents.clis.registry`, take long to import."""
 SETTINGS_PATH: Final = ".septet/septet.toml"

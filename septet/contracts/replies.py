@@ -111,6 +111,13 @@ class BudgetReply(Reply):
     budget: AccountView
 
 
+class RaiseReply(BudgetReply):
+    """A budget that was to be raised."""
+
+    is_raised: bool
+    """Whether the amount was added: not if the limit was no longer the expected one, as where it came before."""
+
+
 class BudgetsReply(PagedReply):
     """The budgets of an installation: those of the day and of projects first."""
 

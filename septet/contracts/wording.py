@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from septet.contracts.names import SHA256
+
 _MOST: Final = 10
 """Mistakes that are told at a time."""
-_DIGITS_OF_A_HASH: Final = "[0-9a-f]{64}"
 _WORDS: Final[Mapping[str, str]] = {
     "missing": "is missing",
     "extra_forbidden": "is not a known field",
@@ -73,7 +74,7 @@ def reason_of(detail: Mapping[str, Any]) -> str:
 
 def _pattern(context: Mapping[str, Any]) -> str:
     pattern = str(context.get("pattern", ""))
-    if _DIGITS_OF_A_HASH in pattern:
+    if SHA256.pattern in pattern:
         return "must be a SHA-256: 64 hexadecimal digits"
     if "A-Za-z0-9._-" in pattern:
         return "must be made of letters, digits, dots, hyphens and underscores, and not be too long"

@@ -1,6 +1,7 @@
 """What a project's history of costs keeps of what it is told: pure decisions over a state of bounded size."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import (
@@ -11,6 +12,7 @@ from septet.contracts.costs import (
     MOST_TURNS,
     MOST_WEEKS,
     PLAN_STEPS,
+    SUMMARY,
     CostHistory,
     CostNote,
     CostRow,
@@ -20,6 +22,8 @@ from septet.contracts.costs import (
 
 _Key = tuple[str, str, str, str, str]
 """Week, step, agent, model and login."""
+_OF_OTHERS: Final = PLAN_STEPS | {SUMMARY}
+"""Steps that another agent may take than the rest of a work order."""
 
 
 class CostBook:
@@ -64,14 +68,15 @@ class CostBook:
         if any(more.amounts.values()):
             more = more if not before.turns else more.model_copy(update={"turns": 0, "unpriced": 0})
             self._rows[key] = self._rows.get(key, Spending()).plus(more)
+        tells_agent = note.step not in _OF_OTHERS or {turn.step for turn in order.turns} <= _OF_OTHERS
         use = before.plus(more)
         turns = [turn for turn in order.turns if turn.key != note.key]
         turns.append(TurnCost(key=note.key, step=note.step, use=use))
         order = OrderCosts(
             order_id=note.order_id,
-            agent=note.agent,
+            agent=note.agent if tells_agent else order.agent,
             planner=note.agent if note.step in PLAN_STEPS else order.planner,
-            model=note.asked_model,
+            model=note.asked_model if tells_agent else order.model,
             turns=_add_up_older(turns),
             plan_bytes=note.plan_bytes or order.plan_bytes,
             is_completed=order.is_completed or note.completes,

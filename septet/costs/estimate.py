@@ -40,6 +40,7 @@ _STEEPEST: Final = 2.0
 _LEAST_WEIGHT: Final = 0.2
 """Of one whose plan is so far from all others that it alone bends the line."""
 _SECONDS: Final = 60.0
+_NO_DOLLARS: Final = " Dollars are unknown: agents reported no cost."
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """Of a work order; what follows its pull request is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
@@ -147,6 +148,7 @@ class _Forecast:
 
     def __init__(self, orders: Sequence[OrderCosts], question: Question) -> None:
         """Take them in; at least `FEWEST`."""
+        self._orders, self._question = orders, question
         self._by_step = [order.by_step for order in orders]
         kinds = Counter(question.work)
         summaries = {SUMMARY} if question.of_pipeline else set[str]()
@@ -169,12 +171,19 @@ class _Forecast:
             [_sum(order.get(step, Spending()) for step in steps if step in kind) for order in self._by_step]
             for kind in self._kinds
         ]
-        is_priced = not any(each.unpriced for kind in use for each in kind)
         return Amounts(
-            usd=self._interval([[each.usd for each in kind] for kind in use]) if is_priced else None,
+            usd=self._dollars(use, steps),
             tokens=self._interval([[float(each.tokens) for each in kind] for kind in use]),
             minutes=self._interval([[each.seconds / _SECONDS for each in kind] for kind in use]),
         )
+
+    def _dollars(self, use: Sequence[Sequence[Spending]], steps: Collection[str]) -> Interval | None:
+        """Return the dollars of those work orders that have all theirs; `None` where they are too few."""
+        unpriced = {place for kind in use for place, each in enumerate(kind) if each.unpriced}
+        if not unpriced:
+            return self._interval([[each.usd for each in kind] for kind in use])
+        priced = [order for place, order in enumerate(self._orders) if place not in unpriced]
+        return _Forecast(priced, self._question).amounts(steps).usd if len(priced) >= FEWEST else None
 
     def _interval(self, costs: Sequence[Sequence[float]]) -> Interval:
         by_plan = [
@@ -255,6 +264,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     return (
         f"Estimate{_aim_in_words(question)}: {', '.join(parts)} and {minutes} in 8 of 10 cases{size} "
         f"(from the last {orders} {where} with {_agents_in_words(question)})."
+        f"{_NO_DOLLARS if amounts.usd is None else ''}"
     )
 
 

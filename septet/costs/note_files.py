@@ -38,6 +38,12 @@ class NoteFiles:
         if note.completes:
             self._due.touch()
 
+    def find(self, key: str) -> CostNote | None:
+        """Return the note of a turn, as far as nobody has taken it; `None` where there is none."""
+        with suppress(FileNotFoundError):
+            return _read(self.root / f"{key}{_NEW}")
+        return None
+
     def is_due(self, oldest: float) -> bool:
         """Say whether something is to be told now: a work order is completed, or a note is older than this time.
 
@@ -51,12 +57,15 @@ class NoteFiles:
         return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
-        """Return all notes, also those of a teller that died; a turn that is noted meanwhile has a new file."""
+        """Return all notes, in the order in which they were written, also those of a teller that died.
+
+        A turn that is noted meanwhile has a new file.
+        """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
             path.replace(path.with_suffix(_TAKEN))
         notes = []
-        for path in sorted(self.root.glob(f"*{_TAKEN}")):
+        for path in sorted(self.root.glob(f"*{_TAKEN}"), key=lambda path: path.stat().st_mtime_ns):
             if (note := _read(path)) is None:
                 path.unlink()
             else:

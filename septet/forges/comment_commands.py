@@ -4,10 +4,9 @@ import re
 from typing import Final, get_args
 
 from septet.contracts.comment_commands import CommentCommand, Verb
-from septet.contracts.names import Step
+from septet.contracts.names import SHA256, Step
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_MARK: Final = "<!-- septet"
 _WORDS_LIMIT: Final = 8000
 USAGE: Final = (
@@ -25,7 +24,7 @@ def parse_command(body: str) -> CommentCommand | None:
     verb, words = (match["verb"] or "").lower(), f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]
     head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
     match verb:
-        case "approve" | "reject" if _SHA256.fullmatch(head.strip().lower()):
+        case "approve" | "reject" if SHA256.fullmatch(head.strip().lower()):
             return CommentCommand(verb=_verb(verb), plan_sha256=head.strip().lower(), words=tail.strip())
         case "retry" if words:
             step = next((step for step in Step if step.value == head.strip()), None)

@@ -32,8 +32,14 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
         assert (wrong.status_code, "such as 5usd" in wrong.text) == (422, True)
     other = served("budget", "raise", order, "2Mtok")
     assert (other.code, "is 0.03usd, and cannot be raised by 2Mtok" in other.err) == (5, True), other
-    raised = served("budget", "raise", order, "5usd", "--json").json["budget"]
-    assert raised["limit"] == "5.03usd"
+    raised = served("budget", "raise", order, "5usd", "--expected", "0.03usd", "--json").json
+    assert (raised["budget"]["limit"], raised["is_raised"]) == ("5.03usd", True)
+    again = served("budget", "raise", order, "5usd", "--expected", "0.03usd")
+    assert (again.code, "Nothing was added: the limit is no longer 0.03usd." in again.out) == (0, True), again
+    with served.api as api:
+        body = {"budget": order, "limit": "5usd", "expected": "0.03 USD"}
+        again = api.post("/budgets/raise", json=body).json()
+    assert (again["budget"]["limit"], again["is_raised"]) == ("5.03usd", False)
 
     task = served.wait_for_order(order, "completed")
     shown = served("budget", "show", order, "--json").json["budget"]

@@ -49,7 +49,10 @@ def install(archive: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=pytest.mark.release)])
 def test_the_demo_runs_from_what_is_installed(kind: str, tmp_path: Path) -> None:
-    """In a folder that is no clone, `septet demo` takes its issue to a pull request with the installed files alone."""
+    """In a folder that is no clone, `septet demo` takes its issue to a pull request with the installed files alone.
+
+    So does `septet docs` show a page.
+    """
     (tmp_path / "source").mkdir()
     septet = install(build(kind, tmp_path / "source"), tmp_path / "environment")
     (tmp_path / "elsewhere").mkdir()
@@ -71,6 +74,10 @@ def test_the_demo_runs_from_what_is_installed(kind: str, tmp_path: Path) -> None
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+    page = subprocess.run(
+        [septet, "docs", "commands"], env=env, cwd=home, capture_output=True, text=True, check=True
+    )
+    assert page.stdout == (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     task = json.loads(ended.stdout)["task"]
     assert task["status"] == "completed"
     look = [str(tmp_path / "environment" / "bin" / "python"), "-c", "import clients; print(clients.__path__[0])"]

@@ -202,6 +202,24 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
         assert site.counted("septet_deliveries_total", outcome="unsigned") == refused
 
 
+def test_of_two_intakes_the_one_with_the_label_and_then_the_one_that_asks_says_how(site: Site) -> None:
+    """Whoever finds an issue or a command first, its work order has the options of the intake that fits it best."""
+    with (
+        site.intake("--label", "open", "--project", "as they come") as plain,
+        site.intake("--label", "gated", "--project", "asks", "--approve-plan") as gated,
+    ):
+        site.passed(plain, 1)
+        site.passed(gated, 1)
+        by_command = {labels: site.forge.add_issue("T", labels=labels) for labels in (("gated",), ("open",), ())}
+        for number in by_command.values():
+            site.obeyed(site.webhook.commented(number, "/septet run"))
+        both = site.forge.add_issue("Totals are wrong", labels=("open", "gated"))
+        site.passed(plain, 2)
+        orders = [*(site.order(number) for number in by_command.values()), site.order(both)]
+        projects = [site.septet("show", order, "--json").json["task"]["project"] for order in orders]
+        assert projects == ["asks", "as they come", "asks", "asks"]
+
+
 def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
     """The plan that waits stands on its issue; a comment approves it by its SHA-256, and no other plan."""
     number = site.forge.add_issue("Totals are wrong", labels=("planned",))

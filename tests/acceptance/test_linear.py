@@ -315,6 +315,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     add = ("intake", "add", "--repo", "https://linear.app/septet/team/ENG/active", "--every", "86400", "--json")
     intake = site.septet(*add).json["intake"]
     assert (intake["repository"], intake["label"]) == ("https://linear.app/septet/team/ENG", "septet")
+    asks = site.septet(*add, "--label", "careful", "--project", "asks", "--approve-plan").json["intake"]
     again = site.septet(*add)
     assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
     order = f"wo-linear-{labelled['identifier'].lower()}"
@@ -328,7 +329,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     urls = [each["url"] for each in site.linear.attached(labelled)]
     assert urls == [f"{labelled['url']}#septet-{order}", task["pr_url"]]
 
-    late = site.linear.add_issue("Later", labels=("septet",))
+    late = site.linear.add_issue("Later", labels=("septet", "careful"))
     labelled["state"] = site.linear.states_of("backlog")[0]
     assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", order).code == 0
     until_temporal(lambda: site.is_forgotten(order))
@@ -336,8 +337,10 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     second = f"wo-linear-{late['identifier'].lower()}"
     until_temporal(lambda: not site.is_forgotten(second))
     assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
-    assert site.septet("cancel", second).code == 0
-    assert site.septet("intake", "remove", intake["id"]).code == 0
+    assert site.septet("cancel", second, "--json").json["task"]["project"] == "asks", (
+        "of two intakes, that which waits"
+    )
+    assert [site.septet("intake", "remove", each["id"]).code for each in (intake, asks)] == [0, 0]
     assert site.is_forgotten(order)
     assert site.linear.attached(theirs) == site.linear.attached(unlabelled) == []
     without = Septet(site.septet.root, {})(*add)

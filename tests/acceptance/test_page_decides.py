@@ -98,6 +98,14 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
         page.get_by_role("button", name="Raise budget").click()
         expect(page.locator("#raise").get_by_role("alert")).to_contain_text("such as 5usd")
         amount.fill("5usd")
+        seen = page.locator("#raise").get_attribute("data-body") or ""
+        assert json.loads(seen)["expected"] == "0.03usd"
+        of_before = json.dumps({**json.loads(seen), "expected": "0.02usd"})
+        page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", of_before)
+        page.get_by_role("button", name="Raise budget").click()
+        expect(page.locator("#notice")).to_contain_text("Nothing was added")
+        page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", seen)
+        amount.fill("5usd")
         page.get_by_role("button", name="Raise budget").click()
         expect(page.locator("#overview .badge")).to_have_text("completed")
     assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"

@@ -18,6 +18,7 @@ from fakes.prometheus_server import LONGEST_SECONDS, RULES, Prometheus, promethe
 from fakes.repositories import Origin, git
 from fakes.septet_command import Ended, Septet, free_port, free_ports
 from fakes.shared_server import Host
+from fakes.waiting import until
 
 import workflows
 
@@ -32,6 +33,7 @@ ABOUT_WORK: Final = OF_AGENTS | {
 }  # fmt: skip
 ABOUT_WAITS: Final = {"SeptetQueueLong", "SeptetSeatsShort", "SeptetWorkerDown"}
 ABOUT_SERVERS: Final = {"SeptetWorkflowTasksFail", "SeptetServerRequestsFail"}
+SCALING: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "keda" / "scaling.yaml"
 RUNBOOK: Final = (Path(__file__).parents[2] / "docs" / "operations" / "runbook.md").read_text(encoding="utf-8")
 HALF: Final = {"half.txt": "half done\n"}
 CRASH: Final = {"edits": HALF, "crash_after_edits": 1}
@@ -51,6 +53,13 @@ def summaries() -> dict[str, str]:
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     rules = (rule for group in groups for rule in group["rules"] if "alert" in rule)
     return {rule["alert"]: rule["annotations"]["summary"] for rule in rules}
+
+
+def agents_at_work(host: Host) -> str:
+    """Return what KEDA asks Prometheus, about the queues of a host's own."""
+    (trigger,) = yaml.safe_load(SCALING.read_text(encoding="utf-8"))["spec"]["triggers"]
+    query: str = trigger["metadata"]["query"]
+    return query.replace('"septet-', f'"{host.queue}-')
 
 
 def first_commands(alert: str) -> list[str]:
@@ -180,6 +189,7 @@ def test_alerts_about_waits_and_a_worker_that_is_down(host: Host, origin: Origin
                 host.start(origin, order)
             operator.is_woken("SeptetQueueLong")
             operator.types("SeptetQueueLong")
+            until(lambda: seen.value(agents_at_work(host)) == 1)
             for order in orders:
                 septet.cancelled(order)
 

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from septet.agents.turns.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, LimitCall
+from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall
+from septet.contracts.costs import CostNote
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -34,6 +36,7 @@ from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
 from workers.held_turns import LeftTurns
 from workers.registry import parts_of
+from workers.strays import keep_what_was_left_alone
 
 _TOKENS = 7
 """Of each message of these agents."""
@@ -110,6 +113,21 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
         await paid.run(Step.FIND_PLAN_FILE, budget="0.01usd")
     assert not refused.value.non_retryable
     assert refused.value.next_retry_delay is not None
+
+
+async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: StepLab, books: Books) -> None:
+    """So many wait for the budget that nobody would call it: the activity is tried again after a quarter of an hour."""
+    await paid.open_to(Step.CLASSIFY_ISSUE)
+    paid.scenario()
+    waiting = tuple(f"wo-before-{number}" for number in range(MOST_WAITING))
+    spent = Spending(usd=5.0)
+    state = AccountState(scope=ORDER, limit=parse_limit("5usd"), total=spent, waiting=waiting, to_call=())
+    books.books[ORDER] = AccountBook(state)
+    with pytest.raises(ApplicationError, match="is used up") as refused:
+        await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
+    assert (refused.value.non_retryable, refused.value.next_retry_delay) == (False, timedelta(minutes=15))
+    books.books[ORDER].set_limit(LimitCall(limit="9usd"), raises=True)
+    assert (await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)).verdict is Verdict.DONE
 
 
 async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow(
@@ -271,24 +289,28 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
     assert (await paid.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
 
 
-async def _at_work(paid: StepLab, program: str) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
+async def _at_work(
+    paid: StepLab, program: str, **facts: str
+) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
     """Return a step whose agent has said a message, and does not end."""
     await paid.open_to(Step.IMPLEMENT_PLAN)
-    return await _begun(paid, program)
+    return await _begun(paid, program, **facts)
 
 
-async def _begun(paid: StepLab, program: str) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
+async def _begun(
+    paid: StepLab, program: str, **facts: str
+) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
     paid.agent(program)
-    call = paid.call(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
+    call = paid.call(Step.IMPLEMENT_PLAN, **{"budget": "9ktok", "waits_for_budget": True, **facts})
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(paid.running(call, environment))
     await wait_until((paid.worktree / "src/half.py").exists)
     return call, running, environment
 
 
-async def _left(paid: StepLab) -> StepCall:
+async def _left(paid: StepLab, **facts: str) -> StepCall:
     """Return a step whose worker has gone, and whose agent works on."""
-    call, running, environment = await _at_work(paid, _HANGS)
+    call, running, environment = await _at_work(paid, _HANGS, **facts)
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     await asyncio.wait([running])
     return call
@@ -303,6 +325,52 @@ async def _supervisor_killed(paid: StepLab) -> None:
 def _tokens_noted(paid: StepLab) -> int:
     """Return the tokens that are noted for the history of costs."""
     return sum(note.use.tokens for _, note in paid.parts.host.cost_notes.take())
+
+
+def _costs_told(paid: StepLab) -> list[CostNote]:
+    """Return what is noted for the history of costs, as one who tells it does: the notes are gone then."""
+    notes = paid.parts.host.cost_notes
+    told = notes.take()
+    for path, _ in told:
+        notes.forget(path)
+    return [note for _, note in told]
+
+
+@pytest.mark.parametrize("budget", ["", "9ktok"])
+async def test_a_turn_that_no_attempt_comes_back_to_counts_in_the_history_of_costs(
+    paid: StepLab, books: Books, budget: str
+) -> None:
+    """Whoever finds it notes it once, as its own attempt would have done; one that comes back all the same adds nothing."""
+    await _left(paid, budget=budget, project="shop", model="large")
+    await _supervisor_killed(paid)
+    if budget:
+        assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
+    for _ in range(2):
+        keep_what_was_left_alone(paid.parts.host)
+    (left,) = _costs_told(paid)
+    assert (left.project, left.order_id, left.step, left.agent) == ("shop", "wo-1", "implement_plan", "scripted")
+    assert (left.model, left.asked_model, left.use.tokens) == ("large", "large", _TOKENS)
+    keep_what_was_left_alone(paid.parts.host)
+    assert _costs_told(paid) == []
+    await paid.end_work(Step.IMPLEMENT_PLAN)
+    (own,) = _costs_told(paid)
+    assert (own.key, own.use) == (left.key, left.use)
+
+
+async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_last_turn_is_told_late(
+    paid: StepLab, books: Books
+) -> None:
+    """The account is told by a later look, which leaves all else as its attempt has noted it."""
+    await paid.open_to(Step.CREATE_PULL_REQUEST)
+    paid.scenario()
+    books.away = True
+    done = await paid.run(Step.CREATE_PULL_REQUEST, budget="5usd", waits_for_budget=True)
+    books.away = False
+    assert done.verdict is Verdict.DONE
+    assert await LeftTurns(paid.parts.host, books).look() == 1
+    (note,) = _costs_told(paid)
+    assert note.completes
+    assert note.use.usd == pytest.approx(done.usage.cost_usd)
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,10 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
         assert not (lab.worktree / "half").exists()
         assert len(done.rescues) == 1
         assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"]
-        assert "opus" not in str(lab.runs[-1].record)
+        assert [(run.record.model, "opus" in str(run.record.argv)) for run in lab.runs if run.record] == [
+            ("opus", True),
+            ("", False),
+        ]
         assert books.view(ORDER).total.tokens == done.usage.tokens
         notes = {note.agent: note.use.tokens for _, note in parts.host.cost_notes.take()}
         assert sum(notes.values()) == done.usage.tokens

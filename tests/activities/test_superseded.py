@@ -48,7 +48,7 @@ async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResul
     earlier = asyncio.ensure_future(lab.running(call))
     await wait_until(lambda: lab.runs and lab.runs[0].stdout.exists())
     later = asyncio.ensure_future(lab.running(call))
-    await wait_until(lambda: len(lab.attempts) == 2)
+    await wait_until(lambda: lab.attempts == 2)
     (lab.root / "agent may end").touch()
     return earlier, later
 
@@ -77,7 +77,7 @@ async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_reque
     earlier = asyncio.ensure_future(lab.running(call))
     await wait_until((lab.root / "pushing").exists)
     later = asyncio.ensure_future(lab.running(call))
-    await wait_until(lambda: len(lab.attempts) == 2)
+    await wait_until(lambda: lab.attempts == 2)
     go.touch()
     with pytest.raises(ApplicationError, match="later attempt"):
         await earlier

@@ -15,7 +15,7 @@ from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import TurnProgress
-from septet.agents.turns.launch import AgentRuntime, TurnRequest
+from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
 

@@ -14,7 +14,7 @@ from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import Pace, TurnProgress
-from septet.agents.turns.launch import AgentRuntime, TurnRequest
+from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, LimitCall, ReserveCall, SettleCall, account_id
+from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall, ReserveCall, SettleCall, account_id
 from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
 from septet.contracts.names import Step, Verdict
 from septet.contracts.quota import QuotaPause, quota_id
@@ -25,7 +25,10 @@ from workflows.quota import Quota
 from workflows.work_order import WorkOrder
 
 _SILENT: Final = "account-in-silence"
-BUDGETS: Final = ("order-over-budget", "account", "account-by-news", "account-of-steps", _SILENT, "quota", "costs")
+_FULL: Final = "account-full"
+BUDGETS: Final = (
+    *("order-over-budget", "account", "account-by-news", "account-of-steps", _FULL, _SILENT, "quota", "costs"),
+)
 _ORDER: Final = "wo-over-budget"
 _WITHIN_SECONDS: Final = 60.0
 
@@ -55,6 +58,7 @@ async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
             "order-over-budget": await _order_over_budget(client, doubles.task_queue),
             **dict.fromkeys(("account", "account-by-news"), account),
             "account-of-steps": await _shared_step(client, accounts, doubles.task_queue),
+            _FULL: await _full_account(client, accounts, doubles.task_queue),
             "quota": await _quota(client, accounts, doubles.task_queue),
             "costs": await _costs(client, doubles.task_queue),
         }
@@ -87,6 +91,17 @@ async def _shared_step(client: Client, accounts: FleetAccounts, task_queue: str)
     assert grant is not None
     assert grant.wait is not None
     return handle
+
+
+async def _full_account(client: Client, accounts: FleetAccounts, task_queue: str) -> WorkflowHandle[Any, Any]:
+    """Let a work order ask for a budget for which as many wait as an account lists."""
+    waiting = tuple(f"wo-{number}" for number in range(MOST_WAITING))
+    spent, limit = Spending(usd=3.0), parse_limit("3usd")
+    opening = AccountState(scope="project/o/full", limit=limit, total=spent, waiting=waiting, to_call=())
+    grant = await accounts.reserve(opening, ReserveCall(key="late", order_id="wo-late"), opens=True)
+    assert grant is not None
+    assert not grant.is_listed
+    return client.get_workflow_handle(account_id(task_queue, opening.scope))
 
 
 async def _account_in_silence() -> WorkflowHistory:

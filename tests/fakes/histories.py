@@ -253,6 +253,7 @@ TOLD: Final = {
     "planned": Told(order={**ORDER, "plan_only": True}),
     "planned-and-continued": Told(order={**ORDER, "plan_only": True}, event=_retry),
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
+    "findings-in-lists": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "notified-of-findings": Told(
         {Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass, open_workspace=_that_notifies
     ),

@@ -184,10 +184,11 @@ class StepLab:
         return Runs(self.parts.host.state.runs).of("wo-1")
 
     @property
-    def attempts(self) -> list[str]:
-        """The attempts that were written down, one a line."""
+    def attempts(self) -> int:
+        """How many attempts have begun."""
         file = self.parts.host.state.runs / "wo-1" / "attempts.jsonl"
-        return file.read_text(encoding="utf-8").split()
+        *_, last = file.read_bytes().splitlines()
+        return int(json.loads(last)["epoch"])
 
     @property
     def journal(self) -> list[str]:

@@ -34,6 +34,7 @@ from septet.contracts.budget import (
     AccountView,
     BudgetWait,
     LimitCall,
+    RaiseCall,
     ReserveCall,
     SettleCall,
 )
@@ -268,6 +269,22 @@ async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_a
         await wait_until(pages, partial(eq, expected))
         with pytest.raises(NotFoundError, match="is not the `next` of a list"):
             await budgets.list(after="elsewhere")
+
+
+@pytest.mark.parametrize("step", ["", "build_plan"])
+async def test_a_raise_that_is_sent_twice_adds_once_and_says_so(client: Client, step: str) -> None:
+    """It names the limit that was seen; one that names none is added each time, as callers before knew it."""
+    async with fleet(client) as (_, budgets):
+        await budgets.set("wo-1", LimitCall(limit="5usd", step=step))
+        call = RaiseCall(limit="3usd", step=step, expected="5usd")
+        replies = await asyncio.gather(*(budgets.raise_limit("wo-1", call) for _ in range(3)))
+        assert sorted(reply.is_raised for reply in replies) == [False, False, True]
+        view = replies[0].budget
+        assert (view.step_limits[step] if step else view.limit) == "8usd"
+        replies = [await budgets.raise_limit("wo-1", LimitCall(limit="1usd", step=step)) for _ in range(2)]
+        assert [reply.is_raised for reply in replies] == [True, True]
+        view = replies[-1].budget
+        assert (view.step_limits[step] if step else view.limit) == "10usd"
 
 
 @pytest.mark.parametrize("step", ["", "build_plan"])

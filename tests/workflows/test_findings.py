@@ -14,7 +14,9 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Replayer, Worker
 
+from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.task_rows import task_of_row
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.facts import KeyFinding
@@ -148,6 +150,33 @@ async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Clien
     assert doubles.names()[-4:] == [
         "create_pull_request", "create_pull_request", "create_commit", "create_pull_request",
     ]  # fmt: skip
+
+
+async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client) -> None:
+    """Its row has what was found at the commit, then nothing, then what was found at the push; a cancel ends the question."""
+    steps = {
+        Step.CREATE_COMMIT: [found(ONE), found(ONE), done],
+        Step.CREATE_PULL_REQUEST: [found(TWO), found(TWO)],
+    }
+    async with work_order(client, steps) as (handle, doubles):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
+        assert (row.findings, need_of(row)) == ((ONE,), "Waiting for you to decide on what looks like a key")
+        await decisions.approve(task.id, findings=(ONE.id,))
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.findings == (TWO,))
+        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
+        assert (row.findings, row.waits_for_a_decision) == ((TWO,), False)
+        await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
+        with pytest.raises(WorkflowFailureError):
+            await end_of(handle)
+        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "cancelled")
+        assert (row.findings, need_of(row)) == ((), "")
+
+
+async def row_of(handle: WorkflowHandle[Any, Any]) -> Task:
+    """Return what lists show of it."""
+    return await task_of_row(await handle.describe())
 
 
 async def test_it_is_cancelled_while_it_waits(client: Client) -> None:

@@ -21,6 +21,7 @@ from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
+from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
@@ -298,8 +299,9 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
         with pytest.raises(RefusedTransitionError) as refused:
             await OrderDecisions(orders).retry(order_id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
         assert f"septet cancel {order_id}" in refused.value.remedy
-        task = (await OrderDecisions(orders).cancel(order_id, "ann", "I do it")).task
+        task = (await OrderDecisions(orders, "comment/1").cancel(order_id, "ann", "I do it")).task
         assert task.stage is Stage.REVIEW
+        assert await has_taken(watch, "comment/1"), "a second attempt of a comment's command finds that"
         task = await until(watch, "ended", 1)
         await tell(watch, "checks:2")
         assert (await orders.get(order_id)).rework == task.rework

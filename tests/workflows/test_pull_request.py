@@ -6,8 +6,10 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fakes.activities import Doubles
 from fakes.waiting import wait_until
@@ -24,6 +26,8 @@ from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
+from clients.http.app import api_of
+from clients.operations import Operations
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.task_rows import task_of_row
 from clients.temporal.work_orders import WorkOrders
@@ -31,6 +35,7 @@ from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.state import StateDir
 from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -161,9 +166,12 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
 
 
 async def test_a_task_that_the_server_has_forgotten_is_known_by_its_watch(
-    client: Client, doubles: Doubles
+    client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """A pull request that is open for longer than the server's retention can be looked at and moved all the same."""
+    """A pull request that is open for longer than the server's retention can be looked at and moved all the same.
+
+    The stream of its logs ends as that of every closed work order does.
+    """
     async with watched(client, doubles) as watch:
         orders, order_id = WorkOrders(client, doubles.task_queue), watch.id.removesuffix("/pr")
         await client.workflow_service.delete_workflow_execution(
@@ -177,6 +185,11 @@ async def test_a_task_that_the_server_has_forgotten_is_known_by_its_watch(
             order_id, "Totals are wrong", "completed", "review",
         )  # fmt: skip
         assert await orders.waiting_for(order_id) is None
+        app = api_of(Operations(orders, StateDir(tmp_path), {}), None)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+            stream = await http.get(f"/agent-work-orders/{order_id}/logs/stream")
+        last = stream.text.split("\n\n")[-2]
+        assert "event: end\n" in last, last
         over = (await OrderDecisions(orders).move(order_id, MoveCall(to=Target.DONE, who="ann"))).task
         assert (over.id, over.stage, over.status) == (order_id, "done", "completed")
 

@@ -21,9 +21,9 @@ from temporalio.client import (
 )
 
 from septet.agents.clis.adapter import Turn
-from septet.agents.runs.folders import RunKey
+from septet.agents.runs.folders import Payer, RunKey
 from septet.agents.turns.busy_orders import BusyOrders
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders
 from workers.strays import end_strays
@@ -89,20 +89,22 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
 async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_goes_on(
     client: Client, tmp_path: Path
 ) -> None:
-    """The run that follows may open its workspace on another host: nobody but this look ends the agent here."""
+    """The run that follows may open its workspace on another host: nobody but this look ends the agent here, and counts it."""
     before = await started(client, f"wo-{uuid.uuid4().hex[:8]}")
     await before.terminate()
     after = await started(client, before.id)
     with waiting_agents(tmp_path) as (host, lab):
         lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
         runs = host.runtime.runs
-        first = asyncio.create_task(
-            lab.carry_out(turn_in(before.id, lab, before.id, before.first_execution_run_id))
-        )
+        turn = turn_in(before.id, lab, before.id, before.first_execution_run_id)
+        payer = Payer("o/r", before.id, "build_plan", "scripted")
+        first = asyncio.create_task(lab.carry_out(replace(turn, payer=payer)))
         await lab.said_anew("system/init")
         first.cancel()  # the server knows the attempt no more, and its agent is left to whoever follows
         await asyncio.wait([first])
         assert await end_strays(client, host, BusyOrders(runs)) == [runs.of(before.id)[0].name]
+        ((_, note),) = host.cost_notes.take()  # no attempt tells what it has cost
+        assert (note.project, note.order_id, note.use.seconds > 0.0) == ("o/r", before.id, True)
         second = asyncio.create_task(
             lab.carry_out(turn_in(before.id, lab, before.id, after.first_execution_run_id))
         )

@@ -1,6 +1,5 @@
 """The gate before a commit or push with what looks like a key: a person lets it pass, or has it taken out."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -9,23 +8,20 @@ from temporalio import workflow
 from septet.contracts.decisions import FindingsDecision
 from septet.contracts.facts import KeyFinding
 from septet.contracts.task import Task
-from workflows._cancellation import is_to_end
 from workflows._refusals import refusal
+from workflows.work_order._person_gate import PersonGate, check_feedback
 from workflows.work_order.state import WorkOrderState
 
 _PATCH: Final = "findings-gate"
 """Before it, a work order in whose work keys were found failed."""
 
 
-class FindingsGate:
+class FindingsGate(PersonGate):
     """Where a work order waits with findings for a person's word."""
 
     def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
         """Begin with nothing found and nothing allowed; `show` shows the work order where people look."""
-        self._state = state
-        self._show = show
-        self._is_waiting = False
-        self._feedback = ""
+        super().__init__(state, show)
         self.rejects = False
         """Whether the last word was that the agent takes something out."""
         self.allowed: tuple[str, ...] = ()
@@ -41,28 +37,19 @@ class FindingsGate:
         Raises:
             asyncio.CancelledError: The work order is to end.
         """
-        if is_to_end():
-            raise asyncio.CancelledError
-        self._is_waiting, self._feedback, self.rejects = True, "", False
-        self._state.wait_for_findings(findings, workflow.now())
-        self._show()
-        try:
-            await workflow.wait_condition(lambda: not self._is_waiting)
-        finally:
-            self._is_waiting = False
-        return self._feedback
+        self.rejects = False
+        return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
         """Refuse a decision where nothing waits, on what is not found, and a rejection that does not say why."""
+        self._check_waits("findings")
         task = self._state.task
-        if not self._is_waiting:
-            raise refusal(f"{task.id} is not waiting for a decision on findings: it is {task.status.value}.")
         known = {finding.id for finding in task.findings if finding.id}
         if unknown := sorted(set(decision.findings) - known):
             raise refusal(f"{task.id} has no open finding {unknown[0]}.", task.findings_question)
-        if rejects and not decision.feedback.strip():
-            raise refusal("A rejection needs feedback.", "Say in `feedback` what the agent should do differently.")
-        if not rejects and not decision.findings:
+        if rejects:
+            check_feedback(decision, "agent")
+        elif not decision.findings:
             raise refusal(f"{task.id}: no finding is named.", task.findings_question)
 
     def decide(self, decision: FindingsDecision, *, rejects: bool) -> Task:
@@ -84,9 +71,3 @@ class FindingsGate:
         else:
             self._go_on(decision, f"let pass: {places}")
         return self._state.task
-
-    def _go_on(self, decision: FindingsDecision, what: str) -> None:
-        self._is_waiting = False
-        why = f"{what} ({decision.why})" if decision.why else what
-        self._state.go_on(decision.who, why, workflow.now())
-        self._show()

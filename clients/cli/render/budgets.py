@@ -8,7 +8,7 @@ from rich.text import Text
 from clients.cli.render.work_order import console
 from septet.contracts.amounts import Spending, describe_spending, parse_limit
 from septet.contracts.budget import AccountView
-from septet.contracts.replies import BudgetsReply
+from septet.contracts.replies import BudgetsReply, RaiseReply
 from septet.system.preview import printable
 
 _NO_LIMIT: Final = "no limit"
@@ -28,6 +28,13 @@ def show_budgets(page: BudgetsReply) -> None:
     console().print(table)
     if page.next is not None:
         console().print(Text(f"and more: --after {page.next}", style="dim"), soft_wrap=True)
+
+
+def show_raise(reply: RaiseReply, expected_limit: str) -> None:
+    """Print a budget that was to be raised, and whether it was."""
+    if not reply.is_raised:
+        console().print(f"Nothing was added: the limit is no longer {expected_limit}.")
+    show_budget(reply.budget)
 
 
 def show_budget(view: AccountView) -> None:

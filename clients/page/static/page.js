@@ -148,6 +148,7 @@ async function send(form, pressed) {
     if (form === mover?.firstElementChild) mover.close();
     if (where) location.assign(where.replace("/agent-work-orders/", "/work-orders/"));
     else if (reply.restored_to) say(`Restored to ${reply.restored_to}`, alert);
+    else if (reply.is_raised === false) say("Nothing was added: this budget was raised or changed meanwhile.");
     else if (!mark?.isConnected) location.reload();
     else if (form.dataset.done) say(form.dataset.done);
   } catch (error) {

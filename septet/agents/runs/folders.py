@@ -49,6 +49,20 @@ class RunKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Payer:
+    """Whose costs a run's are, as each attempt of its turn tells the history of costs."""
+
+    project: str
+    order_id: str
+    step: str
+    agent: str
+    """The one that the work order began with: what another one uses is told apart."""
+    asked_model: str = ""
+    """The model that the work order asks for; empty where it asks for none."""
+    of_pipeline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """What is known of a run when it starts: `run.json`. No secret and no value of the environment is in it."""
 
@@ -84,6 +98,10 @@ class RunRecord:
     """The run that started its process, where that had been left running."""
     login: str = ""
     """The name of the further login that it has; empty for the worker's own."""
+    model: str = ""
+    """The model that it was asked for; empty for the agent's own default."""
+    payer: Payer | None = None
+    """`None` where an earlier release did not note it."""
 
     @property
     def worker(self) -> str:

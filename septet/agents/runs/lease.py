@@ -3,6 +3,9 @@
 Each attempt is written down in the work order's folder before it does anything. One that was stopped for longer
 than its time-out finds a later one there when it wakes, and does nothing more: its commit, push and pull request
 would be the second ones.
+
+An attempt that a worker makes again, such as one that was refused because the runner is down, takes the place of
+its line: a work order has one for each activity and each worker that had it, however long that goes on.
 """
 
 import os
@@ -20,7 +23,7 @@ from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, work
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
 from septet.system.lock_holder import holder_of
-from septet.system.locks import await_lock
+from septet.system.locks import await_lock, open_lock
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 _LOOK_SECONDS: Final = 0.02
@@ -41,6 +44,8 @@ class Attempt(msgspec.Struct, frozen=True):
     """When the server handed it out, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
     """The process that carries it out."""
+    epoch: int = 0
+    """How many attempts the work order has had on this host, with this one; 0 where an earlier release wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,9 @@ class Lease:
     order_id: str
     epoch: int
     """How many attempts the work order has had on this host, with this one."""
-    _end: int
-    """Where this attempt's line ends: whatever comes behind it is later."""
+    _line: bytes
+    """As it was written down; whatever comes behind it, or in its place, is later."""
+    _begins_at: int
 
     @classmethod
     def take(  # noqa: PLR0913 -- what tells an attempt from others, all by name
@@ -84,21 +90,24 @@ class Lease:
         order_id = place_id or key.workflow_id
         attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
         path = _attempts_file(runs, order_id)
-        with path.open("a+b") as file:
+        with os.fdopen(open_lock(path), "r+b") as file:
             await_lock(path, file.fileno())
-            file.seek(0)
             lines = file.read().splitlines()
             last = next(filter(None, map(_parse_attempt, reversed(lines))), None)
             if last is not None and _is_superseded(attempt, last, _of_run(attempt.run_id, lines)):
                 raise SupersededError(_late_message(order_id, attempt))
             if last is not None and _was_reset(attempt, last):
                 runs.set_aside(order_id, key)
+            before = max(last.epoch if last is not None else 0, sum(line.endswith(b"}") for line in lines))
+            attempt = msgspec.structs.replace(attempt, epoch=before + 1)
+            kept, of_others = _split_repeats(lines, attempt)
             # A line that a dying machine left half written ends here; an empty one is passed over.
-            file.write(b"\n" + msgspec.json.encode(attempt))
-            file.flush()
-            return cls(
-                runs, order_id, 1 + sum(line.endswith(b"}") for line in lines), os.fstat(file.fileno()).st_size
-            )
+            file.seek(len(b"\n".join(kept)))
+            file.writelines(b"\n" + line for line in of_others)
+            begins_at, line = file.tell(), b"\n" + msgspec.json.encode(attempt)
+            file.write(line)
+            file.truncate()
+            return cls(runs, order_id, attempt.epoch, line, begins_at)
 
     def check(self) -> None:
         """See that this attempt is still the last one.
@@ -106,7 +115,10 @@ class Lease:
         Raises:
             SupersededError: It is not.
         """
-        if (self.runs.folder_of(self.order_id) / ATTEMPTS_FILE).stat().st_size != self._end:
+        with (self.runs.folder_of(self.order_id) / ATTEMPTS_FILE).open("rb") as file:
+            file.seek(self._begins_at)
+            is_last = file.read() == self._line
+        if not is_last:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
@@ -180,8 +192,34 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
     """Say whether a person has reset the activity since its last attempt: the server counts them up otherwise."""
-    same = (attempt.run_id, attempt.activity_id) == (last.run_id, last.activity_id)
-    return same and attempt.number <= last.number and attempt.started_at > last.started_at
+    is_again = attempt.number <= last.number and attempt.started_at > last.started_at
+    return is_again and _is_same_activity(attempt, last)
+
+
+def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
+    """Return the lines that stay where they are, and those that stay of the last ones, on the same activity.
+
+    What the attempt's own worker has there goes, for the new line says all that it said. Which other workers have
+    begun attempts is needed yet, and one of an earlier release knows its attempt by where its line ends.
+
+    Args:
+        lines: All that are written down.
+        attempt: The one that begins.
+    """
+    start = len(lines)
+    of_others: list[bytes] = []
+    while start:
+        other = _parse_attempt(lines[start - 1])
+        if other is None or other.epoch == 0 or not _is_same_activity(other, attempt):
+            break
+        start -= 1
+        if other.worker != attempt.worker:
+            of_others.insert(0, lines[start])
+    return lines[:start], of_others
+
+
+def _is_same_activity(attempt: Attempt, other: Attempt) -> bool:
+    return (attempt.run_id, attempt.activity_id) == (other.run_id, other.activity_id)
 
 
 def _late_message(order_id: str, attempt: Attempt) -> str:

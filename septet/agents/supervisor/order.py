@@ -35,7 +35,8 @@ class Limits:
 
     processes = 0
     """Processes with their threads."""
-    memory_bytes = 0
+    memory_bytes: int | None = None
+    """Where it runs three quarters of the machine's, or of the container's, when absent."""
     disk_bytes = 0
     """Written by this run, and still there."""
     tree_entries = 0

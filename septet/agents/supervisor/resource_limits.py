@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Iterator
 
+from septet.agents.supervisor.memory import most_memory_bytes
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import LINUX, living_families, read_file
 
@@ -51,6 +52,8 @@ class ResourceWatch:
     def __init__(self, order: Order, began_at: float) -> None:
         """Take the order, whose limits of 0 are none, and the time of day."""
         self.limits = order.limits
+        named = order.limits.memory_bytes
+        self.memory_bytes = most_memory_bytes() if named is None else named
         self.began_at = began_at - CLOCK_SECONDS
         around = order.confinement.arguments if order.confinement is not None else ()
         bound = [around[index + 1] for index, part in enumerate(around[:-1]) if part in {"--bind", "--bind-try"}]
@@ -74,8 +77,8 @@ class ResourceWatch:
         self.processes, tasks = tree_below(supervisor, proxy)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
-        if self.limits.memory_bytes and use_more_memory(self.processes, self.limits.memory_bytes):
-            return "memory_limit", f"memory limit of {self.limits.memory_bytes >> 20} MiB reached"
+        if self.memory_bytes and use_more_memory(self.processes, self.memory_bytes):
+            return "memory_limit", f"memory limit of {self.memory_bytes >> 20} MiB reached"
         return None
 
     def look_at_disk(self) -> tuple[str, str] | None:

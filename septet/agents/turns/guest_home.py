@@ -2,22 +2,20 @@
 
 import logging
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import AgentHome
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.shared_packages import shared_packages
 from septet.agents.turns.warm import WarmProcess
 from septet.errors import LockHeldError
 from septet.system.durable import close_after
 
-if TYPE_CHECKING:
-    from septet.agents.turns.launch import TurnRequest
-
 _log: Final = logging.getLogger(__name__)
 
 
-def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFolder, ...]:
+def prepare_home(request: TurnRequest, session_id: str | None) -> tuple[OwnFolder, ...]:
     """Make the work order's own home ready and return its folders; none where agents use the user's own.
 
     The caller holds the writer's lock. Without a sandbox the session comes back into the user's home, where one
@@ -47,7 +45,7 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
     return ()
 
 
-def return_login(request: "TurnRequest", *, holds_lock: bool = False) -> None:
+def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
     """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
 
     What the disk or a lock refuses is done by the next start with that login, the next worker, or the janitor. The
@@ -72,7 +70,7 @@ def return_login(request: "TurnRequest", *, holds_lock: bool = False) -> None:
     homes.of(request.order_id, request.adapter, request.runtime.host).hide_keys()
 
 
-def _home_of(request: "TurnRequest") -> AgentHome | None:
+def _home_of(request: TurnRequest) -> AgentHome | None:
     runtime = request.runtime
     if runtime.homes is None:
         return None

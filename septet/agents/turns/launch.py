@@ -5,27 +5,25 @@ import socket
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
-from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
+from septet.agents.clis.adapter import Invocation, Turn
 from septet.agents.clis.own_files import locate, own_folders, own_packages
 from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
-from septet.agents.homes.home import Homes
-from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run, RunKey, RunRecord, Runs, StartReason
+from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run, RunRecord, StartReason
 from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
-from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, Pace
+from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
+from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.separate_users import UserPlaces, check_program, new_user
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
 from septet.contracts.budget import Caps
@@ -34,7 +32,6 @@ from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
 from septet.system.timestamps import seconds_since_boot, timestamp
 
-_LEAST_USD: Final = 0.000001
 _LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
 _GO_ON: Final = "Then go on with the task, and answer in the end exactly as it asks."
 _NOTES: Final[Mapping[StartReason, str]] = {
@@ -51,63 +48,6 @@ _NOTES: Final[Mapping[StartReason, str]] = {
     ),
 }
 """What an agent is told that is not started for the first time."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRuntime:
-    """What a host runs its agents with."""
-
-    runs: Runs
-    supervisors: Supervisors
-    host: Machine
-    orphan_limit_seconds: float = 1800.0
-    """An agent that no attempt follows for so long is ended."""
-    pace: Pace = field(default_factory=Pace)
-    patience_seconds: float = 30.0
-    """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
-    login_patience_seconds: float = 180.0
-    """For other agents that refresh a login one after the other; each is waited for a minute at the most."""
-    sandbox: Sandbox = field(default_factory=Sandbox)
-    warm: bool = True
-    """Processes may be left running between turns."""
-    homes: Homes | None = None
-    """The homes of work orders; confined agents have the user's own folders of their CLI when absent."""
-    resources: Mapping[str, int] = field(default_factory=dict)
-    """What one agent may use, by the names of an order's limits; nothing limits what is not named."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRequest:
-    """What an attempt wants of an agent."""
-
-    key: RunKey
-    order_id: str
-    number: int
-    """The step's number, for the folder's name."""
-    step: str
-    """The step's name, for the folder's name too."""
-    adapter: Adapter
-    turn: Turn
-    """What is asked; its `resume_id` names the session of a turn that goes on from another."""
-    limits: Timeouts
-    runtime: AgentRuntime
-    objects: Path | None = None
-    """The folder of the mirror's objects that the worktree borrows."""
-    caps: Caps = field(default_factory=Caps)
-    """What its budgets let the agent use for now."""
-    login: str = ""
-    """The name of the further login that the agent has; empty for the worker's own."""
-
-
-def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
-    """Return a request whose agent is to end where it has used what its budgets let it use for now.
-
-    A process that is kept for further turns has the options of its first one: where dollars are limited none is.
-    """
-    turn = request.turn
-    if caps.usd is not None:
-        turn = replace(turn, max_usd=max(caps.usd, _LEAST_USD), warm=False)
-    return replace(request, turn=turn, caps=caps)
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -287,6 +227,8 @@ def _record(
         warm=turn.warm,
         began_in=process.began_in,
         login=request.login,
+        model=turn.model or "",
+        payer=request.payer,
     )
 
 

@@ -26,13 +26,13 @@ _INSTALL: Final = "Install bubblewrap 0.8 or later (`apt-get install bubblewrap`
 _ALLOW: Final = (
     "Let this user make user namespaces (sysctl `user.max_user_namespaces`, "
     "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container also needs "
-    "permission for it (docs/containers.md)."
+    "permission for it (`septet docs containers`)."
 )
 _AS_ROOT: Final = (
     "Run the worker as root, with a state directory in a folder that every user may enter, such as "
     "SEPTET_STATE_DIR=/var/lib/septet; or set SEPTET_SANDBOX=auto."
 )
-_OFFER: Final = " Or set SEPTET_SANDBOX=uid, which makes each run a separate user (docs/sandbox.md)."
+_OFFER: Final = " Or set SEPTET_SANDBOX=uid, which makes each run a separate user (`septet docs sandbox`)."
 _NO_HOME: Final = Path("/nonexistent")
 
 

@@ -11,8 +11,8 @@ from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
-from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.recovery import Move, Rung, Start, next_move
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage

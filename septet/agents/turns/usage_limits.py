@@ -7,7 +7,7 @@ from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns
 from septet.errors import AgentApiUnavailableError
 

@@ -24,7 +24,7 @@ _ASKING_SECONDS: Final = 180.0
 _TOO_MANY: Final = 429
 _SERVER_ERRORS: Final = 500
 _SHOWN: Final = 1000
-_RIGHTS: Final = "Give the token the permissions that docs/forges.md lists, on this repository."
+_RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
 _REMEDIES: Final = {
     401: "Set SEPTET_GITHUB_TOKEN to a token that is valid for this forge, and restart the worker.",
     403: _RIGHTS,

@@ -24,7 +24,7 @@ WALL_CLOCKS = {
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
     "activities/_login_choice.py": "a model's provider names the moment at which a login's limit begins anew",
     "activities/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
-    "activities/_turn_costs.py": "in which week something was used, for people",
+    "activities/turn_costs.py": "in which week something was used, for people",
     "workers/traces.py": "when a span of a trace ended, for people",
     "workers/webhook_notes.py": "how old the note of a webhook is: a jump only has pull requests looked at more often, or less",
     "workers/amount_metrics.py": "a pause of a login that is over counts as none, and a daily budget begins anew at midnight; a jump shows either a minute longer",

@@ -1,5 +1,8 @@
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +35,12 @@ def lock(runs: Runs) -> Iterator[int]:
 
 def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int = 1, at: float = 0.0) -> Lease:
     return Lease.take(runs, RunKey("wo-1", run_id, activity_id), number=number, started_at=at)
+
+
+def written(runs: Runs) -> list[dict[str, Any]]:
+    """Return the attempts as they are written down, one a line."""
+    lines = (runs.folder_of("wo-1") / "attempts.jsonl").read_bytes().splitlines()
+    return [json.loads(line) for line in lines if line]
 
 
 def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None:
@@ -166,3 +175,60 @@ def test_activities_with_names_follow_each_other(runs: Runs) -> None:
     take(runs, activity_id="14")
     with pytest.raises(SupersededError):
         take(runs, activity_id="build_plan-2", number=2, at=40.0)
+
+
+def test_an_attempt_that_is_made_again_and_again_keeps_one_line(runs: Runs) -> None:
+    """A runner that is down has its step refused every two seconds: they are counted, and only the last may write."""
+    take(runs, activity_id="4")
+    leases = [take(runs, number=number, at=float(number)) for number in range(1, 31)]
+    lines = [(line["activity_id"], line["number"], line["epoch"]) for line in written(runs)]
+    assert lines == [("4", 1, 1), ("5", 30, 31)]
+    leases[-1].check()
+    for earlier in leases[:-1]:
+        with pytest.raises(SupersededError):
+            earlier.check()
+    with pytest.raises(SupersededError, match="too late"):
+        take(runs, number=29, at=29.0)
+    assert take(runs, activity_id="6").epoch == 32
+
+
+_TAKES = """
+import sys
+from pathlib import Path
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+for number in map(int, sys.stdin):
+    Lease.take(Runs(Path(sys.argv[1])), RunKey("wo-1", "run-1", "5"), number=number)
+    print("taken", flush=True)
+"""
+
+
+def test_workers_that_take_turns_at_an_activity_keep_a_line_each(runs: Runs) -> None:
+    """Which workers have begun attempts is kept: one of them may be stopped with the lock in hand."""
+    argv = [sys.executable, "-c", _TAKES, str(runs.root)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        for number in (2, 4, 6):
+            ours = take(runs, number=number - 1)
+            ours.check()
+            other.stdin.write(f"{number}\n")
+            assert other.stdout.readline() == "taken\n"
+            with pytest.raises(SupersededError):
+                ours.check()
+        other.stdin.close()
+    assert [(line["number"], line["epoch"]) for line in written(runs)] == [(5, 5), (6, 6)]
+    assert [line["worker"][0] for line in written(runs)] == [os.getpid(), other.pid]
+
+
+def test_an_attempt_of_an_earlier_release_keeps_its_place(runs: Runs) -> None:
+    """Its worker, which may still run, knows that it is the last one by where its line ends."""
+    file = runs.folder_of("wo-1") / "attempts.jsonl"
+    take(runs)
+    of_earlier_release = {key: value for key, value in written(runs)[0].items() if key != "epoch"}
+    file.write_text(f"\n{json.dumps(of_earlier_release)}", encoding="utf-8")
+    ends_at = file.stat().st_size
+    assert [take(runs, number=number).epoch for number in (2, 3)] == [2, 3]
+    assert [line["number"] for line in written(runs)] == [1, 3]
+    assert written(runs)[0] == of_earlier_release
+    assert file.stat().st_size > ends_at

@@ -81,7 +81,7 @@ def test_a_sandbox_reaches_a_receiver_of_any_version() -> None:
 
 
 def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
-    """One of today holds them and gives up root; to one of before, and of a sender of before, there are none."""
+    """One of today holds them and gives up root; a sender of before names none."""
     resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
     confinement = Confinement("/bin/bwrap", (), {}, gives_up_root=True)
     limits = LIMITS.with_resources({**resources, "of_a_later_release": 4})

@@ -10,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from septet.agents.supervisor.resource_limits import tree_below, use_more_memory
+from septet.agents.supervisor.memory import most_memory_bytes
+from septet.agents.supervisor.order import Limits, Order
+from septet.agents.supervisor.resource_limits import ResourceWatch, tree_below, use_more_memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is read of /proc")
 
@@ -63,6 +65,16 @@ RssShmem:\t    1024 kB
 VmSwap:\t   97280 kB
 """
 """What a kernel told of a process whose memory it had swapped out."""
+
+
+@pytest.mark.parametrize(
+    ("resources", "limit"), [({}, most_memory_bytes()), ({"memory_bytes": 9}, 9), ({"memory_bytes": 0}, 0)]
+)
+def test_the_memory_of_a_run_is_limited_where_it_runs(resources: dict[str, int], limit: int) -> None:
+    """An order that names no limit has that of the supervisor's machine or container, and not of the worker's."""
+    limits = Limits(1.0, 1.0).with_resources(resources)
+    watch = ResourceWatch(Order(folder="/r", directory="/w", argv=("/a",), env={}, limits=limits), 0.0)
+    assert watch.memory_bytes == limit
 
 
 def test_memory_that_is_swapped_out_counts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import MOST_WAITING, AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 STEP = "implement_plan"
@@ -363,6 +363,44 @@ def test_a_run_without_the_patch_decides_as_it_began() -> None:
     assert account.take_callers(later) == []
     assert not account.reserve(reserve("c", "c", step="build_plan"), later).granted
     assert (account.view.running, account.day_ends_in(later), account.hold_ends_in(later)) == (2, None, None)
+
+
+def full_list(*, keeps_oldest: bool = True) -> tuple[list[str], AccountBook]:
+    """Return the account of a budget that is used up, and the work orders that wait for it: as many as it lists."""
+    names = [f"wo-{number}" for number in range(MOST_WAITING)]
+    spent = Spending(usd=5.0)
+    state = AccountState(
+        scope="project/o/r", limit=parse_limit("5usd"), total=spent, waiting=tuple(names), to_call=()
+    )
+    return names, AccountBook(state, keeps_oldest=lambda: keeps_oldest)
+
+
+def called(account: AccountBook) -> list[str]:
+    """Return whom an account calls now, in their order."""
+    names = list[str]()
+    while callers := account.take_callers(NOON):
+        names += callers
+    return names
+
+
+def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called() -> None:
+    """Nobody waits for a call that never comes: the last one asks again by itself, and has room when there is some."""
+    names, account = full_list()
+    assert account.reserve(reserve("first", names[0]), NOON).is_listed
+    late = account.reserve(reserve("late", "wo-late"), NOON)
+    assert (late.granted, late.is_listed) == (False, False)
+    assert late.wait is not None
+    account.set_limit(LimitCall(limit="5usd"), raises=True)
+    assert called(account) == names
+    assert account.reserve(reserve("late", "wo-late"), NOON).granted
+
+
+def test_a_run_without_the_patch_forgets_the_oldest_as_it_did() -> None:
+    """What it has recorded replays."""
+    names, account = full_list(keeps_oldest=False)
+    assert account.reserve(reserve("late", "wo-late"), NOON).is_listed
+    account.set_limit(LimitCall(limit="5usd"), raises=True)
+    assert called(account) == [*names[1:], "wo-late"]
 
 
 def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:

@@ -30,6 +30,7 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "move", "approve", "reject", "cancel", "retry", "pause", "resume", "stop", "skip", "replan"})),
     "--feedback": ("Better.", ("move", "reject", "retry")),
     "--step": ("build_plan", ("budget set", "budget raise")),
+    "--expected": ("5usd", ("budget raise",)),
     "--plan": (PLAN, ("approve", "reject")),
     "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),

@@ -1,5 +1,9 @@
 """The history of a project's costs: each counts once, and it stays small."""
 
+from itertools import permutations
+
+import pytest
+
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import (
     EARLIER,
@@ -115,3 +119,18 @@ def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
     assert (order.agents, order.of_pipeline) == (("codex", "claude"), True)
     costs.add([note(1.0, "wo-2", step="create_commit")])
     assert (costs.history.open[-1].agents, costs.history.open[-1].of_pipeline) == (("claude", "claude"), False)
+
+
+@pytest.mark.parametrize("turns", [*permutations(range(3))])
+def test_a_work_order_has_the_agent_that_carries_out_its_plan(turns: tuple[int, ...]) -> None:
+    """Whichever turn is told first: the planner's, a lane's summary, or the executor's."""
+    notes = [
+        note(1.0, key="1", agent="claude", asked_model="opus"),
+        note(1.0, key="2", step=SUMMARY, agent="claude", asked_model="opus"),
+        note(1.0, key="3", step="implement_plan", agent="codex", asked_model="mini"),
+    ]
+    costs = book()
+    for turn in turns:
+        costs.add([notes[turn]])
+    (found,) = costs.history.open
+    assert (found.agents, found.model) == (("claude", "codex"), "mini")

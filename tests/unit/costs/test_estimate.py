@@ -179,23 +179,32 @@ def test_only_what_is_alike_counts() -> None:
     assert haiku.orders == 29
 
 
+def _unpriced(order: OrderCosts) -> OrderCosts:
+    turns = [
+        turn.model_copy(update={"use": turn.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
+        for turn in order.turns
+    ]
+    return order.model_copy(update={"turns": tuple(turns)})
+
+
+def test_one_turn_without_a_price_hides_no_dollars() -> None:
+    """They are estimated by the work orders that have all theirs, where these are enough."""
+    seen = [order(n, 1.0 + n / 10) for n in range(9)]
+    estimate = estimate_costs(QUESTION, history([*seen, _unpriced(order(9, 1.0))]))
+    assert usd_of(estimate) == usd_of(estimate_costs(QUESTION, history(seen)))
+    assert estimate.orders == 10
+    too_few = estimate_costs(QUESTION, history([*seen[:8], _unpriced(order(9, 1.0))]))
+    assert too_few.remaining is not None
+    assert too_few.remaining.usd is None
+
+
 def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     """An agent that tells tokens alone is estimated in tokens and minutes."""
-    unpriced = [
-        each.model_copy(
-            update={
-                "turns": tuple(
-                    turn.model_copy(update={"use": turn.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
-                    for turn in each.turns
-                )
-            }
-        )
-        for each in (order(n, 1.0) for n in range(9))
-    ]
-    estimate = estimate_costs(QUESTION, history(unpriced))
+    estimate = estimate_costs(QUESTION, history([_unpriced(order(n, 1.0)) for n in range(9)]))
     assert estimate.remaining is not None
     assert estimate.remaining.usd is None
     assert "USD" not in estimate.text
+    assert estimate.text.endswith("Dollars are unknown: agents reported no cost.")
     assert set(estimate.steps) == set(ALL_STEPS)
 
 

@@ -1,5 +1,6 @@
 """Notes of costs on disk: when they are to be told, which is asked every two seconds and reads none of them."""
 
+import os
 from pathlib import Path
 
 from septet.contracts.amounts import Spending
@@ -23,11 +24,20 @@ def test_notes_are_due_when_one_is_old_and_at_once_when_a_work_order_is_complete
     assert not notes.is_due(SOME_DAY)
     notes.note(note("1"))
     assert (notes.is_due(LONG_AGO), notes.is_due(SOME_DAY)) == (False, True)
-    notes.note(note("2", completes=True))
+    notes.note(note("0", completes=True))
     assert notes.is_due(LONG_AGO)
     taken = notes.take()
-    assert [each.key for _, each in taken] == ["1", "2"]
+    assert {each.key for _, each in taken} == {"1", "0"}
     assert notes.is_due(LONG_AGO)
     for path, _ in taken:
         notes.forget(path)
     assert not notes.is_due(SOME_DAY)
+
+
+def test_notes_are_told_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+    """What a work order's last turn says of its agent stands, whatever the turns are called."""
+    notes = NoteFiles(tmp_path / "costs")
+    for age, key in enumerate(("b", "a", "c")):
+        notes.note(note(key))
+        os.utime(notes.root / f"{key}.json", (1000 - age, 1000 - age))
+    assert [each.key for _, each in notes.take()] == ["c", "a", "b"]

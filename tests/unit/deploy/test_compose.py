@@ -37,6 +37,23 @@ def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() ->
     assert with_keys == ours - {"runner"}
 
 
+def test_agents_run_what_they_have_built_in_tmp_and_home() -> None:
+    """Docker mounts a tmpfs with `noexec` unless it is told otherwise: there `go test` and scripts of tests would fail."""
+    options = {
+        place: how.split(",") for place, _, how in (each.partition(":") for each in SERVICES["runner"]["tmpfs"])
+    }
+    assert [place for place, how in options.items() if "exec" in how] == ["/tmp", "/home/septet"]
+
+
+def test_nothing_but_temporals_web_ui_can_write_to_its_image() -> None:
+    """The others write to a `/tmp` of their own, which the API's and the database's tools need, and to volumes."""
+    read_only = {name for name, service in SERVICES.items() if service.get("read_only") is True}
+    assert SERVICES.keys() - read_only == {"ui"}
+    assert {
+        name for name in read_only if not any(each.startswith("/tmp") for each in SERVICES[name]["tmpfs"])
+    } == set()
+
+
 def test_there_are_as_many_runners_as_workers_as_one_variable_says() -> None:
     """It lies in `.env`, so that no later `up` goes back to one of each."""
     assert {name: service["scale"] for name, service in SERVICES.items() if "scale" in service} == {

@@ -246,7 +246,7 @@ def test_githubs_refusals_are_told(
     ("fault", "error", "words", "seconds"),
     [
         (Fault(401, b'{"message": "Bad credentials"}'), ForgeError, "SEPTET_GITHUB_TOKEN", None),
-        (Fault(403, b'{"message": "Resource not accessible"}'), ForgeError, "docs/forges.md", None),
+        (Fault(403, b'{"message": "Resource not accessible"}'), ForgeError, "septet docs forges", None),
         (Fault(404, b'{"message": "Not Found"}'), NotFoundError, "private", None),
         (Fault(410, b'{"message": "Issues are disabled"}'), NotFoundError, "no issues", None),
         (Fault(451, b"<html>"), ForgeError, "", None),

@@ -25,7 +25,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.launch import AgentRuntime
+from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import WarmProcess

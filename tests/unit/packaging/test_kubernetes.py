@@ -15,8 +15,8 @@ from septet.settings import Settings
 FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
 BASE = FOLDER / "base"
 API = FOLDER / "api"
-TRIGGER_FIELDS = {"endpoint", "namespace", "taskQueue", "queueTypes", "targetQueueSize"}
-"""Of those that KEDA documents for Temporal."""
+TRIGGER_FIELDS = {"serverAddress", "query", "threshold", "ignoreNullValues"}
+"""Of those that KEDA documents for Prometheus."""
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -109,34 +109,43 @@ def test_commands_and_settings_exist() -> None:
 
 
 def test_the_limits_of_a_runner_hold_its_agents() -> None:
-    """Its memory is at least 600 MB for each agent that the settings let in."""
+    """Its memory is at least 600 MB for each agent that the settings let in, and what one may have follows from its own container."""
     settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     mebibytes = int(containers()["runner"]["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
     assert int(settings_map["SEPTET_MAX_AGENTS"]) * 600 <= mebibytes
+    assert "SEPTET_MEMORY_LIMIT_MIB" not in settings_map
+    assert "memory_bytes" not in Settings().guest_resources
 
 
-def test_a_scaled_set_is_the_one_of_the_base_and_watches_its_queue() -> None:
-    """What KEDA scales exists, and the queue that it looks at is the one of the settings."""
+def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() -> None:
+    """KEDA counts agents in the queues of the base's hosts, and adds a pod before all that the pods may run are at work."""
     (scaled,) = documents(FOLDER / "keda")
     target = scaled["spec"]["scaleTargetRef"]
     sets = {each["metadata"]["name"] for each in documents(BASE) if each["kind"] == target["kind"]}
     assert target["name"] in sets
     data = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     metadata = scaled["spec"]["triggers"][0]["metadata"]
-    assert (metadata["taskQueue"], metadata["namespace"], metadata["endpoint"]) == (
-        data["SEPTET_TASK_QUEUE"],
-        data["TEMPORAL_NAMESPACE"],
-        data["TEMPORAL_ADDRESS"],
-    )
+    assert f'task_queue=~"{data["SEPTET_TASK_QUEUE"]}-host-[0-9a-f]+"' in metadata["query"]
+    tolerance = 1.1
+    assert int(metadata["threshold"]) * tolerance < int(data["SEPTET_MAX_AGENTS"])
 
 
 def test_an_apply_leaves_how_many_pods_there_are_to_keda() -> None:
     """The overlay takes the number out of the base's set: with one, each apply would undo what KEDA has scaled."""
     (scaled,) = documents(FOLDER / "keda")
-    (patch,) = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
+    patch, _ = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
     target = scaled["spec"]["scaleTargetRef"]
     assert patch["target"] == {"kind": target["kind"], "name": target["name"]}
     assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+
+
+def test_where_keda_scales_workers_serve_what_it_counts() -> None:
+    """The overlay turns the metrics on, at the port that the worker's container names."""
+    _, patch = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
+    settings_map = yaml.safe_load(patch["patch"])
+    (port,) = containers()["worker"]["ports"]
+    assert (settings_map["kind"], settings_map["metadata"]["name"]) == ("ConfigMap", "septet-settings")
+    assert settings_map["data"] == {"SEPTET_METRICS": f"0.0.0.0:{port['containerPort']}"}
 
 
 def test_an_outage_of_the_server_holds_up_no_drain() -> None:

@@ -13,18 +13,24 @@ PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('wheel'))"
 
 
+LEFT_OUT = ("septet/docs/adr/", "septet/docs/pictures/")
+"""Of the documentation."""
+
+
 def files_of(folder: Path) -> set[str]:
-    """Return the files of our packages in `folder`, without what Python left there."""
+    """Return the files of our packages in `folder`, without what Python left there, and what a wheel leaves out."""
     return {
         str(file.relative_to(folder))
         for package in PACKAGES
         for file in (folder / package).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file()
+        and "__pycache__" not in file.parts
+        and not str(file.relative_to(folder)).startswith(LEFT_OUT)
     }
 
 
 def test_a_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
-    """Commands, scenarios and other data go along with the modules."""
+    """Commands, scenarios, the pages of the documentation and other data go along with the modules."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -32,7 +38,10 @@ def test_a_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
     wanted = files_of(tmp_path)
     built = subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, capture_output=True, text=True, check=True)
     with zipfile.ZipFile(tmp_path / "wheel" / built.stdout.split()[-1]) as wheel:
-        assert wanted - set(wheel.namelist()) == set()
+        held = set(wheel.namelist())
+    assert wanted - held == set()
+    assert "septet/docs/operations/runbook.md" in held
+    assert [name for name in held if name.startswith(LEFT_OUT)] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

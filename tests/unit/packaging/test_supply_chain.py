@@ -2,15 +2,20 @@
 
 import hashlib
 import json
+import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from fakes.repositories import git
 
 ROOT = Path(__file__).parents[3]
+LIST_PACKAGES = runpy.run_path(str(ROOT / "docker/list_packages.py"))
 LICENCES = re.compile(
     r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|Unlicense|LGPL|Lesser", re.IGNORECASE
 )
@@ -41,6 +46,9 @@ def test_each_package_has_a_licence_that_allows_its_use(name: str) -> None:
     """Nothing that the application runs with asks more of a user than to keep its notice and its own source open."""
     try:
         assert LICENCES.search(licences_of(name))
+        assert LICENCES.search(LIST_PACKAGES["licence_of"](metadata.metadata(name))), (
+            "the bill of an image lacks it"
+        )
     except metadata.PackageNotFoundError:
         marker = re.search(rf"^{re.escape(name)}==\S+ ;", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
         assert marker, f"{name} is not installed, and is not for another platform alone"
@@ -58,6 +66,27 @@ def test_a_statement_names_each_product_by_its_hash_and_the_commit(tmp_path: Pat
     commit, *locks = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
     assert re.fullmatch(r"[0-9a-f]{40}", commit["digest"]["gitCommit"])
     assert {each["name"] for each in locks} == {file.name for file in ROOT.glob("requirements*.lock")}
+
+
+def test_a_statement_tells_whether_the_checkout_was_as_its_commit(tmp_path: Path) -> None:
+    """A file that git does not know is packed like the others, so it counts as a change."""
+    checkout, dist = tmp_path / "checkout", tmp_path / "dist"
+    for folder in (checkout / "scripts", checkout / "septet", dist):
+        folder.mkdir(parents=True)
+    (dist / "septet-1.0-py3-none-any.whl").write_bytes(b"a wheel")
+    shutil.copy(ROOT / "scripts/write_statement.py", checkout / "scripts")
+    git(checkout, "init", "--quiet")
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "--quiet", "--message", "All")
+
+    def is_changed() -> object:
+        subprocess.run([sys.executable, checkout / "scripts/write_statement.py", dist], check=True)
+        statement = json.loads((dist / "septet.intoto.json").read_text())
+        return statement["predicate"]["buildDefinition"]["internalParameters"]["changed"]
+
+    assert is_changed() is False
+    (checkout / "septet/extra.py").touch()
+    assert is_changed() is True
 
 
 def test_a_statement_without_a_wheel_is_refused(tmp_path: Path) -> None:
@@ -103,7 +132,10 @@ def test_advisories_are_told_and_what_was_not_checked_is_no_good_news(
 LISTED = {
     "distribution": "debian-12",
     "debian": [{"package": "git", "version": "1:2.39.5-0+deb12u2", "architecture": "amd64"}],
-    "python": [{"package": "Jinja2", "version": "3.1.6", "licence": "BSD-3-Clause"}],
+    "python": [
+        {"package": "Jinja2", "version": "3.1.6", "licence": "BSD-3-Clause"},
+        {"package": "typing_extensions", "version": "4.15.0", "licence": ""},
+    ],
     "npm": [{"package": "@openai/codex", "version": "0.169.0", "licence": ""}],
 }
 
@@ -121,6 +153,7 @@ def test_the_bill_of_an_image_names_each_package_in_its_own_world() -> None:
     assert [each["purl"] for each in bill["components"]] == [
         "pkg:deb/debian/git@1%3A2.39.5-0%2Bdeb12u2?arch=amd64&distro=debian-12",
         "pkg:pypi/jinja2@3.1.6",
+        "pkg:pypi/typing-extensions@4.15.0",
         "pkg:npm/%40openai/codex@0.169.0",
     ]
     assert bill["components"][1]["licenses"] == [{"license": {"name": "BSD-3-Clause"}}]
@@ -154,6 +187,31 @@ def test_the_packages_of_a_machine_are_listed() -> None:
     assert len(found) == len(listed["python"])
 
 
+NPM = """\
+#!/bin/sh
+mkdir -p node_modules/@anthropic-ai/claude-code-linux-x64
+cd node_modules/@anthropic-ai/claude-code-linux-x64
+printf '{"name": "@anthropic-ai/claude-code-linux-x64", "version": "2.1.329", "license": "SEE LICENSE"}' > package.json
+printf '#!/bin/sh\\n' > claude
+chmod +x claude
+"""
+
+
+def test_the_clis_that_an_image_installs_are_listed(tmp_path: Path) -> None:
+    """They are, as `docker/agents/install` lays them out: their package itself is a folder, and none around it is npm's."""
+    build, programs = tmp_path / "build", tmp_path / "bin"
+    shutil.copytree(ROOT / "docker/agents", build)
+    programs.mkdir()
+    for name, text in {"npm": NPM, "node": "#!/bin/sh\necho x64\n"}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    env = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    subprocess.run([build / "install", tmp_path / "agents", "claude"], env=env, check=True)
+    assert LIST_PACKAGES["npm"](tmp_path / "agents") == [
+        {"package": "@anthropic-ai/claude-code-linux-x64", "version": "2.1.329", "licence": "SEE LICENSE"}
+    ]
+
+
 def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> None:
     """They hold its changes, and below them which releases' work orders go on, and which patches it brings."""
     script = [sys.executable, str(ROOT / "scripts" / "write_release_notes.py")]
@@ -168,6 +226,33 @@ def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> Non
     assert "0.1.0 began" in coming
     refused = subprocess.run([*script, "9.9.9"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (1, "CHANGELOG.md has no section 9.9.9.\n")
+
+
+CHANGES = "## Unreleased\n\n- A.\n\n## 0.1.1\n\n- B.\n\n## 0.1.0\n\n- C.\n"
+PATCHES = "| `old` | 0.1.0 | of the first |\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "patches", "new"),
+    [
+        ("0.1.0", PATCHES, ["old"]),
+        ("0.1.1", PATCHES, []),
+        ("Unreleased", PATCHES, []),
+        (
+            "Unreleased",
+            PATCHES + "| `next` | 0.2.0 | of the next |\n| `later` | 0.10.0 | of a later |\n",
+            ["next", "later"],
+        ),
+    ],
+    ids=["its own", "a patch release", "none yet", "of no release yet"],
+)
+def test_the_notes_of_a_release_tell_its_own_patches_alone(version: str, patches: str, new: list[str]) -> None:
+    """Without one you can go back at any time: that of the release before is not new."""
+    notes = runpy.run_path(str(ROOT / "scripts/write_release_notes.py"))["release_notes"]
+    text = notes(version, CHANGES, patches, ["0.10.0", "0.8.0", "0.9.0"])
+    assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == new
+    assert ("brings no patch" in text) is (new == [])
+    assert "Work orders that 0.9.0 and 0.10.0 began" in text
 
 
 def test_updates_of_dependencies_are_asked_for() -> None:

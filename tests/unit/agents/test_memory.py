@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.system.memory import memory_bytes
+from septet.agents.supervisor.memory import memory_bytes, most_memory_bytes
 
 MIB = 1024 * 1024
 
@@ -36,7 +36,7 @@ def test_memory_is_the_machines_or_the_tightest_limit(
     tmp_path: Path, groups: str, limits: dict[str, str], mib: int
 ) -> None:
     """A container's limit counts, whichever version of control groups sets it, and whichever group around it."""
-    assert memory_bytes(machine(tmp_path, groups, **limits)) == mib * MIB
+    assert memory_bytes(str(machine(tmp_path, groups, **limits))) == mib * MIB
 
 
 def test_this_machine_tells_its_memory() -> None:
@@ -47,4 +47,10 @@ def test_this_machine_tells_its_memory() -> None:
 def test_a_system_that_does_not_tell_is_an_error(tmp_path: Path) -> None:
     """Without `/proc/meminfo` nobody guesses."""
     with pytest.raises(OSError, match="meminfo"):
-        memory_bytes(tmp_path)
+        memory_bytes(str(tmp_path))
+
+
+def test_an_agent_may_take_three_quarters_of_it(tmp_path: Path) -> None:
+    """The rest is for what is beside it; where nobody tells how much there is, it has no limit."""
+    assert most_memory_bytes(str(machine(tmp_path, "0::/\n", **{"memory.max": str(400 * MIB)}))) == 300 * MIB
+    assert most_memory_bytes(str(tmp_path / "silent")) == 0

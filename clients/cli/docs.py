@@ -1,0 +1,79 @@
+"""`septet docs`: the documentation of this release, which is installed with it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.grouped_help import Commands
+from clients.cli.reply import CommandReply, reply
+
+app = Commands()
+_FOLDER: Final = Path(__file__).parents[2] / "septet" / "docs"
+"""In a clone a link to `docs/`; a wheel has the pages themselves, without pictures and decisions."""
+_PLACES: Final = ("*.md", "operations/*.md")
+
+
+def _pages() -> dict[str, Path]:
+    """Return the pages by their names, such as `commands` or `operations/runbook`."""
+    paths = [path for place in _PLACES for path in sorted(_FOLDER.glob(place))]
+    return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
+
+
+def _complete_page(incomplete: str) -> list[str]:
+    return [name for name in _pages() if name.startswith(incomplete)]
+
+
+@app.command()
+def docs(
+    page: Annotated[
+        str | None,
+        typer.Argument(metavar="PAGE", help="A page, such as commands.", autocompletion=_complete_page),
+    ] = None,
+    as_json: given.Json = False,
+) -> None:
+    """Show a page of the documentation, or list all pages.
+
+    Example: septet docs commands
+    """
+
+    async def work() -> CommandReply:
+        return _list_pages() if page is None else _show_page(page)
+
+    reply(work, as_json=as_json)
+
+
+def _list_pages() -> CommandReply:
+    rows = [{"name": name, "title": _title(path.read_text(encoding="utf-8"))} for name, path in _pages().items()]
+    width = max((len(row["name"]) for row in rows), default=0)
+    lines = [f"{row['name']:{width}}  {row['title']}" for row in rows]
+    return CommandReply({"pages": rows}, lambda: typer.echo("\n".join(lines)))
+
+
+def _show_page(name: str) -> CommandReply:
+    from septet.errors import NotFoundError
+
+    path = _pages().get(name)
+    if path is None:
+        raise NotFoundError(f"There is no page {name}.", remedy="`septet docs` lists the pages.")
+    text = path.read_text(encoding="utf-8")
+    return CommandReply({"page": {"name": name, "title": _title(text), "text": text}}, lambda: _print(text))
+
+
+def _print(text: str) -> None:
+    """Print a page: through the person's pager on a terminal, and in a pipe as it is written."""
+    from rich.text import Text
+
+    from clients.cli.pager import show_paged
+
+    if sys.stdout.isatty():
+        show_paged([Text(text)])
+    else:
+        sys.stdout.write(text)
+
+
+def _title(text: str) -> str:
+    """Return a page's first heading."""
+    return next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), "")

@@ -1,0 +1,28 @@
+"""Which intake's options apply to an issue where a repository has several."""
+
+from itertools import permutations
+
+import pytest
+
+from septet.contracts.intake import IntakeInput, choose_intake
+
+INTAKES = tuple(
+    IntakeInput(repository="https://github.com/o/r", label=label, approve_plan=approve_plan)
+    for label, approve_plan in (("bug", False), ("careful", True), ("docs", False), ("exact", True))
+)
+
+
+@pytest.mark.parametrize(
+    ("labels", "chosen"),
+    [
+        ((), "careful"),
+        (("other",), "careful"),
+        (("docs",), "docs"),
+        (("docs", "bug"), "bug"),
+        (("docs", "exact"), "exact"),
+        (("exact", "careful", "bug"), "careful"),
+    ],
+)
+def test_the_choice_depends_on_labels_and_options_alone(labels: tuple[str, ...], chosen: str) -> None:
+    """A label of the issue goes first, then the wait for approval, then the alphabet; never the order of the list."""
+    assert {choose_intake(order, labels).label for order in permutations(INTAKES)} == {chosen}

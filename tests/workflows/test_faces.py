@@ -1,0 +1,243 @@
+"""What the HTTP API and the tools of agents answer over a real server, whose workers come and go."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fakes.activities import Doubles
+from fakes.mcp_lines import VERSION, WITH_TASKS
+from fakes.repositories import make_origin
+from fakes.waiting import wait_until
+from temporalio.client import (
+    Client,
+    DescribeWorkflowInput,
+    Interceptor,
+    OutboundInterceptor,
+    WorkflowExecutionDescription,
+)
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+
+from clients.http.app import api_of
+from clients.operations import Operations
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.tracker import TrackedIssue
+from septet.state import StateDir
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ORDERS = "/agent-work-orders"
+WITHIN_SECONDS = 60
+
+
+@dataclass
+class Api:
+    """The API of a queue, in this process."""
+
+    http: httpx.AsyncClient
+
+    async def questions(self, order_id: str) -> list[str]:
+        """Return the keys of what a task asks."""
+        return list((await self.task("tasks/get", order_id))["result"].get("inputRequests", ()))
+
+    async def task(self, method: str, order_id: str, **params: Any) -> dict[str, Any]:
+        """Send a request about a task of the Tasks extension, and return the whole answer."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientCapabilities": WITH_TASKS,
+        }
+        asked = {"taskId": order_id, "_meta": meta, **params}
+        answer = await self.http.post(
+            "/mcp",
+            json={"jsonrpc": "2.0", "id": 1, "method": method, "params": asked},
+            headers={
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": VERSION,
+                "Mcp-Method": method,
+                "Mcp-Name": order_id,
+            },
+        )
+        told: dict[str, Any] = answer.json()
+        return told
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@asynccontextmanager
+async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
+    """Serve the API of a queue."""
+    app = api_of(Operations(WorkOrders(client, queue), StateDir(state), {}), None)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+        yield Api(http)
+
+
+def worker(client: Client, doubles: Doubles) -> Worker:
+    workflows = [WorkOrder, PullRequestWorkflow]
+    return Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities())
+
+
+async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """Each face says that nobody answers, and a task asks nothing meanwhile; sent again, the same answer decides."""
+    order = WorkOrderInput(repository="/app", title="Totals are wrong", approve_plan=True)
+    async with api(client, doubles.task_queue, tmp_path) as faces:
+        async with worker(client, doubles):
+            order_id = (await WorkOrders(client, doubles.task_queue).put(order)).id
+            (key,) = await wait_until(lambda: faces.questions(order_id))
+        answer = {key: {"action": "accept", "content": {"decision": "approve"}}}
+        *refused, asked, updated = await asyncio.gather(
+            faces.http.post(f"{ORDERS}/{order_id}/approve"),
+            faces.http.post(f"{ORDERS}/{order_id}/reject", json={"feedback": "Shorter."}),
+            faces.questions(order_id),
+            faces.task("tasks/update", order_id, inputResponses=answer),
+        )
+        assert [each.json()["type"] for each in refused] == ["urn:septet:error:ServerNotReached"] * 2
+        assert asked == []
+        assert updated["error"]["data"]["type"] == "ServerNotReached"
+        async with worker(client, doubles):
+            assert await wait_until(lambda: faces.questions(order_id)) == [key]
+            await wait_until(
+                lambda: faces.task("tasks/update", order_id, inputResponses=answer),
+                lambda told: "error" not in told,
+            )
+            task = await asyncio.wait_for(WorkOrders(client).wait(order_id), WITHIN_SECONDS)
+            assert task.status is Status.COMPLETED
+            await client.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+class Meanwhile(Interceptor):
+    """Lets something happen when a client has been told that there is no such workflow, and before it goes on."""
+
+    def __init__(self, happens: Callable[[], Awaitable[None]]) -> None:
+        self._happens = happens
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+        """Return the one that does."""
+        return _Describing(next, self._happens)
+
+
+class _Describing(OutboundInterceptor):
+    def __init__(self, following: OutboundInterceptor, happens: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(following)
+        self._happens = happens
+
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
+        """Describe it."""
+        try:
+            return await super().describe_workflow(input)
+        except RPCError:
+            await self._happens()
+            raise
+
+
+async def test_two_requests_with_one_key_at_once_are_one_work_order(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """The one that comes second is answered with the work order of the first, also where its issue is looked up.
+
+    What its address has of credentials is not kept, and makes no difference.
+    """
+    project = f"o/{uuid.uuid4().hex}"
+    body = {
+        "repository_url": f"https://me:token@github.com/{project}",
+        "github_issue_number": 7,
+        "stage": "collected",
+    }
+    key = {"Idempotency-Key": project}
+    ids: list[str] = []
+
+    async def issue_is_found() -> bool:
+        query = f'SeptetIssue="7" AND SeptetProject="{project}"'
+        return [row.id async for row in client.list_workflows(query)] == ids
+
+    async def start(api: Api) -> None:
+        answer = await api.http.post(ORDERS, json=body, headers=key)
+        assert answer.status_code == 201, answer.text
+        ids.append(answer.json()["id"])
+
+    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as first:
+
+        async def start_first() -> None:
+            if not ids:
+                await start(first)
+                await wait_until(issue_is_found)
+
+        config = client.config()
+        config["interceptors"] = [Meanwhile(start_first)]
+        async with api(Client(**config), doubles.task_queue, tmp_path) as second:
+            await start(second)
+        await start(first)
+        assert len(ids) == 3
+        assert len(set(ids)) == 1
+        other = await first.http.post(ORDERS, json={**body, "draft": True}, headers=key)
+        assert "was used before" in other.json()["detail"]
+        await client.get_workflow_handle(ids[0]).terminate()
+
+
+async def test_a_repeat_is_answered_whatever_has_changed_since(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """With a key nothing is checked twice: the repository of a work order or a pipeline may be gone by now."""
+    origin = make_origin(tmp_path, "app.git")
+    origin.push({"README.md": "# app\n"})
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    bodies: dict[str, dict[str, Any]] = {
+        ORDERS: {"repository_url": str(origin.bare), "title": "Totals are wrong", "stage": "collected"},
+        "/pipelines": {"repository": str(origin.bare), "issues": [{"id": "1", "title": "Totals are wrong"}]},
+    }
+    async with (
+        worker(client, doubles),
+        api(client, doubles.task_queue, tmp_path) as served,
+        api(client, "nobody-works-here", tmp_path) as unserved,
+    ):
+
+        async def start(path: str, **more: Any) -> dict[str, Any]:
+            faces = served if path == ORDERS else unserved  # a pipeline needs no worker to start
+            answer = await faces.http.post(path, json=bodies[path] | more, headers=key)
+            told: dict[str, Any] = answer.json().get("pipeline") or answer.json()
+            return told
+
+        ids = [(await start(path))["id"] for path in bodies]
+        origin.bare.rename(tmp_path / "moved")
+        again = [await start(path) for path in bodies]
+        assert [each.get("id") for each in again] == ids, again
+        for path in bodies:
+            assert "was used before" in (await start(path, draft=True))["detail"]
+        for each in ids:
+            await client.get_workflow_handle(each).terminate()
+
+
+async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_path: Path) -> None:
+    """The issue was read by the first request with the key: its tracker may be away by now, or its key be gone."""
+    number = uuid.uuid4().int % 10**9
+    issue = TrackedIssue(tracker="linear", id=uuid.uuid4().hex, key=f"ENG-{number}")
+    order = WorkOrderInput(repository="https://github.com/o/r", tracker=issue, stage="collected")
+    page = f"https://linear.app/acme/issue/ENG-{number}/totals"
+    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as faces:
+        order_id = (await WorkOrders(client, doubles.task_queue).run(order, f"wo-linear-eng-{number}")).task.id
+
+        async def start(**more: Any) -> dict[str, Any]:
+            body = {"repository_url": page, "stage": "collected", **more}
+            told: dict[str, Any] = (
+                await faces.http.post(ORDERS, json=body, headers={"Idempotency-Key": page})
+            ).json()
+            return told
+
+        again = await start()
+        assert again.get("id") == order_id, again
+        assert "was used before" in (await start(draft=True))["detail"]
+        await client.get_workflow_handle(order_id).terminate()
