@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from mcp.types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from clients.mcp.call import ADDS, ENDS, Call
@@ -392,6 +392,8 @@ class RaiseBudget(Call):
     """`day`, `project/NAME`, `pipeline/ID`, or the id of a task."""
     amount: BudgetText
     """The amount to add, such as 5usd, 2Mtok or 90min."""
+    step: Annotated[str, StringConstraints(max_length=40)] = ""
+    """The step whose limit is raised; the whole budget when absent."""
     expected: BudgetText | None = None
     """The limit as you saw it: nothing is added to another one, and `is_raised` is false, so that you can safely
     repeat the call."""
@@ -400,7 +402,7 @@ class RaiseBudget(Call):
 
     async def answer(self, operations: Operations) -> RaiseReply:
         """Raise it."""
-        call = RaiseCall(limit=self.amount, who=self.who, expected=self.expected or "")
+        call = RaiseCall(limit=self.amount, step=self.step, who=self.who, expected=self.expected or "")
         return await operations.budgets.raise_limit(self.budget, call)
 
 

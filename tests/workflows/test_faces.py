@@ -25,12 +25,15 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from clients.http.app import api_of
+from clients.mcp.tools import RaiseBudget
 from clients.operations import Operations
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.budget import LimitCall
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
+from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -241,3 +244,17 @@ async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_pa
         assert again.get("id") == order_id, again
         assert "was used before" in (await start(draft=True))["detail"]
         await client.get_workflow_handle(order_id).terminate()
+
+
+async def test_the_tool_raises_the_limit_of_one_step(client: Client, doubles: Doubles, tmp_path: Path) -> None:
+    """As the remedy of a work order that waits for it says; the whole budget stays as it is."""
+    operations = Operations(WorkOrders(client, doubles.task_queue), StateDir(tmp_path), {})
+    async with Worker(client, task_queue=doubles.task_queue, workflows=[Account]):
+        await operations.budgets.set("day", LimitCall(limit="5usd"))
+        await operations.budgets.set("day", LimitCall(limit="1usd", step="build_plan"))
+        call = RaiseBudget.model_validate(
+            {"budget": "day", "step": "build_plan", "amount": "2usd", "expected": "1usd"}
+        )
+        raised, again = await call.answer(operations), await call.answer(operations)
+    assert (raised.is_raised, again.is_raised) == (True, False)
+    assert (again.budget.limit, again.budget.step_limits) == ("5usd", {"build_plan": "3usd"})
