@@ -253,8 +253,8 @@ async def test_the_tool_raises_the_limit_of_one_step(client: Client, doubles: Do
         await operations.budgets.set("day", LimitCall(limit="5usd"))
         await operations.budgets.set("day", LimitCall(limit="1usd", step="build_plan"))
         call = RaiseBudget.model_validate(
-            {"budget": "day", "step": "build_plan", "amount": "2usd", "expected": "1usd"}
+            {"budget": "day", "step": "build_plan", "amount": "2usd", "expected": "1usd/day"}
         )
         raised, again = await call.answer(operations), await call.answer(operations)
     assert (raised.is_raised, again.is_raised) == (True, False)
-    assert (again.budget.limit, again.budget.step_limits) == ("5usd", {"build_plan": "3usd"})
+    assert (again.budget.limit, again.budget.step_limits) == ("5usd/day", {"build_plan": "3usd/day"})
