@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
+from opentelemetry.util.types import Attributes
 from temporalio import activity, workflow
 from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
 from temporalio.exceptions import ApplicationError, FailureError
@@ -39,6 +40,7 @@ from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
 from septet.system.exit import before_end
+from septet.system.masking import mask
 from septet.telemetry.step_values import usage_since
 
 _WORK_ORDER: Final = "WorkOrder"
@@ -68,15 +70,19 @@ class _KnownIds(RandomIdGenerator):
         return ids[1] if (ids := _next_ids.get()) is not None else super().generate_span_id()
 
 
-class _WordlessExporter(SpanExporter):
-    """Exports spans without what their errors say, which may quote issues, answers and people."""
+class _GuardedExporter(SpanExporter):
+    """Exports spans without the keys of this process; stacks also quote what caused an error.
 
-    def __init__(self, following: SpanExporter) -> None:
+    Where words are withheld, it exports nothing of what errors say, which may quote issues, answers and people.
+    """
+
+    def __init__(self, following: SpanExporter, *, withholds_words: bool) -> None:
         self._following: Final = following
+        self._withholds_words: Final = withholds_words
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Hand the spans on."""
-        return self._following.export([_without_words(span) for span in spans])
+        return self._following.export([self._guard(span) for span in spans])
 
     def shutdown(self) -> None:
         """End the exporter that they go to."""
@@ -86,26 +92,36 @@ class _WordlessExporter(SpanExporter):
         """Have everything sent."""
         return self._following.force_flush(timeout_millis)
 
+    def _guard(self, span: ReadableSpan) -> ReadableSpan:
+        events, says = [_masked_event(event) for event in span.events], span.status.description
+        if self._withholds_words:
+            events, says = [_without_words(event) for event in span.events], None
+        return ReadableSpan(
+            span.name,
+            span.context,
+            span.parent,
+            span.resource,
+            _masked(span.attributes),
+            events,
+            span.links,
+            span.kind,
+            status=Status(span.status.status_code, says and mask(says)),
+            start_time=span.start_time,
+            end_time=span.end_time,
+            instrumentation_scope=span.instrumentation_scope,
+        )
 
-def _without_words(span: ReadableSpan) -> ReadableSpan:
-    events = [
-        Event(each.name, {_KIND: str((each.attributes or {}).get(_KIND, ""))}, each.timestamp)
-        for each in span.events
-    ]
-    return ReadableSpan(
-        span.name,
-        span.context,
-        span.parent,
-        span.resource,
-        span.attributes,
-        events,
-        span.links,
-        span.kind,
-        status=Status(span.status.status_code),
-        start_time=span.start_time,
-        end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
-    )
+
+def _without_words(event: Event) -> Event:
+    return Event(event.name, {_KIND: str((event.attributes or {}).get(_KIND, ""))}, event.timestamp)
+
+
+def _masked_event(event: Event) -> Event:
+    return Event(event.name, _masked(event.attributes), event.timestamp)
+
+
+def _masked(attributes: Attributes) -> Attributes:
+    return {name: mask(value) if isinstance(value, str) else value for name, value in (attributes or {}).items()}
 
 
 @cache
@@ -116,13 +132,12 @@ def tracer_to(address: str, *, withholds_words: bool = False) -> Tracer:
         address: The collector's, such as `http://127.0.0.1:4318`.
         withholds_words: Whether the messages of errors stay here.
     """
-    exporter: SpanExporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
-    if withholds_words:
-        exporter = _WordlessExporter(exporter)
+    exporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
+    guarded = _GuardedExporter(exporter, withholds_words=withholds_words)
     provider = TracerProvider(
         resource=Resource.create({"service.name": "septet"}), id_generator=_KnownIds(), shutdown_on_exit=False
     )
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+    provider.add_span_processor(BatchSpanProcessor(guarded, schedule_delay_millis=1000))
     before_end(provider.shutdown)
     return provider.get_tracer("septet")
 

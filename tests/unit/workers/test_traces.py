@@ -14,7 +14,10 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.settings import Settings
+from septet.system.masking import hide, reveal
 from workers.observers import observers
+
+KEY = "a-key-that-no-collector-sees"
 
 
 class Activity(ActivityInboundInterceptor):
@@ -54,6 +57,22 @@ async def test_an_error_in_a_trace_says_why_unless_words_are_sealed(tmp_path: Pa
     sealed = await span_of_failure(seal_keys_file=tmp_path / "keys")
     assert (sealed.is_error, "Ada Lovelace" in sealed.words) == (True, False)
     assert "ApplicationError" in sealed.words
+
+
+async def test_no_key_of_this_process_is_in_a_trace() -> None:
+    """A failure is without keys, but what caused it may quote one; the trace has the stack of both, and masks it."""
+    caused = ApplicationError("the forge is away", type="GitError")
+    caused.__cause__ = OSError(f"could not read https://x:{KEY}@github.com/o/r")
+    hide([KEY])
+    try:
+        with collector() as collected:
+            with pytest.raises(ApplicationError):
+                await run(caused, traces=collected.url)
+            (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    finally:
+        reveal([KEY])
+    assert "could not read https://x:***@github.com/o/r" in span.words
+    assert KEY not in repr(span)
 
 
 async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
