@@ -13,7 +13,7 @@ from activities._between_steps import see_untouched
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
-from activities._results import begin_result, with_reasons
+from activities._results import add_turn, begin_again, begin_result, with_reasons
 from activities._turn_budget import TurnBudget
 from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
@@ -129,7 +129,10 @@ def _rescued_result(
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
-    result = begin_result(prepared_step.call, last, _changes(prepared_step))
+    if prepared_step.known is not None:
+        result = add_turn(begin_again(prepared_step.known), last)
+    else:
+        result = begin_result(prepared_step.call, last, _changes(prepared_step))
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 

@@ -41,7 +41,7 @@ from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepRes
 from septet.settings import Settings
 from septet.system.exit import before_end
 from septet.system.masking import mask
-from septet.telemetry.step_values import usage_since
+from septet.telemetry.step_values import earlier_of, starts_since, usage_since
 
 _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_ROOT: Final = "__septet_export_root"
@@ -254,7 +254,7 @@ class AgentTraces(Interceptor):
         if result.verdict is not Verdict.DONE:
             span.set_status(Status(StatusCode.ERROR, str(result.verdict)))
         inner = trace.set_span_in_context(span)
-        tools = list(self._tools(result)) if isinstance(call, StepCall) else []
+        tools = list(self._tools(result)) if run.is_whole else []
         for number, tool in enumerate(tools):
             at = max(run.started_ns, run.ended_ns - len(tools) + number)
             attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
@@ -317,7 +317,7 @@ class _AgentTracesInbound(ActivityInboundInterceptor):
             return result
 
     async def _trace(self, call: object, result: StepResult) -> None:
-        if isinstance(call, StepCall | FinalizeCall) and result.run:
+        if isinstance(call, StepCall | FinalizeCall) and starts_since(result, earlier_of(call)):
             await asyncio.to_thread(self._traces.trace_run, call, result)
 
 
@@ -329,17 +329,19 @@ class AgentSpan:
     started_ns: int
     ended_ns: int
     attributes: Mapping[str, str | int | float] = field(default_factory=dict)
+    is_whole: bool = True
+    """Whether it is all that its result tells, and not what came after an earlier activity of the same try."""
 
     @classmethod
     def of(cls, call: StepCall | FinalizeCall, result: StepResult) -> "AgentSpan":
         """Return the span of what a step's or a finalizer's agent did."""
         role = AGENT_NAMES[result.step]
         started = int(datetime.fromisoformat(result.timestamp).timestamp() * _SECOND)
-        usage, seconds = result.usage, result.duration_seconds
-        if isinstance(call, FinalizeCall):
-            usage = usage_since(usage, call.result.usage)
-            started += int(call.result.duration_seconds * _SECOND)
-            seconds -= call.result.duration_seconds
+        usage, seconds, earlier = result.usage, result.duration_seconds, earlier_of(call)
+        if earlier is not None:
+            usage = usage_since(usage, earlier.usage)
+            started += int(earlier.duration_seconds * _SECOND)
+            seconds -= earlier.duration_seconds
         step = call.call.name if isinstance(call, FinalizeCall) else call.name
         attributes = {
             **_use(role, result.agent, step, usage),
@@ -353,7 +355,8 @@ class AgentSpan:
             "septet.parsed_by": result.parsed_by,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        return cls(f"invoke_agent {role}", started, started + int(max(seconds, 0.0) * _SECOND), attributes)
+        ended = started + int(max(seconds, 0.0) * _SECOND)
+        return cls(f"invoke_agent {role}", started, ended, attributes, is_whole=earlier is None)
 
     @classmethod
     def of_summary(

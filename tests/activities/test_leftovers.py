@@ -91,6 +91,43 @@ async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab
     assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue")
 
 
+_UNREAD = """
+init()
+turn('m1')
+if resumed:
+    note('asked')
+    while os.path.exists('waits'): time.sleep(0.01)
+result('No answer.')
+"""
+
+
+async def test_the_end_of_a_work_order_adds_what_nobody_was_told_to_what_it_knows(lab: StepLab) -> None:
+    """The step's agent has told what it used; what its finalizer used, whose worker was dead, is added."""
+    lab.agent(_UNREAD)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    unread = await lab.running(call)
+    lab.write("waits", "")
+    environment = ActivityEnvironment()
+    asking = asyncio.ensure_future(lab.finalize(call, unread, within=environment))
+    await wait_until(lambda: "asked" in lab.journal)
+    await _left(asking, environment)
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN, unread, "finalize-1")
+    assert (ended.agent_starts, ended.usage) == (2, unread.usage.plus(unread.usage))
+    assert carriers(mark_of(lab.runs[-1])) == []
+
+
+async def test_the_end_of_a_work_order_adds_nothing_where_no_activity_was_under_way(lab: StepLab) -> None:
+    """A step and its finalizer have come back: what they used together is what is known, and nothing is added."""
+    lab.agent(_UNREAD)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    known = await lab.finalize(call, await lab.running(call))
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN, known, "")
+    assert (ended.verdict, ended.run, ended.agent_starts) == (Verdict.CANCELLED, known.run, 2)
+    assert (ended.usage, ended.duration_seconds) == (known.usage, known.duration_seconds)
+
+
 async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: StepLab) -> None:
     """An agent that nobody followed ends by itself; a starting worker takes one rescue, however often it starts."""
     settings = lab.parts.host.settings.model_copy(update={"orphan_limit_seconds": 0.2})
