@@ -18,6 +18,7 @@ from activities._turn_budget import TurnBudget
 from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
 from activities.host import Host
+from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult
@@ -123,6 +124,8 @@ def _rescued_result(
 ) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
     prepared_step.fence.lease.check()
+    if last is not None:
+        record_refusals(prepared_step.call, last.run)
     return_login(prepared_step.request)
     reasons = [reason]
     try:

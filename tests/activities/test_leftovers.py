@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 from fakes.agent_lab import carriers, mark_of, supervisor_of
 from fakes.step_lab import StepLab
+from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents.runs.folders import Run
+from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from septet.telemetry.metrics import PROXY_REFUSALS
 from workers.registry import parts_of
 from workers.strays import keep_what_was_left_alone
 
@@ -85,7 +88,11 @@ async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab
     running, environment, run = await _at_work(lab)
     await _left(running, environment)
     assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
-    ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
+        log.write('{"host": "pypi.example", "port": 443, "allowed": false}\n')
+    with taken_values(PROXY_REFUSALS) as refused:
+        ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    assert refused == [(1, {"step": "implement_plan", "agent": "scripted"})]
     assert (ended.verdict, ended.agent_starts, ended.run) == (Verdict.CANCELLED, 1, run.name)
     assert carriers(mark_of(run)) == []
     assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue")
