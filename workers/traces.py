@@ -51,6 +51,7 @@ _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
 _KIND: Final = "exception.type"
+_ERROR: Final = "error.type"
 _SECOND: Final = 1_000_000_000
 """In nanoseconds, the unit of spans."""
 
@@ -167,6 +168,14 @@ class Tracing(TracingInterceptor):
         input.unsafe_extern_functions[_EXPORT_ROOT] = self._export_root
         return _WorkOrderTracing
 
+    def _completed_workflow_span(self, params: Any) -> Any:  # noqa: ANN401 -- the SDK's own
+        """Make a span of a moment of a workflow; what begins there lies under the workflow itself.
+
+        A worker that is killed may not have sent the moment's span, and a replay does not make it again.
+        """
+        is_made = super()._completed_workflow_span(params) is not None
+        return params.context if is_made else None
+
     def _export_root(self, root: _Root) -> None:
         """Hand out the span of a work order that has ended, with the ids that its parts know it by."""
         context = self.text_map_propagator.extract(root.parent) if root.parent else None
@@ -175,7 +184,7 @@ class Tracing(TracingInterceptor):
             span = self.tracer.start_span(
                 f"invoke_workflow {_WORK_ORDER}",
                 context,
-                kind=SpanKind.SERVER,
+                kind=SpanKind.INTERNAL,
                 attributes=root.attributes,
                 start_time=root.started_ns,
             )
@@ -183,6 +192,7 @@ class Tracing(TracingInterceptor):
             _next_ids.reset(token)
         if root.error:
             span.set_status(Status(StatusCode.ERROR, root.error))
+            span.set_attribute(_ERROR, root.error)
         span.end(root.ended_ns)
 
 
@@ -253,6 +263,7 @@ class AgentTraces(Interceptor):
         span = self._start(run)
         if result.verdict is not Verdict.DONE:
             span.set_status(Status(StatusCode.ERROR, str(result.verdict)))
+            span.set_attribute(_ERROR, str(result.verdict))
         inner = trace.set_span_in_context(span)
         tools = list(self._tools(result)) if run.is_whole else []
         for number, tool in enumerate(tools):
@@ -374,14 +385,16 @@ class AgentSpan:
 
 def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | int | float]:
     """Return the attributes of every agent run: whose it is, and what it used."""
+    adapter = ADAPTERS.get(agent)
     attributes: dict[str, str | int | float] = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": role,
-        "gen_ai.provider.name": agent,
+        "gen_ai.provider.name": (adapter.capabilities.provider if adapter is not None else "") or agent,
         "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "septet.agent": agent,
         "septet.step": step,
     }
     return attributes if usage.cost_usd is None else {**attributes, "septet.cost_usd": usage.cost_usd}

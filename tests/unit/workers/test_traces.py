@@ -83,6 +83,7 @@ async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> N
         await run(summary, call, traces=collected.url)
         (span,) = until(lambda: collected.named("invoke_agent summarise_session"))
         (activity,) = until(lambda: collected.named("RunActivity:unknown"))
-    assert (span.parent_id, span.attributes["gen_ai.provider.name"]) == (activity.span_id, "claude")
+    assert (span.parent_id, span.attributes["gen_ai.provider.name"]) == (activity.span_id, "anthropic")
+    assert span.attributes["septet.agent"] == "claude"
     assert (span.attributes["gen_ai.conversation.id"], span.attributes["gen_ai.response.model"]) == ("s-1", "opus")
     assert span.attributes["gen_ai.usage.input_tokens"] == 100
