@@ -308,24 +308,22 @@ class _AgentTracesInbound(ActivityInboundInterceptor):
         self._traces = traces
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it with its trace's id in the log, and make spans of what its agent did."""
+        """Execute it, and make spans of what its agent did; its trace's id is in all that its task logs."""
         call = input.args[0] if input.args else None
         trace_id = trace.format_trace_id(trace.get_current_span().get_span_context().trace_id)
-        with structlog.contextvars.bound_contextvars(trace_id=trace_id):
-            try:
-                result = await self.next.execute_activity(input)
-            except ApplicationError as error:
-                facts = error.details[0] if error.details else None
-                if isinstance(facts, FailureFacts) and facts.result is not None:
-                    await self._trace(call, facts.result)
-                raise
-            if isinstance(result, StepResult):
-                await self._trace(call, result)
-            elif (
-                isinstance(call, SummariseCall) and isinstance(result, SessionSummary) and result.usage != Usage()
-            ):
-                self._traces.trace_summary(call, result, activity.info().started_time)
-            return result
+        structlog.contextvars.bind_contextvars(trace_id=trace_id)
+        try:
+            result = await self.next.execute_activity(input)
+        except ApplicationError as error:
+            facts = error.details[0] if error.details else None
+            if isinstance(facts, FailureFacts) and facts.result is not None:
+                await self._trace(call, facts.result)
+            raise
+        if isinstance(result, StepResult):
+            await self._trace(call, result)
+        elif isinstance(call, SummariseCall) and isinstance(result, SessionSummary) and result.usage != Usage():
+            self._traces.trace_summary(call, result, activity.info().started_time)
+        return result
 
     async def _trace(self, call: object, result: StepResult) -> None:
         if isinstance(call, StepCall | FinalizeCall) and starts_since(result, earlier_of(call)):

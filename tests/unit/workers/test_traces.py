@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from fakes.opened_workspace import WORKSPACE
 from fakes.otlp_collector import CollectedSpan, collector
 from fakes.waiting import until
@@ -13,6 +14,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
 from workers.observers import observers
@@ -32,13 +35,22 @@ class Activity(ActivityInboundInterceptor):
         return self._end
 
 
-async def run(end: object, call: object = None, **settings: Any) -> None:
-    """Run an activity as a worker with these settings runs it."""
+async def run(end: object, call: object = None, **settings: Any) -> dict[str, Any]:
+    """Run an activity as a worker with these settings runs it; return what is logged after a failure."""
     following: ActivityInboundInterceptor = Activity(end)
     for each in reversed(observers(Settings(state_dir=Path("."), **settings), serves=True)):
         following = each.intercept_activity(following)  # type: ignore[union-attr]
     given = ExecuteActivityInput(fn=run, args=[call], executor=None, headers={})
-    await ActivityEnvironment().run(following.execute_activity, given)
+
+    async def as_the_sdk_does() -> dict[str, Any]:
+        try:
+            await following.execute_activity(given)
+        except KeyError:
+            return structlog.contextvars.get_contextvars()
+        return {}
+
+    known: dict[str, Any] = await ActivityEnvironment().run(as_the_sdk_does)
+    return known
 
 
 async def span_of_failure(**settings: Any) -> CollectedSpan:
@@ -73,6 +85,16 @@ async def test_no_key_of_this_process_is_in_a_trace() -> None:
         reveal([KEY])
     assert "could not read https://x:***@github.com/o/r" in span.words
     assert KEY not in repr(span)
+
+
+async def test_what_is_logged_of_a_failure_names_step_agent_and_trace() -> None:
+    """Temporal's own line comes when the activity has raised its error: what it belongs to is known then too."""
+    call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
+    with collector() as collected:
+        known = await run(KeyError("a defect"), call, traces=collected.url)
+        (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    assert known == {"step": "build_plan", "agent": "claude", "trace_id": span.trace_id}
+    assert structlog.contextvars.get_contextvars() == {}, "it holds for the task of the activity alone"
 
 
 async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
