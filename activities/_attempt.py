@@ -132,8 +132,8 @@ def _rescued_result(
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
-    if prepared_step.known is not None:
-        result = add_turn(begin_again(prepared_step.known), last)
+    if prepared_step.earlier is not None:
+        result = add_turn(begin_again(prepared_step.earlier), last)
     else:
         result = begin_result(prepared_step.call, last, _changes(prepared_step))
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)

@@ -54,7 +54,7 @@ class PreparedStep(PreparedTurn):
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
     began_at: str
     """The commit that the work order began from: what differs from it is its work."""
-    known: StepResult | None = field(default=None, kw_only=True)
+    earlier: StepResult | None = field(default=None, kw_only=True)
     """What earlier activities of the same try have come to, where agents were started for it."""
 
 
@@ -106,7 +106,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     step = _prepare(host, call, place, settings, turn)
-    return replace(step, starts_from=finalizing.result.checkpoint or "", known=finalizing.result)
+    return replace(step, starts_from=finalizing.result.checkpoint or "", earlier=finalizing.result)
 
 
 def prepare_end(host: Host, call: EndCall) -> PreparedStep:
@@ -123,8 +123,8 @@ def prepare_end(host: Host, call: EndCall) -> PreparedStep:
     step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
     if call.activity_id is not None:
         key = replace(step.request.key, activity_id=call.activity_id or step.request.key.activity_id)
-        known = call.known if call.known is not None and call.known.run else None
-        return replace(step, request=replace(step.request, key=key), known=known)
+        earlier = call.earlier if call.earlier is not None and call.earlier.run else None
+        return replace(step, request=replace(step.request, key=key), earlier=earlier)
     records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.name, _finalizer_of(call.name)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step

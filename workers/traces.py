@@ -94,7 +94,7 @@ class _GuardedExporter(SpanExporter):
         return self._following.force_flush(timeout_millis)
 
     def _guard(self, span: ReadableSpan) -> ReadableSpan:
-        events, says = [_masked_event(event) for event in span.events], span.status.description
+        events, says = [_mask_event(event) for event in span.events], span.status.description
         if self._withholds_words:
             events, says = [_without_words(event) for event in span.events], None
         return ReadableSpan(
@@ -102,7 +102,7 @@ class _GuardedExporter(SpanExporter):
             span.context,
             span.parent,
             span.resource,
-            _masked(span.attributes),
+            _mask_attributes(span.attributes),
             events,
             span.links,
             span.kind,
@@ -117,11 +117,11 @@ def _without_words(event: Event) -> Event:
     return Event(event.name, {_KIND: str((event.attributes or {}).get(_KIND, ""))}, event.timestamp)
 
 
-def _masked_event(event: Event) -> Event:
-    return Event(event.name, _masked(event.attributes), event.timestamp)
+def _mask_event(event: Event) -> Event:
+    return Event(event.name, _mask_attributes(event.attributes), event.timestamp)
 
 
-def _masked(attributes: Attributes) -> Attributes:
+def _mask_attributes(attributes: Attributes) -> Attributes:
     return {name: mask(value) if isinstance(value, str) else value for name, value in (attributes or {}).items()}
 
 

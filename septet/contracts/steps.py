@@ -106,16 +106,16 @@ class FinalizeCall(Wire):
 class EndCall(StepCall):
     """End the try of a step that its activity could not end itself."""
 
-    known: "StepResult | None" = None
+    earlier: "StepResult | None" = None
     """What the activities of the try that have come back have come to together."""
     activity_id: str | None = None
     """The activity that has not come back; empty where none was under way, `None` where nobody knows."""
 
     @classmethod
-    def of(cls, call: StepCall, known: "StepResult | None", activity_id: str | None) -> "EndCall":
+    def of(cls, call: StepCall, earlier: "StepResult | None", activity_id: str | None) -> "EndCall":
         """Return the end of what `call` has begun."""
         facts = {name: getattr(call, name) for name in StepCall.model_fields}
-        return cls(**facts, known=known, activity_id=activity_id)
+        return cls(**facts, earlier=earlier, activity_id=activity_id)
 
 
 class StepFacts(Wire):

@@ -46,7 +46,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
 def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record what the end of a cancelled step has come to, beyond what its activities have told."""
     earlier = earlier_of(ending)
-    if ending.known is None or not is_settled(ending.known) or starts_since(result, earlier):
+    if ending.earlier is None or not is_settled(ending.earlier) or starts_since(result, earlier):
         _record_verdict(ending.name, result, recorder)
     _record_since(ending, result, earlier, recorder)
 
@@ -78,7 +78,9 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
 
 def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
     """Return what earlier activities of the same try have told, where agents were started for them."""
-    earlier = call.result if isinstance(call, FinalizeCall) else call.known if isinstance(call, EndCall) else None
+    earlier = (
+        call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
+    )
     return earlier if earlier is not None and earlier.run else None
 
 

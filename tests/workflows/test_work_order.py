@@ -169,7 +169,7 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
         task = await handle.query(WorkOrder.work_order)
     assert isinstance(ended_as.value.cause, CancelledError)
     name, call = doubles.calls[-1]
-    assert (name, call.known, call.activity_id) == ("end_work", None, "build_plan-1")
+    assert (name, call.earlier, call.activity_id) == ("end_work", None, "build_plan-1")
     assert (task.status, task.stage, task.steps[-1].step) == ("cancelled", "done", "build_plan")
     assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
 
@@ -188,7 +188,7 @@ async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
         task = await handle.query(WorkOrder.work_order)
     name, call = doubles.calls[-1]
     assert (name, call.step, call.activity_id) == ("end_work", Step.FIND_PLAN_FILE, "")
-    assert (call.known.verdict, call.known.usage, task.usage) == (Verdict.DONE, used, used)
+    assert (call.earlier.verdict, call.earlier.usage, task.usage) == (Verdict.DONE, used, used)
 
 
 async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_step_have_used(
@@ -210,7 +210,7 @@ async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_ste
         with pytest.raises(WorkflowFailureError):
             await asyncio.wait_for(handle.result(), 30)
     name, call = doubles.calls[-1]
-    assert (name, call.activity_id, call.known.usage) == ("end_work", "", Usage(input_tokens=12))
+    assert (name, call.activity_id, call.earlier.usage) == ("end_work", "", Usage(input_tokens=12))
 
 
 async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_asked(

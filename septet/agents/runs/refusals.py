@@ -31,7 +31,7 @@ def record_refusals(call: StepCall, run: Run) -> None:
     """
     if not RECORDER.is_on:
         return
-    counted = _counted(run)
+    counted = _read_counted(run)
     new = [host for host in refused_hosts(run) if host not in counted]
     if new:
         agent = run.record.agent if run.record is not None else call.workspace.agent
@@ -40,7 +40,7 @@ def record_refusals(call: StepCall, run: Run) -> None:
             run.put(_FILE, json.dumps([*counted, *new]).encode())
 
 
-def _counted(run: Run) -> list[str]:
+def _read_counted(run: Run) -> list[str]:
     try:
         hosts: list[str] = json.loads((run.folder / _FILE).read_bytes())
     except (OSError, ValueError):
