@@ -13,11 +13,12 @@ from activities._between_steps import see_untouched
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
-from activities._results import begin_result, with_reasons
+from activities._results import add_turn, begin_again, begin_result, with_reasons
 from activities._turn_budget import TurnBudget
 from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
 from activities.host import Host
+from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult
@@ -123,13 +124,18 @@ def _rescued_result(
 ) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
     prepared_step.fence.lease.check()
+    if last is not None:
+        record_refusals(prepared_step.call, last.run)
     return_login(prepared_step.request)
     reasons = [reason]
     try:
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
-    result = begin_result(prepared_step.call, last, _changes(prepared_step))
+    if prepared_step.earlier is not None:
+        result = add_turn(begin_again(prepared_step.earlier), last)
+    else:
+        result = begin_result(prepared_step.call, last, _changes(prepared_step))
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 

@@ -59,8 +59,7 @@ def _leave_unanswered(
     reasons: tuple[str, ...],
 ) -> StepResult:
     """Leave the step for another question, in other words; the second one is the last."""
-    result = begin_again(finalizing.result)
-    result = _without_edits(host, prepared_step, add_turn(result, turn) if turn is not None else result)
+    result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
     if finalizing.attempt > 1:
         return reject(host, prepared_step, result, Verdict.UNPARSED, reasons)
     return complete(

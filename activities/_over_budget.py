@@ -32,9 +32,7 @@ def leave_over_budget(
         raise refusal
     turn = last_result(prepared_step.request)
     if unread is not None:
-        result = begin_again(unread)
-        result = add_turn(result, turn) if turn is not None else result
-        checkpoint = unread.checkpoint
+        result, checkpoint = add_turn(begin_again(unread), turn), unread.checkpoint
     elif turn is None:
         result, checkpoint = begin_result(call, None, ()), None
     else:

@@ -23,7 +23,7 @@ from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values, rework_values, values
 from septet.contracts.limits import Tools
-from septet.contracts.steps import FinalizeCall, StepCall
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
 from septet.git.place import Place
@@ -55,6 +55,8 @@ class PreparedStep(PreparedTurn):
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
     began_at: str
     """The commit that the work order began from: what differs from it is its work."""
+    earlier: StepResult | None = field(default=None, kw_only=True)
+    """What earlier activities of the same try have come to, where agents were started for it."""
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
@@ -105,11 +107,11 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     step = _prepare(host, call, place, settings, turn)
-    return replace(step, starts_from=finalizing.result.checkpoint or "")
+    return replace(step, starts_from=finalizing.result.checkpoint or "", earlier=finalizing.result)
 
 
-def prepare_end(host: Host, call: StepCall) -> PreparedStep:
-    """Look after the last agent of a step that was cancelled, whichever attempt or finalizer started it.
+def prepare_end(host: Host, call: EndCall) -> PreparedStep:
+    """Look after the agent of a step that was cancelled, whichever attempt or finalizer started it.
 
     Nothing is asked, so nothing of the repository's is read: what is wrong with its commands and settings costs
     no rescue.
@@ -120,6 +122,10 @@ def prepare_end(host: Host, call: StepCall) -> PreparedStep:
     """
     place = opened_place(host, call)
     step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
+    if call.activity_id is not None:
+        key = replace(step.request.key, activity_id=call.activity_id or step.request.key.activity_id)
+        earlier = call.earlier if call.earlier is not None and call.earlier.run else None
+        return replace(step, request=replace(step.request, key=key), earlier=earlier)
     records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.name, _finalizer_of(call.name)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step

@@ -49,7 +49,7 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
             "recovered_by": turn.recovered_by,
             "agent_starts": turn.agent_starts,
             "exit_code": outcome.exit_code,
-            "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
+            "duration_seconds": round(turn.duration_seconds, 3),
             "timestamp": turn.started_at,
             "usage": turn.usage,
             "warnings": _bound_texts((*warnings_of(turn), *outcome.warnings), _WARNINGS_SHOWN, _WARNING_LENGTH),
@@ -65,10 +65,15 @@ def begin_again(unread: StepResult) -> StepResult:
     return StepResult(verdict=Verdict.FAILED, **facts)
 
 
-def add_turn(result: StepResult, turn: TurnResult) -> StepResult:
-    """Add what another turn used for the same step."""
-    seconds = round(turn.outcome.duration_seconds or 0.0, 3)
-    used = {"usage": result.usage.plus(turn.usage), "duration_seconds": result.duration_seconds + seconds}
+def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
+    """Add what another turn used for the same step, where there was one."""
+    if turn is None:
+        return result
+    used = {
+        "agent_starts": result.agent_starts + turn.agent_starts,
+        "usage": result.usage.plus(turn.usage),
+        "duration_seconds": round(result.duration_seconds + turn.duration_seconds, 3),
+    }
     return result.model_copy(update=used)
 
 

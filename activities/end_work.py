@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.step_runner import StepRunner
-from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.steps import EndCall, StepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,6 @@ class EndWork:
     runner: StepRunner
 
     @activity.defn(name="end_work")
-    async def run(self, call: StepCall) -> StepResult:
+    async def run(self, call: EndCall) -> StepResult:
         """End a cancelled step's agent and keep what it did. Idempotent. Leaves a rescue of what is there."""
         return await self.runner.end(call)

@@ -26,7 +26,7 @@ from septet.agents.turns.carry_out import last_result
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError
 from septet.git.place import Place
 from septet.system.threads import shielded_thread, stoppable_thread
@@ -86,7 +86,7 @@ class StepRunner:
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
 
-    async def end(self, call: StepCall) -> StepResult:
+    async def end(self, call: EndCall) -> StepResult:
         """End what works for a cancelled work order, whose step could not do so itself.
 
         Raises:

@@ -20,9 +20,9 @@ class LogContext(Interceptor):
 
 class _LogContextInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it with its step and agent bound."""
-        with structlog.contextvars.bound_contextvars(**step_context(input.args)):
-            return await self.next.execute_activity(input)
+        """Execute it with its step and agent bound, for all of its task: how it failed is logged afterwards."""
+        structlog.contextvars.bind_contextvars(**step_context(input.args))
+        return await self.next.execute_activity(input)
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:

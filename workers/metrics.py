@@ -12,10 +12,10 @@ from temporalio.runtime import PrometheusConfig
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
 from septet.telemetry.recorder import RECORDER
-from septet.telemetry.step_values import record_finalizer, record_step, record_summary
+from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
 
 def prometheus_config(address: str) -> PrometheusConfig:
@@ -91,5 +91,7 @@ class _StepMetricsInbound(ActivityInboundInterceptor):
 def _record(call: object, result: StepResult) -> None:
     if isinstance(call, FinalizeCall):
         record_finalizer(call, result)
+    elif isinstance(call, EndCall):
+        record_end(call, result)
     elif isinstance(call, StepCall):
         record_step(call, result)

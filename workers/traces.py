@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
+from opentelemetry.util.types import Attributes
 from temporalio import activity, workflow
 from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
 from temporalio.exceptions import ApplicationError, FailureError
@@ -39,7 +40,8 @@ from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
 from septet.system.exit import before_end
-from septet.telemetry.step_values import usage_since
+from septet.system.masking import mask
+from septet.telemetry.step_values import earlier_of, starts_since, usage_since
 
 _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_ROOT: Final = "__septet_export_root"
@@ -49,6 +51,7 @@ _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
 _KIND: Final = "exception.type"
+_ERROR: Final = "error.type"
 _SECOND: Final = 1_000_000_000
 """In nanoseconds, the unit of spans."""
 
@@ -68,15 +71,19 @@ class _KnownIds(RandomIdGenerator):
         return ids[1] if (ids := _next_ids.get()) is not None else super().generate_span_id()
 
 
-class _WordlessExporter(SpanExporter):
-    """Exports spans without what their errors say, which may quote issues, answers and people."""
+class _GuardedExporter(SpanExporter):
+    """Exports spans without the keys of this process; stacks also quote what caused an error.
 
-    def __init__(self, following: SpanExporter) -> None:
+    Where words are withheld, it exports nothing of what errors say, which may quote issues, answers and people.
+    """
+
+    def __init__(self, following: SpanExporter, *, withholds_words: bool) -> None:
         self._following: Final = following
+        self._withholds_words: Final = withholds_words
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Hand the spans on."""
-        return self._following.export([_without_words(span) for span in spans])
+        return self._following.export([self._guard(span) for span in spans])
 
     def shutdown(self) -> None:
         """End the exporter that they go to."""
@@ -86,26 +93,36 @@ class _WordlessExporter(SpanExporter):
         """Have everything sent."""
         return self._following.force_flush(timeout_millis)
 
+    def _guard(self, span: ReadableSpan) -> ReadableSpan:
+        events, says = [_mask_event(event) for event in span.events], span.status.description
+        if self._withholds_words:
+            events, says = [_without_words(event) for event in span.events], None
+        return ReadableSpan(
+            span.name,
+            span.context,
+            span.parent,
+            span.resource,
+            _mask_attributes(span.attributes),
+            events,
+            span.links,
+            span.kind,
+            status=Status(span.status.status_code, says and mask(says)),
+            start_time=span.start_time,
+            end_time=span.end_time,
+            instrumentation_scope=span.instrumentation_scope,
+        )
 
-def _without_words(span: ReadableSpan) -> ReadableSpan:
-    events = [
-        Event(each.name, {_KIND: str((each.attributes or {}).get(_KIND, ""))}, each.timestamp)
-        for each in span.events
-    ]
-    return ReadableSpan(
-        span.name,
-        span.context,
-        span.parent,
-        span.resource,
-        span.attributes,
-        events,
-        span.links,
-        span.kind,
-        status=Status(span.status.status_code),
-        start_time=span.start_time,
-        end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
-    )
+
+def _without_words(event: Event) -> Event:
+    return Event(event.name, {_KIND: str((event.attributes or {}).get(_KIND, ""))}, event.timestamp)
+
+
+def _mask_event(event: Event) -> Event:
+    return Event(event.name, _mask_attributes(event.attributes), event.timestamp)
+
+
+def _mask_attributes(attributes: Attributes) -> Attributes:
+    return {name: mask(value) if isinstance(value, str) else value for name, value in (attributes or {}).items()}
 
 
 @cache
@@ -116,13 +133,12 @@ def tracer_to(address: str, *, withholds_words: bool = False) -> Tracer:
         address: The collector's, such as `http://127.0.0.1:4318`.
         withholds_words: Whether the messages of errors stay here.
     """
-    exporter: SpanExporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
-    if withholds_words:
-        exporter = _WordlessExporter(exporter)
+    exporter = OTLPSpanExporter(f"{address.rstrip('/')}/v1/traces", timeout=_PATIENCE_SECONDS)
+    guarded = _GuardedExporter(exporter, withholds_words=withholds_words)
     provider = TracerProvider(
         resource=Resource.create({"service.name": "septet"}), id_generator=_KnownIds(), shutdown_on_exit=False
     )
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+    provider.add_span_processor(BatchSpanProcessor(guarded, schedule_delay_millis=1000))
     before_end(provider.shutdown)
     return provider.get_tracer("septet")
 
@@ -152,6 +168,14 @@ class Tracing(TracingInterceptor):
         input.unsafe_extern_functions[_EXPORT_ROOT] = self._export_root
         return _WorkOrderTracing
 
+    def _completed_workflow_span(self, params: Any) -> Any:  # noqa: ANN401 -- the SDK's own
+        """Make a span of a moment of a workflow; what begins there lies under the workflow itself.
+
+        A worker that is killed may not have sent the moment's span, and a replay does not make it again.
+        """
+        is_made = super()._completed_workflow_span(params) is not None
+        return params.context if is_made else None
+
     def _export_root(self, root: _Root) -> None:
         """Hand out the span of a work order that has ended, with the ids that its parts know it by."""
         context = self.text_map_propagator.extract(root.parent) if root.parent else None
@@ -160,7 +184,7 @@ class Tracing(TracingInterceptor):
             span = self.tracer.start_span(
                 f"invoke_workflow {_WORK_ORDER}",
                 context,
-                kind=SpanKind.SERVER,
+                kind=SpanKind.INTERNAL,
                 attributes=root.attributes,
                 start_time=root.started_ns,
             )
@@ -168,6 +192,7 @@ class Tracing(TracingInterceptor):
             _next_ids.reset(token)
         if root.error:
             span.set_status(Status(StatusCode.ERROR, root.error))
+            span.set_attribute(_ERROR, root.error)
         span.end(root.ended_ns)
 
 
@@ -238,8 +263,9 @@ class AgentTraces(Interceptor):
         span = self._start(run)
         if result.verdict is not Verdict.DONE:
             span.set_status(Status(StatusCode.ERROR, str(result.verdict)))
+            span.set_attribute(_ERROR, str(result.verdict))
         inner = trace.set_span_in_context(span)
-        tools = list(self._tools(result)) if isinstance(call, StepCall) else []
+        tools = list(self._tools(result)) if run.is_whole else []
         for number, tool in enumerate(tools):
             at = max(run.started_ns, run.ended_ns - len(tools) + number)
             attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
@@ -282,27 +308,25 @@ class _AgentTracesInbound(ActivityInboundInterceptor):
         self._traces = traces
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it with its trace's id in the log, and make spans of what its agent did."""
+        """Execute it, and make spans of what its agent did; its trace's id is in all that its task logs."""
         call = input.args[0] if input.args else None
         trace_id = trace.format_trace_id(trace.get_current_span().get_span_context().trace_id)
-        with structlog.contextvars.bound_contextvars(trace_id=trace_id):
-            try:
-                result = await self.next.execute_activity(input)
-            except ApplicationError as error:
-                facts = error.details[0] if error.details else None
-                if isinstance(facts, FailureFacts) and facts.result is not None:
-                    await self._trace(call, facts.result)
-                raise
-            if isinstance(result, StepResult):
-                await self._trace(call, result)
-            elif (
-                isinstance(call, SummariseCall) and isinstance(result, SessionSummary) and result.usage != Usage()
-            ):
-                self._traces.trace_summary(call, result, activity.info().started_time)
-            return result
+        structlog.contextvars.bind_contextvars(trace_id=trace_id)
+        try:
+            result = await self.next.execute_activity(input)
+        except ApplicationError as error:
+            facts = error.details[0] if error.details else None
+            if isinstance(facts, FailureFacts) and facts.result is not None:
+                await self._trace(call, facts.result)
+            raise
+        if isinstance(result, StepResult):
+            await self._trace(call, result)
+        elif isinstance(call, SummariseCall) and isinstance(result, SessionSummary) and result.usage != Usage():
+            self._traces.trace_summary(call, result, activity.info().started_time)
+        return result
 
     async def _trace(self, call: object, result: StepResult) -> None:
-        if isinstance(call, StepCall | FinalizeCall) and result.run:
+        if isinstance(call, StepCall | FinalizeCall) and starts_since(result, earlier_of(call)):
             await asyncio.to_thread(self._traces.trace_run, call, result)
 
 
@@ -314,17 +338,19 @@ class AgentSpan:
     started_ns: int
     ended_ns: int
     attributes: Mapping[str, str | int | float] = field(default_factory=dict)
+    is_whole: bool = True
+    """Whether it is all that its result tells, and not what came after an earlier activity of the same try."""
 
     @classmethod
     def of(cls, call: StepCall | FinalizeCall, result: StepResult) -> "AgentSpan":
         """Return the span of what a step's or a finalizer's agent did."""
         role = AGENT_NAMES[result.step]
         started = int(datetime.fromisoformat(result.timestamp).timestamp() * _SECOND)
-        usage, seconds = result.usage, result.duration_seconds
-        if isinstance(call, FinalizeCall):
-            usage = usage_since(usage, call.result.usage)
-            started += int(call.result.duration_seconds * _SECOND)
-            seconds -= call.result.duration_seconds
+        usage, seconds, earlier = result.usage, result.duration_seconds, earlier_of(call)
+        if earlier is not None:
+            usage = usage_since(usage, earlier.usage)
+            started += int(earlier.duration_seconds * _SECOND)
+            seconds -= earlier.duration_seconds
         step = call.call.name if isinstance(call, FinalizeCall) else call.name
         attributes = {
             **_use(role, result.agent, step, usage),
@@ -338,7 +364,8 @@ class AgentSpan:
             "septet.parsed_by": result.parsed_by,
         }
         attributes |= {name: value for name, value in optional.items() if value is not None}
-        return cls(f"invoke_agent {role}", started, started + int(max(seconds, 0.0) * _SECOND), attributes)
+        ended = started + int(max(seconds, 0.0) * _SECOND)
+        return cls(f"invoke_agent {role}", started, ended, attributes, is_whole=earlier is None)
 
     @classmethod
     def of_summary(
@@ -356,14 +383,16 @@ class AgentSpan:
 
 def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | int | float]:
     """Return the attributes of every agent run: whose it is, and what it used."""
+    adapter = ADAPTERS.get(agent)
     attributes: dict[str, str | int | float] = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": role,
-        "gen_ai.provider.name": agent,
+        "gen_ai.provider.name": (adapter.capabilities.provider if adapter is not None else "") or agent,
         "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "septet.agent": agent,
         "septet.step": step,
     }
     return attributes if usage.cost_usd is None else {**attributes, "septet.cost_usd": usage.cost_usd}

@@ -9,7 +9,7 @@ from temporalio import workflow
 
 from septet.contracts.budget import BudgetWait
 from septet.contracts.names import Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import FinalizeCall, StepResult
 from workflows._cancellation import is_to_end
 from workflows.hosts.host_watch import AnyStepCall
 
@@ -53,22 +53,19 @@ class BudgetGate:
     async def carry_out(
         self, call: AnyStepCall, take: Callable[[AnyStepCall], Awaitable[StepResult]]
     ) -> StepResult:
-        """Carry an activity out, over as many waits for budgets as it takes; what they used adds up.
+        """Carry an activity out, over as many waits for budgets as it takes.
 
         Raises:
             asyncio.CancelledError: The work is to end.
         """
-        earlier: StepResult | None = None
         while True:
             self._is_open = False
             result = await take(call)
-            if earlier is not None and isinstance(call, StepCall):
-                result = _add_earlier(result, earlier)
             wait = result.budget_wait if result.verdict is Verdict.OVER_BUDGET else None
             if wait is None or not self._waits():
                 return result
             await self._wait(wait)
-            earlier, call = result, _go_on(call, result)
+            call = _go_on(call, result)
 
     def _waits(self) -> bool:
         if is_to_end():
@@ -98,15 +95,3 @@ def _go_on(call: AnyStepCall, result: StepResult) -> AnyStepCall:
         "reasons": reasons,
     }
     return call.model_copy(update=update)
-
-
-def _add_earlier(result: StepResult, earlier: StepResult) -> StepResult:
-    """Return a result with what the runs before the wait used."""
-    return result.model_copy(
-        update={
-            "usage": result.usage.plus(earlier.usage),
-            "duration_seconds": round(result.duration_seconds + earlier.duration_seconds, 3),
-            "session_id": result.session_id or earlier.session_id,
-            "checkpoint": result.checkpoint or earlier.checkpoint,
-        }
-    )

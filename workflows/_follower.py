@@ -20,7 +20,7 @@ from workflows._failures import AgentEnded, AgentLeft, explain_failure
 from workflows.activity_stubs import PREPARE_REWORK
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import HostWatch
-from workflows.hosts.steps import end_work, take_step
+from workflows.hosts.steps import StepTaker
 from workflows.policies import WORKSPACE_OPTIONS, priority_of
 
 _TITLES_SHOWN: Final = 5
@@ -40,6 +40,7 @@ class Follower:
         self._hosts = HostWatch(self, show)
         self._ids = ActivityIds()
         self._budget_gate = BudgetGate(self, show, lambda: workflow.patched(_BUDGET_GATE))
+        self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
         """Events that a round has taken in: none is answered twice."""
@@ -184,9 +185,10 @@ class Follower:
         if call is None or self._hosts.is_silent:
             return
         try:
-            self._take_in(await end_work(call.model_copy(update={"workspace": self._hosts.here}), self._hosts))
+            result = await self._steps.end(call.model_copy(update={"workspace": self._hosts.here}))
         except (AgentLeft, ActivityError):
             return
+        self._take_in(result if self._steps.is_under_way else result.model_copy(update={"usage": Usage()}))
 
     async def _try_twice(self, task: Task) -> None:
         call, reasons = self._round_call(), tuple[str, ...]()
@@ -202,7 +204,7 @@ class Follower:
                 "reasons": reasons,
             }
             call = self._call = call.model_copy(update=update)
-            result = await take_step(call, self._hosts, self._ids, priority_of(task), self._budget_gate)
+            result = await self._steps.take(call, priority_of(task))
             self._take_in(result)
             if result.verdict is Verdict.CANCELLED:
                 self._call = None

@@ -19,7 +19,7 @@ from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult, SweepCall
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult, SweepCall
 from septet.contracts.tracker import SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
 from septet.janitor.terms import SweepReport
@@ -68,7 +68,7 @@ class ActivityStub(Generic[Input, Result]):
 
 STEPS: Final = {step: ActivityStub(step.value, StepCall, StepResult) for step in Step}
 FINALIZE_JSON: Final = ActivityStub("finalize_json", FinalizeCall, StepResult)
-END_WORK: Final = ActivityStub("end_work", StepCall, StepResult)
+END_WORK: Final = ActivityStub("end_work", EndCall, StepResult)
 PREPARE_REWORK: Final = ActivityStub("prepare_rework", StepCall, PreparedRework)
 REWORK: Final = ActivityStub("rework", StepCall, StepResult)
 CANCEL_WORK_ORDER: Final = ActivityStub("cancel_work_order", MoveReason, NOTHING)

@@ -103,6 +103,21 @@ class FinalizeCall(Wire):
     """What the step itself found, to be completed by an answer."""
 
 
+class EndCall(StepCall):
+    """End the try of a step that its activity could not end itself."""
+
+    earlier: "StepResult | None" = None
+    """What the activities of the try that have come back have come to together."""
+    activity_id: str | None = None
+    """The activity that has not come back; empty where none was under way, `None` where nobody knows."""
+
+    @classmethod
+    def of(cls, call: StepCall, earlier: "StepResult | None", activity_id: str | None) -> "EndCall":
+        """Return the end of what `call` has begun."""
+        facts = {name: getattr(call, name) for name in StepCall.model_fields}
+        return cls(**facts, earlier=earlier, activity_id=activity_id)
+
+
 class StepFacts(Wire):
     """What is known of a step whatever its verdict: it stays when a finalizer asks for the answer once more."""
 
@@ -179,4 +194,5 @@ class FailureFacts(Wire):
     """The queue on which a host tells people of a work order that it could not open; empty: it tells nobody."""
 
 
+EndCall.model_rebuild()
 FinalizeCall.model_rebuild()

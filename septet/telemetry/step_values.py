@@ -3,7 +3,7 @@
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.telemetry.metrics import (
     AGENT_SECONDS,
@@ -28,23 +28,27 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
         _record_verdict(step, result, recorder)
     if result.recovered_by:
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by=result.recovered_by)
-    if result.run:
-        recorder.record(AGENT_STARTS, result.agent_starts, step=step, agent=agent)
-        _record_seconds(step, result, result.duration_seconds, recorder)
-        _record_use(call.workspace, agent, result.model, result.usage, recorder)
+    _record_since(call, result, None, recorder)
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record what a finalizer has come to: its own tokens and time, and the step's verdict where it gives one."""
-    first, step, agent = finalizing.result, finalizing.call.name, result.agent
-    recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
-    recorder.record(AGENT_STARTS, step=step, agent=agent)
+    earlier, step, agent = earlier_of(finalizing), finalizing.call.name, result.agent
+    if starts_since(result, earlier):
+        recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
     if is_settled(result):
         _record_verdict(step, result, recorder)
     if result.recovered_by == "finalizer":
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by="finalizer")
-    _record_seconds(step, result, result.duration_seconds - first.duration_seconds, recorder)
-    _record_use(finalizing.call.workspace, agent, result.model, usage_since(result.usage, first.usage), recorder)
+    _record_since(finalizing.call, result, earlier, recorder)
+
+
+def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
+    """Record what the end of a cancelled step has come to, beyond what its activities have told."""
+    earlier = earlier_of(ending)
+    if ending.earlier is None or not is_settled(ending.earlier) or starts_since(result, earlier):
+        _record_verdict(ending.name, result, recorder)
+    _record_since(ending, result, earlier, recorder)
 
 
 def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
@@ -72,8 +76,31 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
         recorder.record(ANSWERS, step=step, agent=result.agent, parsed_by=result.parsed_by)
 
 
-def _record_seconds(step: str, result: StepResult, seconds: float, recorder: Recorder) -> None:
-    recorder.record(AGENT_SECONDS, max(seconds, 0.0), step=step, agent=result.agent, model=result.model)
+def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
+    """Return what earlier activities of the same try have told, where agents were started for them."""
+    earlier = (
+        call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
+    )
+    return earlier if earlier is not None and earlier.run else None
+
+
+def starts_since(result: StepResult, earlier: StepResult | None) -> int:
+    """Return how many agents were started since, of those that a result tells."""
+    if earlier is not None:
+        return result.agent_starts - earlier.agent_starts
+    return result.agent_starts if result.run else 0
+
+
+def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None, recorder: Recorder) -> None:
+    starts = starts_since(result, earlier)
+    if not starts:
+        return
+    usage, seconds, labels = result.usage, result.duration_seconds, {"step": call.name, "agent": result.agent}
+    if earlier is not None:
+        usage, seconds = usage_since(usage, earlier.usage), max(seconds - earlier.duration_seconds, 0.0)
+    recorder.record(AGENT_STARTS, starts, **labels)
+    recorder.record(AGENT_SECONDS, seconds, **labels, model=result.model)
+    _record_use(call.workspace, result.agent, result.model, usage, recorder)
 
 
 def _record_use(workspace: Workspace, agent: str, model: str | None, usage: Usage, recorder: Recorder) -> None:
@@ -92,12 +119,12 @@ def _record_use(workspace: Workspace, agent: str, model: str | None, usage: Usag
 
 
 def usage_since(usage: Usage, earlier: Usage) -> Usage:
-    """Return what was used since; a cost that was not told is not known."""
-    cost = None if usage.cost_usd is None else usage.cost_usd - (earlier.cost_usd or 0.0)
+    """Return what was used since, and nothing less than nothing; a cost that was not told is not known."""
+    cost = None if usage.cost_usd is None else max(usage.cost_usd - (earlier.cost_usd or 0.0), 0.0)
     return Usage(
-        input_tokens=usage.input_tokens - earlier.input_tokens,
-        output_tokens=usage.output_tokens - earlier.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens - earlier.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens - earlier.cache_write_tokens,
+        input_tokens=max(usage.input_tokens - earlier.input_tokens, 0),
+        output_tokens=max(usage.output_tokens - earlier.output_tokens, 0),
+        cache_read_tokens=max(usage.cache_read_tokens - earlier.cache_read_tokens, 0),
+        cache_write_tokens=max(usage.cache_write_tokens - earlier.cache_write_tokens, 0),
         cost_usd=cost,
     )

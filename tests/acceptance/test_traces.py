@@ -64,8 +64,13 @@ def test_a_work_order_is_one_trace_from_the_client_to_each_tool_call(host: Host,
         ]
         assert names == ["classifier", *ROLES], "the first one has a finalizer"
         implementor = next(span for span in agents if span.name == "invoke_agent implementor")
-        above = ["RunActivity:implement_plan", "StartActivity:implement_plan", order.name, root.name]
+        above = ["RunActivity:implement_plan", order.name, root.name]
         assert ancestors(collected, implementor) == above
+        assert (order.kind, implementor.kind, implementor.attributes["septet.agent"]) == (
+            "INTERNAL",
+            "CLIENT",
+            "scripted",
+        )
         assert tools
         assert all(ancestors(collected, tool)[0].startswith("invoke_agent ") for tool in tools)
         assert {ancestors(collected, tool)[-2] for tool in tools} == {order.name}
@@ -90,11 +95,12 @@ def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host,
             until(lambda: collected.named("invoke_workflow WorkOrder"))
             assert worker.end(signal.SIGTERM) == 0
         (order,) = collected.named("invoke_workflow WorkOrder")
-        assert order.is_error
+        assert (order.is_error, order.attributes["error.type"]) == (True, "ApplicationError")
         assert (order.parent_id, order.trace_id) == ("", order.attributes["temporalRunID"].replace("-", ""))
         agents = [span for span in collected.spans if span.name.startswith("invoke_agent")]
         assert {span.trace_id for span in agents} == {order.trace_id}
-        assert [span.is_error for span in agents if span.name.endswith("implementor")] == [True, True]
+        refused = [span for span in agents if span.name.endswith("implementor")]
+        assert [(span.is_error, span.attributes["error.type"]) for span in refused] == [(True, "refused")] * 2
         assert all(ancestors(collected, span)[-1] == order.name for span in agents)
 
 

@@ -1,7 +1,12 @@
+import asyncio
+
 import pytest
 from fakes.pictures import picture
 from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
+from fakes.waiting import wait_until
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -39,6 +44,20 @@ async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
     assert done.duration_seconds > unread.duration_seconds
     assert (done.files_changed, done.run) == (unread.files_changed, unread.run)
     assert finalizer.folder.name == "5-implement_plan-finalizer-1"
+
+
+async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab: StepLab) -> None:
+    """What the work order is told at its end is what work and question have used together, with both their starts."""
+    _agent(lab, "    init(); turn('f1'); note('asked'); time.sleep(300)")
+    call, unread = await _unread(lab)
+    environment = ActivityEnvironment()
+    asking = asyncio.ensure_future(lab.finalize(call, unread, within=environment))
+    await wait_until(lambda: "asked" in lab.journal)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    ended = await asking
+    assert (ended.verdict, ended.run, ended.agent_starts) == (Verdict.CANCELLED, unread.run, 2)
+    assert ended.usage == unread.usage.plus(unread.usage), "each of the two has had one and the same turn"
+    assert ended.duration_seconds > unread.duration_seconds > 0
 
 
 async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run_lie(lab: StepLab) -> None:

@@ -23,7 +23,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
-from septet.contracts.steps import Progress, StepCall, StepResult
+from septet.contracts.steps import EndCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.git.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
@@ -274,7 +274,7 @@ async def test_the_end_of_a_work_order_that_left_a_lane_does_not_end_the_next_on
     """A late `end_work` of one that was there before finds another's agent, and leaves it alone."""
     before = await floor.enter("pl-z", EXECUTOR)
     async with _sleeping(floor):
-        late = StepCall(step=Step.IMPLEMENT_PLAN, workspace=before, progress=_PLANNED)
+        late = EndCall(step=Step.IMPLEMENT_PLAN, workspace=before, progress=_PLANNED)
         with pytest.raises(ApplicationError):
             await floor.run("pl-z", floor.named("end_work"), late)
         assert Runs(floor.parts.host.state.runs).living(EXECUTOR.id) is not None

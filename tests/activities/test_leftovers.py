@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 from fakes.agent_lab import carriers, mark_of, supervisor_of
 from fakes.step_lab import StepLab
+from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents.runs.folders import Run
+from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from septet.telemetry.metrics import PROXY_REFUSALS
 from workers.registry import parts_of
 from workers.strays import keep_what_was_left_alone
 
@@ -85,10 +88,51 @@ async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab
     running, environment, run = await _at_work(lab)
     await _left(running, environment)
     assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
-    ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
+        log.write('{"host": "pypi.example", "port": 443, "allowed": false}\n')
+    with taken_values(PROXY_REFUSALS) as refused:
+        ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    assert refused == [(1, {"step": "implement_plan", "agent": "scripted"})]
     assert (ended.verdict, ended.agent_starts, ended.run) == (Verdict.CANCELLED, 1, run.name)
     assert carriers(mark_of(run)) == []
     assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue")
+
+
+_UNREAD = """
+init()
+turn('m1')
+if resumed:
+    note('asked')
+    while os.path.exists('waits'): time.sleep(0.01)
+result('No answer.')
+"""
+
+
+async def test_the_end_of_a_work_order_adds_what_nobody_was_told_to_what_it_knows(lab: StepLab) -> None:
+    """The step's agent has told what it used; what its finalizer used, whose worker was dead, is added."""
+    lab.agent(_UNREAD)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    unread = await lab.running(call)
+    lab.write("waits", "")
+    environment = ActivityEnvironment()
+    asking = asyncio.ensure_future(lab.finalize(call, unread, within=environment))
+    await wait_until(lambda: "asked" in lab.journal)
+    await _left(asking, environment)
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN, unread, "finalize-1")
+    assert (ended.agent_starts, ended.usage) == (2, unread.usage.plus(unread.usage))
+    assert carriers(mark_of(lab.runs[-1])) == []
+
+
+async def test_the_end_of_a_work_order_adds_nothing_where_no_activity_was_under_way(lab: StepLab) -> None:
+    """A step and its finalizer have come back: what they used together is what is known, and nothing is added."""
+    lab.agent(_UNREAD)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    known = await lab.finalize(call, await lab.running(call))
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN, known, "")
+    assert (ended.verdict, ended.run, ended.agent_starts) == (Verdict.CANCELLED, known.run, 2)
+    assert (ended.usage, ended.duration_seconds) == (known.usage, known.duration_seconds)
 
 
 async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: StepLab) -> None:

@@ -16,7 +16,7 @@ from septet.contracts.notification import Notification
 from septet.contracts.others import OthersLook
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 
 ANSWERS = {
@@ -107,7 +107,7 @@ class Doubles:
             return self.move_workspace(asked)
 
         @activity.defn(name="end_work")
-        async def end_work(call: StepCall) -> StepResult:
+        async def end_work(call: EndCall) -> StepResult:
             self.calls.append(("end_work", call))
             return ended(
                 call,

@@ -26,6 +26,8 @@ class CollectedSpan:
     ended_ns: int
     attributes: Mapping[str, Any]
     is_error: bool
+    kind: str
+    """Such as `INTERNAL`."""
     words: str
     """What its status and its events say, in one text."""
 
@@ -95,5 +97,6 @@ def _span(span: Any) -> CollectedSpan:
         ended_ns=span.end_time_unix_nano,
         attributes={each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes},
         is_error=span.status.code == 2,
+        kind=type(span).SpanKind.Name(span.kind).removeprefix("SPAN_KIND_"),
         words=f"{span.status.message} {span.events}",
     )

@@ -21,7 +21,7 @@ from septet.agents.runs.folders import Run, Runs
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework
-from septet.contracts.steps import FinalizeCall, Progress, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.place import Place
 from septet.git.snapshots.vault import list_snapshots, vault_at
@@ -138,10 +138,17 @@ class StepLab:
         prepared: PreparedRework = await self._activity("prepare", self.parts.own["prepare_rework"], call)
         return prepared
 
-    async def end_work(self, step: Step) -> StepResult:
-        """End what works in the workspace, as for a cancelled work order."""
-        ended: StepResult = await self._activity("99", self.parts.own["end_work"], self.call(step))
+    async def end_work(
+        self, step: Step, known: StepResult | None = None, activity_id: str | None = None
+    ) -> StepResult:
+        """End what works in the workspace, as for a cancelled work order that knows this much of its step."""
+        call = self.end_call(step, known, activity_id)
+        ended: StepResult = await self._activity("99", self.parts.own["end_work"], call)
         return ended
+
+    def end_call(self, step: Step, known: StepResult | None, activity_id: str | None) -> EndCall:
+        """Return the input of `end_work`."""
+        return EndCall.of(self.call(step), known, activity_id)
 
     async def finalize(
         self, call: StepCall, result: StepResult, attempt: int = 1, within: ActivityEnvironment | None = None

@@ -18,7 +18,7 @@ from septet.contracts.decisions import MoveReason
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
-from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
 from workflows.run_input import parse_input
@@ -28,7 +28,7 @@ _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "move_workspace": (MoveWorkspace, Workspace),
     "cancel_work_order": (MoveReason, MoveReason),
     "deliver_cancel": (CancelledWork, CancelledWork),
-    "end_work": (StepCall, StepResult),
+    "end_work": (EndCall, StepResult),
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }

@@ -5,6 +5,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
-from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
@@ -166,9 +168,49 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
             await asyncio.wait_for(handle.result(), 30)
         task = await handle.query(WorkOrder.work_order)
     assert isinstance(ended_as.value.cause, CancelledError)
-    assert doubles.names()[-1] == "end_work"
+    name, call = doubles.calls[-1]
+    assert (name, call.earlier, call.activity_id) == ("end_work", None, "build_plan-1")
     assert (task.status, task.stage, task.steps[-1].step) == ("cancelled", "done", "build_plan")
     assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
+
+
+async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
+    client: Client, doubles: Doubles
+) -> None:
+    """A plan that waits for a person is known with what it used, and no activity is under way: it counts once."""
+    used = Usage(input_tokens=9)
+    doubles.steps[Step.FIND_PLAN_FILE] = [partial(done, usage=used)]
+    async with work_order(client, doubles, {**ORDER, "approve_plan": True}) as handle:
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "waiting")
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(handle.result(), 30)
+        task = await handle.query(WorkOrder.work_order)
+    name, call = doubles.calls[-1]
+    assert (name, call.step, call.activity_id) == ("end_work", Step.FIND_PLAN_FILE, "")
+    assert (call.earlier.verdict, call.earlier.usage, task.usage) == (Verdict.DONE, used, used)
+
+
+async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_step_have_used(
+    client: Client, doubles: Doubles
+) -> None:
+    """An unread answer and the question that a budget stopped have used this much: it is in the end's input."""
+    wait = BudgetWait(scope="day", message="The budget of the day is used up.", is_spent=True)
+    doubles.steps[Step.BUILD_PLAN] = [
+        partial(ended, verdict=Verdict.UNPARSED, checkpoint="c", usage=Usage(input_tokens=9))
+    ]
+    doubles.finalizer = [
+        lambda asked: asked.result.model_copy(
+            update={"verdict": Verdict.OVER_BUDGET, "budget_wait": wait, "usage": Usage(input_tokens=12)}
+        )
+    ]
+    async with work_order(client, doubles, ORDER) as handle:
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "waiting")
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(handle.result(), 30)
+    name, call = doubles.calls[-1]
+    assert (name, call.activity_id, call.earlier.usage) == ("end_work", "", Usage(input_tokens=12))
 
 
 async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_asked(

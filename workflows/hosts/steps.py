@@ -1,13 +1,16 @@
-"""One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone."""
+"""One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone.
+
+What the activities of a try used adds up, also where it waits for budgets or is cancelled.
+"""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from temporalio.common import Priority
 
 from septet.contracts.names import AGENT_NAMES, Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from workflows.activity_stubs import END_WORK, FINALIZE_JSON, REWORK, STEPS
 from workflows.hosts._host_wait import Running
 from workflows.hosts.activity_ids import ActivityIds
@@ -24,76 +27,99 @@ class Gate(Protocol):
         """Carry an activity out, as often as it takes."""
 
 
-class _OpenGate:
-    """Nothing waits here."""
+class StepTaker:
+    """Takes steps on the host of a workspace, one after the other, and ends the one that is under way."""
 
-    async def carry_out(
-        self, call: AnyStepCall, take: Callable[[AnyStepCall], Awaitable[StepResult]]
-    ) -> StepResult:
-        return await take(call)
+    def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: Gate) -> None:
+        """Begin with no step."""
+        self._hosts = hosts
+        self._ids = ids
+        self._gate = gate
+        self._known: StepResult | None = None
+        """What the activities of the last try have come to together."""
+        self._activity_id: str | None = ""
+        """The one of them that has not come back; `None` where it has no readable id."""
+        self.is_under_way = False
+        """Whether a try has begun, and nobody has its result yet."""
 
+    async def take(self, call: StepCall, priority: Priority) -> StepResult:
+        """Run one step, and the finalizer where it is needed: once, and once more."""
+        self._known, self._activity_id, self.is_under_way = None, "", True
+        start, finalize = partial(self._start, priority), partial(self._start_finalizer, priority)
+        result = await self._gate.carry_out(call, lambda each: self._carry_out(each, start))
+        for attempt in (1, 2):
+            if result.verdict is not Verdict.UNPARSED or result.session_id is None:
+                break
+            finalize_call = FinalizeCall(
+                call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
+            )
+            result = await self._gate.carry_out(finalize_call, lambda each: self._carry_out(each, finalize))
+        self.is_under_way = False
+        return result
 
-_OPEN: Final = _OpenGate()
+    async def end(self, call: StepCall) -> StepResult:
+        """End the agent of a cancelled step that could not do so itself, and keep what it did.
 
+        It waits for no slot of an agent where the host serves it on its control queue.
 
-async def take_step(
-    call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority, gate: Gate = _OPEN
-) -> StepResult:
-    """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
-    again = f" (try {call.attempt})" if call.attempt > 1 else ""
+        Raises:
+            AgentLeft: The host is silent.
+        """
+        running = END_WORK.start(
+            EndCall.of(call, self._known, self._activity_id),
+            task_queue=call.workspace.end_queue,
+            summary=f"{_role_of(call)}: the agent's end and a rescue",
+            **end_options(call.limits),
+        )
+        return await self._hosts.end_of(running)
 
-    def start(call: StepCall) -> Running:
+    async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
+        """Carry one activity out, and add what it came to to what is known; a finalizer does so itself."""
+        result = await self._hosts.carry_out(call, start)
+        if self._known is not None and isinstance(call, StepCall):
+            result = _add_earlier(result, self._known)
+        self._known, self._activity_id = result, ""
+        return result
+
+    def _start(self, priority: Priority, call: StepCall) -> Running:
+        again = f" (try {call.attempt})" if call.attempt > 1 else ""
         stub = REWORK if call.rework is not None else STEPS[call.step]
+        self._activity_id = self._ids.of(call.name)
         return stub.start(
             call,
             task_queue=call.workspace.task_queue,
-            activity_id=ids.of(call.name),
+            activity_id=self._activity_id,
             summary=f"{_role_of(call)}{again} · {call.workspace.agent}",
             priority=priority,
             **step_options(call.limits),
         )
 
-    finalize = partial(_start_finalizer, ids, priority)
-    result = await gate.carry_out(call, lambda each: hosts.carry_out(each, start))
-    for attempt in (1, 2):
-        if result.verdict is not Verdict.UNPARSED or result.session_id is None:
-            break
-        finalize_call = FinalizeCall(
-            call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
+    def _start_finalizer(self, priority: Priority, call: FinalizeCall) -> Running:
+        self._activity_id = self._ids.of("finalize_json")
+        return FINALIZE_JSON.start(
+            call,
+            task_queue=call.call.workspace.task_queue,
+            activity_id=self._activity_id,
+            summary=f"{call.call.name}: only the answer, as JSON (attempt {call.attempt})",
+            priority=priority,
+            **step_options(call.call.limits),
         )
-        result = await gate.carry_out(finalize_call, lambda each: hosts.carry_out(each, finalize))
-    return result
-
-
-def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -> Running:
-    """Start the finalizer."""
-    return FINALIZE_JSON.start(
-        call,
-        task_queue=call.call.workspace.task_queue,
-        activity_id=ids.of("finalize_json"),
-        summary=f"{call.call.name}: only the answer, as JSON (attempt {call.attempt})",
-        priority=priority,
-        **step_options(call.call.limits),
-    )
-
-
-async def end_work(call: StepCall, hosts: HostWatch) -> StepResult:
-    """End the agent of a cancelled step that could not do so itself, and keep what it did.
-
-    It waits for no slot of an agent where the host serves it on its control queue.
-
-    Raises:
-        AgentLeft: The host is silent.
-    """
-    running = END_WORK.start(
-        call,
-        task_queue=call.workspace.end_queue,
-        summary=f"{_role_of(call)}: the agent's end and a rescue",
-        **end_options(call.limits),
-    )
-    return await hosts.end_of(running)
 
 
 def _role_of(call: StepCall) -> str:
     round_ = f", round {call.rework.round} on the pull request" if call.rework is not None else ""
     return f"{AGENT_NAMES[call.step]}{round_}"
+
+
+def _add_earlier(result: StepResult, earlier: StepResult) -> StepResult:
+    """Return a result with what the runs before the wait used."""
+    return result.model_copy(
+        update={
+            "usage": result.usage.plus(earlier.usage),
+            "duration_seconds": round(result.duration_seconds + earlier.duration_seconds, 3),
+            "session_id": result.session_id or earlier.session_id,
+            "run": result.run or earlier.run,
+            "timestamp": result.timestamp or earlier.timestamp,
+            "checkpoint": result.checkpoint or earlier.checkpoint,
+        }
+    )

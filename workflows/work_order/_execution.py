@@ -12,7 +12,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 from workflows._failures import AgentEnded, StepFailed
 from workflows.activity_stubs import OPEN_WORKSPACE
 from workflows.hosts.activity_ids import ActivityIds
-from workflows.hosts.steps import take_step
+from workflows.hosts.steps import StepTaker
 from workflows.policies import WORKSPACE_OPTIONS, priority_of
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
@@ -32,6 +32,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._outline: Outline | None = None
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
+        self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._role_sessions = RoleSessions()
 
     async def _open_workspace(self) -> None:
@@ -109,9 +110,7 @@ class WorkOrderBase(WorkOrderHandlers):
             self._state.begin_step(step, workflow.now())
             self._show()
             self._call_under_way = self._make_call(step, attempt, feedback + reasons)
-            result = await take_step(
-                self._call_under_way, self._hosts, self._ids, priority_of(self._state.task), self._budget_gate
-            )
+            result = await self._steps.take(self._call_under_way, priority_of(self._state.task))
             self._state.end_step(result, attempt, workflow.now())
             self._visit.follow_session(result)
             self._role_sessions.follow(self._call_under_way, result)

@@ -20,7 +20,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, notifying_queue
     from workflows._patches import has_patch
     from workflows.hosts.host_watch import place_call
-    from workflows.hosts.steps import end_work
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
     from workflows.work_order._failure_report import report_failure
@@ -189,7 +188,7 @@ class WorkOrder(WorkOrderBase):
         if call is None or is_left or isinstance(cause, AgentEnded):
             return None
         try:
-            result = await end_work(place_call(call, self._hosts.here), self._hosts)
+            result = await self._steps.end(place_call(call, self._hosts.here))
         except AgentLeft:
             return None
         except ActivityError as failed:

@@ -37,6 +37,8 @@ class Capabilities:
     """The newest that was tested; empty for a program that is configured."""
     memory_mib: int
     """The resident memory of all its processes in a turn, as measured with that version; its tools come on top."""
+    provider: str = ""
+    """Whose models it asks, as OpenTelemetry names providers; empty where they may be anyone's."""
     tested_since: str = ""
     """The oldest that was tested; the newest itself when empty."""
     own_session_id: bool = False

@@ -38,6 +38,7 @@ _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.329",
     memory_mib=400,
+    provider="anthropic",
     tested_since="2.1.197",
     own_session_id=True,
     schema=True,
@@ -122,6 +123,7 @@ SCRIPTED: Final = Claude(
         _CAPABILITIES,
         tested_version="",
         memory_mib=50,
+        provider="",
         tested_since="",
         needs_login=False,
         login_files=(),

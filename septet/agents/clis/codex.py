@@ -50,6 +50,7 @@ _KEPT_SETTINGS: Final = (
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.169.0",
     memory_mib=200,
+    provider="openai",
     tells=("tokens",),
     schema=True,
     login_files=("~/.codex/auth.json", "~/.codex/config.toml"),

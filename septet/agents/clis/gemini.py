@@ -28,6 +28,7 @@ where root owns the file and its folders, as in an image: the CLI reads it nowhe
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.61.0",
     memory_mib=300,
+    provider="gcp.gen_ai",
     tells=("tokens",),
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),

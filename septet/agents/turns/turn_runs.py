@@ -40,11 +40,10 @@ class TurnResult:
     """What all agents together used that were started for it."""
     workers: tuple[str, ...] = ()
     """Who worked on it, in order: agents, with their further logins."""
-
-    @property
-    def started_at(self) -> str:
-        """When the run began: ISO 8601, UTC."""
-        return self.run.record.started_at if self.run.record is not None else ""
+    started_at: str = ""
+    """When the first of them began: ISO 8601, UTC."""
+    duration_seconds: float = 0.0
+    """How long all of them together worked."""
 
     @property
     def agent(self) -> str:
@@ -237,8 +236,17 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
     usage = spent_in(others).plus(outcome.usage)
     if is_unknown:
         outcome = count_try(outcome, count_unknown_errors(others) + 1, usage)
-    workers = dict.fromkeys(run.record.worker for run in own_runs if run.record is not None)
-    return TurnResult(outcome, reading.run, rung, len(own_runs), usage, tuple(workers))
+    records = [run.record for run in own_runs if run.record is not None]
+    return TurnResult(
+        outcome,
+        reading.run,
+        rung,
+        agent_starts=len(own_runs),
+        usage=usage,
+        workers=tuple(dict.fromkeys(record.worker for record in records)),
+        started_at=records[0].started_at if records else "",
+        duration_seconds=(outcome.duration_seconds or 0.0) + sum(map(seconds_of, others)),
+    )
 
 
 def warnings_of(result: TurnResult) -> tuple[str, ...]:

@@ -1,15 +1,17 @@
 import json
 from pathlib import Path
 
+import pytest
 from fakes.opened_workspace import WORKSPACE
 from fakes.taken_values import taken_values
 
-from septet.agents.runs.folders import Run
+from septet.agents.runs.folders import Run, RunKey, RunRecord
 from septet.agents.runs.network import refusal_note
-from septet.agents.runs.refusals import recording_refusals
+from septet.agents.runs.refusals import record_refusals, recording_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
+from septet.errors import ForgeError
 from septet.telemetry.metrics import PROXY_REFUSALS
 
 CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
@@ -28,6 +30,22 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
         with recording_refusals(CALL, Run(tmp_path, None)), recording_refusals(CALL, Run(tmp_path / "none", None)):
             assert taken == [], "checks of its work are to run"
     assert taken == [(2, {"step": "implement_plan", "agent": "claude"})]
+
+
+def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> None:
+    """While a forge is away a step is settled again and again, and its checks run again: each host counts once."""
+    record = RunRecord(
+        key=RunKey("wo-1", "run", "implement_plan-1"), serial=1, step="implement_plan", agent="codex", because="first",
+        mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="",
+    )  # fmt: skip
+    run = Run(refuse(tmp_path / "1", "pypi.example"), record)
+    with taken_values(PROXY_REFUSALS) as taken:
+        for _ in range(2):
+            with pytest.raises(ForgeError), recording_refusals(CALL, run):
+                raise ForgeError("The forge is away.")
+        refuse(run.checks / "1", "npm.example", "pypi.example")
+        record_refusals(CALL, run)
+    assert taken == [(1, {"step": "implement_plan", "agent": "codex"})] * 2, "the agent is that of the run"
 
 
 def refuse(folder: Path, *hosts: str) -> Path:

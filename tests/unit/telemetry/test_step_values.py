@@ -8,10 +8,10 @@ from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
-from septet.telemetry.step_values import record_finalizer, record_step, record_summary
+from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
 CALL = StepCall(
     step=Step.BUILD_PLAN,
@@ -73,7 +73,7 @@ def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Rec
     assert not [key for key in taken if key.startswith("septet_steps")]
     taken.clear()
     usage = Usage(input_tokens=13, output_tokens=6, cost_usd=0.5)
-    told = {"recovered_by": "finalizer", "usage": usage, "duration_seconds": 14.0}
+    told = {"recovered_by": "finalizer", "usage": usage, "duration_seconds": 14.0, "agent_starts": 3}
     finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
     record_finalizer(finalizing, DONE.model_copy(update=told), recorder)
     assert taken == {
@@ -82,6 +82,49 @@ def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Rec
         "septet_steps build_plan claude done": 1,
         "septet_answers build_plan claude fence": 1,
         "septet_recoveries build_plan claude finalizer": 1,
+        "septet_agent_seconds build_plan claude opus": 1.5,
+        "septet_tokens claude opus o/r input": 3,
+        "septet_tokens claude opus o/r output": 1,
+        "septet_cost_usd claude opus o/r": 0.25,
+    }
+
+
+def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(recorder: Recorder) -> None:
+    """A budget refused its agent, however often: nobody was asked, and the try has no verdict yet."""
+    taken = values(recorder)
+    finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
+    wait = BudgetWait(scope="day", message="Running agents hold the rest of the budget.", is_spent=False)
+    refused = {"verdict": Verdict.OVER_BUDGET, "budget_wait": wait}
+    record_finalizer(finalizing, UNREAD.model_copy(update=refused), recorder)
+    assert taken == {}
+
+
+@pytest.mark.parametrize("known", [DONE, UNREAD], ids=["between steps", "before its finalizer"])
+def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
+    recorder: Recorder, known: StepResult
+) -> None:
+    """What its activities have told was counted then; a try that had its verdict gets no other one."""
+    taken = values(recorder)
+    told = known.model_copy(update={"verdict": Verdict.CANCELLED, "recovered_by": None})
+    end = EndCall.of(CALL, known, "")
+    record_end(end, told, recorder)
+    verdict = {} if known is DONE else {"septet_steps build_plan claude cancelled": 1}
+    assert taken == verdict
+
+
+def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(recorder: Recorder) -> None:
+    """A finalizer's agent was ended with its work order: its start, seconds and tokens are counted, and a verdict."""
+    taken = values(recorder)
+    more = {
+        "verdict": Verdict.CANCELLED,
+        "agent_starts": 3,
+        "duration_seconds": 14.0,
+        "usage": Usage(input_tokens=13, output_tokens=6, cost_usd=0.5),
+    }
+    record_end(EndCall.of(CALL, UNREAD, "finalize_json-1"), UNREAD.model_copy(update=more), recorder)
+    assert taken == {
+        "septet_steps build_plan claude cancelled": 1,
+        "septet_agent_starts build_plan claude": 1,
         "septet_agent_seconds build_plan claude opus": 1.5,
         "septet_tokens claude opus o/r input": 3,
         "septet_tokens claude opus o/r output": 1,
@@ -121,7 +164,8 @@ def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder) -> 
     )
     result = DONE.model_copy(update={"step": Step.IMPLEMENT_PLAN})
     record_step(call, result, recorder)
-    record_finalizer(FinalizeCall(call=call, session_id="s", reasons=("r",), result=result), result, recorder)
+    asked = result.model_copy(update={"agent_starts": 3})
+    record_finalizer(FinalizeCall(call=call, session_id="s", reasons=("r",), result=result), asked, recorder)
     assert [key for key in taken if "implement_plan" in key] == []
     assert (taken["septet_steps rework claude done"], taken["septet_finalizer_runs rework claude done"]) == (2, 1)
 

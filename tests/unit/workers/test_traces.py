@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from fakes.opened_workspace import WORKSPACE
 from fakes.otlp_collector import CollectedSpan, collector
 from fakes.waiting import until
@@ -13,8 +14,13 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
 from septet.settings import Settings
+from septet.system.masking import hide, reveal
 from workers.observers import observers
+
+KEY = "a-key-that-no-collector-sees"
 
 
 class Activity(ActivityInboundInterceptor):
@@ -29,13 +35,22 @@ class Activity(ActivityInboundInterceptor):
         return self._end
 
 
-async def run(end: object, call: object = None, **settings: Any) -> None:
-    """Run an activity as a worker with these settings runs it."""
+async def run(end: object, call: object = None, **settings: Any) -> dict[str, Any]:
+    """Run an activity as a worker with these settings runs it; return what is logged after a failure."""
     following: ActivityInboundInterceptor = Activity(end)
     for each in reversed(observers(Settings(state_dir=Path("."), **settings), serves=True)):
         following = each.intercept_activity(following)  # type: ignore[union-attr]
     given = ExecuteActivityInput(fn=run, args=[call], executor=None, headers={})
-    await ActivityEnvironment().run(following.execute_activity, given)
+
+    async def as_the_sdk_does() -> dict[str, Any]:
+        try:
+            await following.execute_activity(given)
+        except KeyError:
+            return structlog.contextvars.get_contextvars()
+        return {}
+
+    known: dict[str, Any] = await ActivityEnvironment().run(as_the_sdk_does)
+    return known
 
 
 async def span_of_failure(**settings: Any) -> CollectedSpan:
@@ -56,6 +71,32 @@ async def test_an_error_in_a_trace_says_why_unless_words_are_sealed(tmp_path: Pa
     assert "ApplicationError" in sealed.words
 
 
+async def test_no_key_of_this_process_is_in_a_trace() -> None:
+    """A failure is without keys, but what caused it may quote one; the trace has the stack of both, and masks it."""
+    caused = ApplicationError("the forge is away", type="GitError")
+    caused.__cause__ = OSError(f"could not read https://x:{KEY}@github.com/o/r")
+    hide([KEY])
+    try:
+        with collector() as collected:
+            with pytest.raises(ApplicationError):
+                await run(caused, traces=collected.url)
+            (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    finally:
+        reveal([KEY])
+    assert "could not read https://x:***@github.com/o/r" in span.words
+    assert KEY not in repr(span)
+
+
+async def test_what_is_logged_of_a_failure_names_step_agent_and_trace() -> None:
+    """Temporal's own line comes when the activity has raised its error: what it belongs to is known then too."""
+    call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
+    with collector() as collected:
+        known = await run(KeyError("a defect"), call, traces=collected.url)
+        (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    assert known == {"step": "build_plan", "agent": "claude", "trace_id": span.trace_id}
+    assert structlog.contextvars.get_contextvars() == {}, "it holds for the task of the activity alone"
+
+
 async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
     """Its span has the agent, the session and the tokens, and lies within its activity."""
     call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s-1")
@@ -64,6 +105,7 @@ async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> N
         await run(summary, call, traces=collected.url)
         (span,) = until(lambda: collected.named("invoke_agent summarise_session"))
         (activity,) = until(lambda: collected.named("RunActivity:unknown"))
-    assert (span.parent_id, span.attributes["gen_ai.provider.name"]) == (activity.span_id, "claude")
+    assert (span.parent_id, span.attributes["gen_ai.provider.name"]) == (activity.span_id, "anthropic")
+    assert span.attributes["septet.agent"] == "claude"
     assert (span.attributes["gen_ai.conversation.id"], span.attributes["gen_ai.response.model"]) == ("s-1", "opus")
     assert span.attributes["gen_ai.usage.input_tokens"] == 100
