@@ -11,6 +11,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from workers.data_converter import pydantic_values
 from workers.payload_codec import SealingCodec
+from workers.signal_input import SignalInputChecks
 
 
 class SeptetPlugin(SimplePlugin):
@@ -35,7 +36,7 @@ class SeptetPlugin(SimplePlugin):
             data_converter=partial(pydantic_values, codec),
             workflows=_default_workflows,
             workflow_runner=_guarding_runner,
-            interceptors=[*interceptors, *_refusing(codec)],
+            interceptors=[*interceptors, SignalInputChecks(), *_refusing(codec)],
         )
         self._task_queue = task_queue
 
