@@ -1,6 +1,7 @@
 """How sealed payloads are told from others, and which are refused."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 ENCODING: Final = "encoding"
@@ -9,6 +10,8 @@ SEALED: Final = b"binary/encrypted"
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
 _DAMAGED: Final = b"its seal is damaged"
+NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
+"""The metadata of the payload that stands where a worker was sent none."""
 
 CODEC_PATH: Final = "/codec"
 """Where those who may read have payloads sealed and opened: below it, `encode` and `decode`."""
