@@ -39,7 +39,7 @@ def mark(job: WorkflowActivationJob) -> None:
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
-            job.do_update.input.append(_marked())
+            job.do_update.input.append(_unsealed())
     elif job.HasField("resolve_activity"):
         _mark_result(job.resolve_activity.result)
     elif job.HasField("resolve_child_workflow_execution"):
@@ -50,7 +50,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
     """Let what was not sealed be a result that the converter of values refuses: the workflow fails by it."""
     has_no_value = result.HasField("completed") and not result.completed.HasField("result")
     if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
-        result.completed.result.CopyFrom(_marked())
+        result.completed.result.CopyFrom(_unsealed())
 
 
 def _is_sealed(failure: Failure) -> bool:
@@ -63,5 +63,5 @@ def _is_sealed(failure: Failure) -> bool:
     return cause.HasField("encoded_attributes") and refusal_of(cause.encoded_attributes.metadata) is None
 
 
-def _marked() -> Payload:
+def _unsealed() -> Payload:
     return Payload(metadata=NOTHING_SEALED)

@@ -1,4 +1,4 @@
-"""Signals and updates whose input is not what their handlers take: none of them holds a workflow up."""
+"""What Temporal's own command line may give: inputs that no client of ours has looked at."""
 
 import asyncio
 import logging
@@ -19,6 +19,7 @@ from septet.contracts.task import Task
 from workers.plugin import SeptetPlugin
 from workers.signal_input import takes
 from workflows.account import Account
+from workflows.search_attributes import REPOSITORY
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -98,3 +99,17 @@ async def test_an_update_of_an_account_without_input_is_rejected(client: Client,
     call = {"key": "turn", "order_id": "wo-1", "of_a_later_release": 1}
     assert (await account.execute_update("reserve", call, result_type=Grant)).granted
     await account.terminate()
+
+
+async def test_a_password_in_an_address_is_in_no_search_attribute(client: Client, task_queue: str) -> None:
+    """Search attributes are never sealed: what is started without a client of ours leaves it behind too."""
+    order = {
+        "repository": "https://ann:hunter2pass@git.example/o/r",
+        "title": "Totals are wrong",
+        "stage": "collected",
+    }
+    started = await client.start_workflow("WorkOrder", order, id=f"wo-{uuid.uuid4().hex}", task_queue=task_queue)
+    task = await started.query("work_order", result_type=Task)
+    described = await started.describe()
+    assert described.typed_search_attributes[REPOSITORY] == task.repository_url == "https://git.example/o/r"
+    await started.terminate()
