@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import UnionType
 from typing import Any
 
 from temporalio import workflow
@@ -44,4 +45,11 @@ def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
         given = signature.bind(*args).arguments
     except TypeError:
         return False
-    return all(isinstance(value, signature.parameters[name].annotation) for name, value in given.items())
+    return all(_is_of(value, signature.parameters[name].annotation) for name, value in given.items())
+
+
+def _is_of(value: object, annotation: object) -> bool:
+    """Say whether a value is of a type; what is not a plain type or a union of such takes anything."""
+    if annotation in (Any, inspect.Parameter.empty) or not isinstance(annotation, type | UnionType):
+        return True
+    return isinstance(value, annotation)
