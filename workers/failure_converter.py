@@ -10,8 +10,13 @@ from temporalio.exceptions import ApplicationError
 from septet.system.masking import mask
 from septet.system.text import cut_bytes
 
+_FAILURE_BYTES: Final = 3500
+"""The server keeps 4,096 of a failure that is tried again, and of a longer one not even its words."""
+_SEALED_FAILURE_BYTES: Final = 3000
+"""Before it is sealed, which adds less than 200 for its words and as many for its details."""
 _MESSAGE_BYTES: Final = 2500
-"""The server keeps four kilobytes of a failure that is tried again, and of a longer one not even its words."""
+_SHORTEST_MESSAGE: Final = 200
+"""Characters. Where details are so long that it has no room either, the failure is longer than what is kept."""
 _STACK_BYTES: Final = 1000
 _ENCODED: Final = "Encoded failure"
 """What the SDK itself writes where the words are sealed."""
@@ -33,6 +38,8 @@ class FailureConverter(DefaultFailureConverter):
             failure.ClearField("cause")
             failure.ClearField("stack_trace")
         _shorten(failure)
+        if failure.ByteSize() > _FAILURE_BYTES:
+            failure.ClearField("cause")
 
 
 class SealedFailureConverter(FailureConverter):
@@ -41,9 +48,19 @@ class SealedFailureConverter(FailureConverter):
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         """Write an exception into `failure`; each of its causes comes here by itself."""
         super().to_failure(exception, payload_converter, failure)
-        words = {"message": failure.message, "stack_trace": failure.stack_trace}
-        failure.encoded_attributes.CopyFrom(payload_converter.to_payload(words))
+        message, stack = failure.message, failure.stack_trace
         failure.message, failure.stack_trace = _ENCODED, ""
+        _write_words(failure, message, stack, payload_converter)
+        if failure.ByteSize() > _SEALED_FAILURE_BYTES:
+            failure.ClearField("cause")
+        while failure.ByteSize() > _SEALED_FAILURE_BYTES and len(message) > _SHORTEST_MESSAGE:
+            message = message[: len(message) * 3 // 4]
+            _write_words(failure, message, stack, payload_converter)
+
+
+def _write_words(failure: Failure, message: str, stack: str, payload_converter: PayloadConverter) -> None:
+    words = {"message": message, "stack_trace": stack}
+    failure.encoded_attributes.CopyFrom(payload_converter.to_payload(words))
 
 
 def _shorten(failure: Failure) -> None:

@@ -1,6 +1,7 @@
 """Logs where Temporal's payloads are sealed: what happened, without a word of issues, plans, answers or people."""
 
 import logging
+import re
 import traceback
 from collections.abc import MutableMapping
 from typing import Any, Final
@@ -19,6 +20,9 @@ _OF_THE_MACHINE: Final = (
 )
 """Events that quote nobody: a worker says what its host, its server or its keys lack."""
 _WITHHELD: Final = "(sealed)"
+_BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
+_QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]*)?): .*", re.DOTALL)
+"""As in the SDK's `Completing as failure during heartbeat with error of type …: …`."""
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -33,12 +37,22 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Leave out what the error of a record of Temporal's says; its type stays, and of a defect the place."""
+    """Leave out what the error of a library's record says; its type stays, and of a defect the place."""
+    message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
-        record.msg, record.args = f"{record.getMessage()}: {_kind(error)} {_WITHHELD}{_place(error)}", ()
+        message = f"{message}: {_kind(error)} {_WITHHELD}{_place(error)}"
         record.exc_info = record.exc_text = None
+    record.msg, record.args = message, ()
     return True
+
+
+def _without_quotes(record: logging.LogRecord) -> str:
+    """Return what a record says without the errors that it quotes; asyncio shows them in tasks and callbacks."""
+    message = record.getMessage()
+    if record.name == "asyncio":
+        return _BEFORE_VALUES.split(message, maxsplit=1)[0].rstrip()
+    return _QUOTED_ERROR.sub(rf"\1: {_WITHHELD}", message) if record.name.startswith("temporalio.") else message
 
 
 def _kind(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from workers.data_converter import pydantic_values
 from workers.payload_codec import SealingCodec
+from workers.signal_input import SignalInputChecks
 
 
 class SeptetPlugin(SimplePlugin):
@@ -34,8 +35,8 @@ class SeptetPlugin(SimplePlugin):
             "septet",
             data_converter=partial(pydantic_values, codec),
             workflows=_default_workflows,
-            workflow_runner=_guarding_runner,
-            interceptors=[*interceptors, *_refusing(codec)],
+            workflow_runner=partial(_guarding_runner, codec is not None and codec.refuses_unsealed),
+            interceptors=[*interceptors, SignalInputChecks()],
         )
         self._task_queue = task_queue
 
@@ -46,15 +47,6 @@ class SeptetPlugin(SimplePlugin):
         if config["task_queue"] != self._task_queue:
             configured["workflows"] = own
         return configured
-
-
-def _refusing(codec: SealingCodec | None) -> list[WorkerInterceptor]:
-    """Return what refuses updates that come without input, where whatever is not sealed is refused."""
-    if codec is None or not codec.refuses_unsealed:
-        return []
-    from workers.seal_required import SealRequired
-
-    return [SealRequired()]
 
 
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
@@ -90,8 +82,14 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     ]
 
 
-def _guarding_runner(runner: WorkflowRunner | None) -> WorkflowRunner:
+def _guarding_runner(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
     """Let the guard stand in for the SDK's sandbox; a runner that somebody has chosen stays."""
+    if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
+        return runner
+    if refuses_unsealed:
+        from workers.seal_required import SealRequiringRunner
+
+        return SealRequiringRunner()
     from workers.workflow_guard import GuardedWorkflowRunner
 
-    return GuardedWorkflowRunner() if runner is None or isinstance(runner, SandboxedWorkflowRunner) else runner
+    return GuardedWorkflowRunner()

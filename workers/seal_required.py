@@ -1,35 +1,67 @@
-"""Where workers refuse what is not sealed: an update without input has nothing that could be sealed."""
+"""Where workers refuse what is not sealed: the codec marks payloads, and here is marked what comes without one.
 
-from typing import Final
+The converter of values and the handlers of updates heed the mark as they heed the codec's. No command is added.
+"""
 
-from temporalio.exceptions import ApplicationError
-from temporalio.worker import (
-    HandleUpdateInput,
-    Interceptor,
-    WorkflowInboundInterceptor,
-    WorkflowInterceptorClassInput,
-)
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.bridge.proto.activity_result import ActivityResolution
+from temporalio.bridge.proto.child_workflow import ChildWorkflowResult
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
+from temporalio.worker._workflow_instance import _WorkflowInstanceImpl
 
-from septet.contracts.seal import UNSEALED_INPUT
-
-_NOTHING: Final = "The input is refused: there is none that could be sealed. Give one, such as {}."
-
-
-class SealRequired(Interceptor):
-    """Refuses updates that come without input; a validator alone does, so that no replay differs by it."""
-
-    def workflow_interceptor_class(
-        self,
-        input: WorkflowInterceptorClassInput,  # noqa: A002 -- the SDK's own name
-    ) -> type[WorkflowInboundInterceptor]:
-        """Return what stands before the validators of workflows."""
-        del input
-        return _SealRequiredInbound
+from septet.contracts.seal import NOTHING_SEALED, refusal_of
+from workers.workflow_guard import GuardedWorkflowRunner
 
 
-class _SealRequiredInbound(WorkflowInboundInterceptor):
-    def handle_update_validator(self, input: HandleUpdateInput) -> None:  # noqa: A002 -- the SDK's own name
-        """Refuse what is empty, and leave all else to the validator."""
-        if not input.args:
-            raise ApplicationError(_NOTHING, type=UNSEALED_INPUT, non_retryable=True)
-        super().handle_update_validator(input)
+class SealRequiringRunner(GuardedWorkflowRunner):
+    """Runs workflows that are told nothing without a seal."""
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        """Return a run of a workflow."""
+        return _SealRequiringInstance(det)  # type: ignore[abstract]  # as the SDK's own
+
+
+class _SealRequiringInstance(_WorkflowInstanceImpl):
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        """Mark what is to be refused, and go on."""
+        for job in act.jobs:
+            mark(job)
+        return super().activate(act)
+
+
+def mark(job: WorkflowActivationJob) -> None:
+    """Mark updates without input, results without a value and failures whose words are not sealed.
+
+    An update is marked for its validator alone: one that was accepted is carried out in each replay.
+    """
+    if job.HasField("do_update"):
+        if job.do_update.run_validator and not job.do_update.input:
+            job.do_update.input.append(_unsealed())
+    elif job.HasField("resolve_activity"):
+        _mark_result(job.resolve_activity.result)
+    elif job.HasField("resolve_child_workflow_execution"):
+        _mark_result(job.resolve_child_workflow_execution.result)
+
+
+def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
+    """Let what was not sealed be a result that the converter of values refuses: the workflow fails by it."""
+    has_no_value = result.HasField("completed") and not result.completed.HasField("result")
+    if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
+        result.completed.result.CopyFrom(_unsealed())
+
+
+def _is_sealed(failure: Failure) -> bool:
+    """Say whether a worker with a key wrote a failure, or the server, which alone tells of time-outs."""
+    if not failure.HasField("cause"):
+        return False
+    cause = failure.cause
+    if not cause.HasField("application_failure_info"):
+        return cause.WhichOneof("failure_info") is not None
+    return cause.HasField("encoded_attributes") and refusal_of(cause.encoded_attributes.metadata) is None
+
+
+def _unsealed() -> Payload:
+    return Payload(metadata=NOTHING_SEALED)

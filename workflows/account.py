@@ -79,10 +79,16 @@ class Account:
         return self._book.view
 
     @workflow.update(description="Whether an agent may start now, and within which limits.")
+    @reads_input("reserve", ReserveCall, by_worker=True)
     def reserve(self, call: ReserveCall) -> Grant:
         """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
         self._note_news()
         return self._book.reserve(call, workflow.now())
+
+    @reserve.validator
+    @reads_input("reserve", ReserveCall, by_worker=True)
+    def _may_reserve(self, call: ReserveCall) -> None:
+        """Refuse what names no turn."""
 
     @workflow.signal(description="What a turn used that has ended or paused.")
     def settle(self, call: SettleCall) -> None:

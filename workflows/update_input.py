@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from temporalio.common import RawValue
@@ -15,7 +15,7 @@ from workflows._refusals import invalid_update, unsealed_update
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
-def reads_input(name: str, kind: type[Any]) -> Callable[[Handler], Handler]:
+def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
     """Let the handler or the validator of an update take what was sent as a value of a type.
 
     The SDK hands the input over undecoded, as it does for a workflow's own (ADR 6): what it cannot decode it would
@@ -24,23 +24,26 @@ def reads_input(name: str, kind: type[Any]) -> Callable[[Handler], Handler]:
     Args:
         name: The update's, as people who send it know it.
         kind: What it takes; what is not sent is read as an empty object.
+        by_worker: A worker of ours sends it, perhaps one of a later release: unknown fields are ignored, while
+            those that people send are refused.
 
     Raises:
         ApplicationError: The update is refused: the message names update and field, never the value.
     """
+    unknown: Literal["ignore", "forbid"] = "ignore" if by_worker else "forbid"
 
     def decorate(handler: Handler) -> Handler:
         if inspect.iscoroutinefunction(handler):
 
             @wraps(handler)
             async def coroutine(workflow: object, *inputs: object) -> object:
-                return await handler(workflow, _value(name, kind, inputs))
+                return await handler(workflow, _value(name, kind, inputs, unknown))
 
             return _with_raw_signature(coroutine, handler)
 
         @wraps(handler)
         def function(workflow: object, *inputs: object) -> object:
-            return handler(workflow, _value(name, kind, inputs))
+            return handler(workflow, _value(name, kind, inputs, unknown))
 
         return _with_raw_signature(function, handler)
 
@@ -59,7 +62,7 @@ def _with_raw_signature(wrapper: Callable[..., Any], handler: Handler) -> Handle
     return wrapper  # type: ignore[return-value]
 
 
-def _value(name: str, kind: type[Any], inputs: tuple[object, ...]) -> object:
+def _value(name: str, kind: type[Any], inputs: tuple[object, ...], unknown: Literal["ignore", "forbid"]) -> object:
     if len(inputs) > 1:
         raise invalid_update(f"{name}: {len(inputs)} inputs were given. Give one JSON object.")
     raw = inputs[0] if inputs else None
@@ -68,6 +71,6 @@ def _value(name: str, kind: type[Any], inputs: tuple[object, ...]) -> object:
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     try:
         content = raw.payload.data if isinstance(raw, RawValue) else b""
-        return adapter.validate_json(content or b"{}", extra="forbid")
+        return adapter.validate_json(content or b"{}", extra=unknown)
     except ValidationError as error:
         raise invalid_update(f"{name}: {describe_mistakes(error)}.") from None

@@ -13,7 +13,8 @@ from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
-from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, Repository, WorkOrderInput
+from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, WorkOrderInput
+from septet.contracts.repository import Repository
 from septet.contracts.wire import StrictWire, Wire
 
 Body = TypeVar("Body", bound=Wire)

@@ -29,9 +29,10 @@ from activities.payloads import read_json
 from clients.temporal.refusals import server_refusal
 from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass, delivered_at, delivery_note
 from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView
+from septet.contracts.repository import without_credentials
 from septet.contracts.seal import key_id_of
 from septet.errors import AlreadyRunningError, NotFoundError, SealedError
-from septet.git.address import parse_address, without_credentials
+from septet.git.address import parse_address
 from septet.system.timestamps import timestamp
 from septet.trackers.team_page import team_page
 

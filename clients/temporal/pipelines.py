@@ -23,9 +23,9 @@ from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
+from septet.contracts.repository import without_credentials
 from septet.contracts.task import TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
-from septet.git.address import without_credentials
 from septet.pipelines.issues import order_issues
 from septet.pipelines.records import documents
 from septet.pipelines.report import as_markdown, report_of

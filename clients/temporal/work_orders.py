@@ -23,10 +23,11 @@ from septet.contracts.names import ORDER_ID, Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_names import watch_id, watched_order
 from septet.contracts.replies import TaskReply, TasksReply
+from septet.contracts.repository import without_credentials
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
-from septet.git.address import parse_address, without_credentials
+from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
 from workflows.search_attributes import REPOSITORY, start_attributes

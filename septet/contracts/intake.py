@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StringConstraints
 
 from septet.contracts.comment_commands import CommandComment
-from septet.contracts.order import Name, Repository, WorkOrderInput
+from septet.contracts.order import Name, WorkOrderInput
+from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedClaim
 from septet.contracts.wire import StrictWire, Wire
 from septet.system.timestamps import timestamp

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from septet.contracts.amounts import BudgetText
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
+from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import StrictWire
 
@@ -33,7 +34,6 @@ Name = Annotated[
     AfterValidator(_no_option),
 ]
 """One line that no program takes for an option."""
-Repository = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$")]
 Fork = Annotated[
     str,
     StringConstraints(

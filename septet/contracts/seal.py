@@ -1,6 +1,7 @@
 """How sealed payloads are told from others, and which are refused."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from septet.system.text import cut, one_line
@@ -15,6 +16,8 @@ _ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
 _DAMAGED: Final = b"its seal is damaged"
+NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
+"""The metadata of the payload that stands where a worker was sent none."""
 
 CODEC_PATH: Final = "/codec"
 """Where those who may read have payloads sealed and opened: below it, `encode` and `decode`."""

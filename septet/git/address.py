@@ -17,10 +17,6 @@ _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]
 _USER: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _FOLDER: Final = re.compile(r"(?!-|\.\.?$)[A-Za-z0-9._~+@-]+")
 _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
-_ACCOUNT: Final = re.compile(
-    r"^(?P<scheme>\s*[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#:]*)(?P<password>:[^/?#]*)?@"
-)
-_ACCOUNT_OF_SCP: Final = re.compile(rf"^(?P<user>\s*{_USER}):[^/]*@(?=[^@/:]+:)")
 _SLUG_LENGTH: Final = 40
 _SHOWN_LENGTH: Final = 200
 
@@ -78,19 +74,6 @@ def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None
     if scp := _SCP.fullmatch(text):
         return _remote(text, text, scp["host"], None, scp["path"])
     return _local(text, home, cwd)
-
-
-def without_credentials(address: str) -> str:
-    """Return an address without password and token; the user stays where ssh needs one. A path stays as it is.
-
-    Of an `http` or `https` address the user goes too, for it may be a token; and so does a query, or a fragment.
-    """
-    if "://" not in address:
-        return _ACCOUNT_OF_SCP.sub(r"\g<user>@", address, count=1)
-    is_ssh = address.lower().lstrip().startswith(("ssh://", "git+ssh://"))
-    kept = r"\g<scheme>\g<user>@" if is_ssh else r"\g<scheme>"
-    shown = _ACCOUNT.sub(kept, address, count=1)
-    return shown if shown.lower().startswith("file:") else re.split(r"[?#]", shown, maxsplit=1)[0]
 
 
 def _from_url(text: str) -> Address:

@@ -123,7 +123,10 @@ def longest_form_bytes() -> int:
 
 def mask_json(content: bytes) -> bytes:
     """Return a JSON document with all hidden values masked in its strings; numbers and structure stay."""
-    if not _hidden.values or mask_bytes(content) == content:
+    values = _hidden.values
+    if not values or (
+        mask_bytes(content) == content and not any(form in content for form in _forms_in_json(values))
+    ):
         return content
     try:
         document = json.loads(content)
@@ -164,6 +167,13 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
     return tuple(map(_bytes, whole)), tuple((_bytes(form), _bytes(a), _bytes(b)) for form, a, b in broken)
 
 
+@lru_cache(maxsize=2)
+def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
+    """Return what the forms of hidden values look like in JSON, where that is another form than theirs."""
+    whole, _ = _forms(values)
+    return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
+
+
 def _bytes(form: str) -> bytes:
     return form.encode(errors="surrogateescape")
 
@@ -189,8 +199,15 @@ def _encodings(value: str) -> Iterator[str]:
     yield quote(content, safe="")
     yield quote(content)
     yield quote_plus(content)
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    for once in _in_json(value):
+        yield once
+        yield from _in_json(once)
+
+
+def _in_json(text: str) -> Iterator[str]:
+    """Return what a text looks like in the strings of a JSON document."""
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _encodings_in_lines(value: str) -> Iterator[str]:

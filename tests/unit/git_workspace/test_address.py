@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from septet.contracts.repository import without_credentials
 from septet.errors import InvalidInputError
-from septet.git.address import Address, parse_address, without_credentials
+from septet.git.address import Address, parse_address
 
 HOME = Path("/home/ada")
 

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from septet.contracts.answers import (
     BuildPlanAnswer,
@@ -16,8 +16,10 @@ from septet.contracts.answers import (
     PullRequestUrl,
 )
 from septet.contracts.facts import Usage
+from septet.contracts.intake import IntakeInput
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
+from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Move, Task
 from septet.contracts.wire import Wire
@@ -161,3 +163,14 @@ def test_a_schema_says_what_the_docstrings_of_fields_say() -> None:
         "name": "What it is called.", "size": None, "parts": "What it is made of.", "note": "Said otherwise.",
     }  # fmt: skip
     assert schema["$defs"]["_Part"]["properties"]["size"]["description"] == "How large it is,\nin bytes."
+
+
+@pytest.mark.parametrize(
+    ("kind", "rest"),
+    [(WorkOrderInput, {"issue": 1}), (PipelineInput, {"issues": [1]}), (IntakeInput, {})],
+    ids=["work order", "pipeline", "intake"],
+)
+def test_an_address_is_read_without_its_credentials(kind: type[BaseModel], rest: dict[str, Any]) -> None:
+    """Whoever gives it, to a client or to Temporal itself: no password goes on into attributes, rows and summaries."""
+    text = json.dumps({"repository": "https://ann:a-password@git.example/o/r", **rest})
+    assert json.loads(kind.model_validate_json(text).model_dump_json())["repository"] == "https://git.example/o/r"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from septet.system.masking import MASK, hidden_values, hide, hide_of, mask, mask_bytes, mask_json, reveal
 from septet.system.preview import scrub
+from workers.payload_converter import MaskingPayloadConverter
 
 KEY = 'a "key"/of+the worker?'
 
@@ -99,6 +100,33 @@ def test_json_stays_json() -> None:
     reveal(["12345678"])
     assert masked == {"n": 12345678, MASK: [f"x{MASK}", MASK, None]}
     assert mask_json(b'{"a": 1}') == b'{"a": 1}'
+
+
+@pytest.mark.parametrize("inner_ascii", [True, False])
+@pytest.mark.parametrize("outer_ascii", [True, False])
+@pytest.mark.parametrize(
+    "key",
+    [
+        'pa"ss\\w0rd-long',
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n",
+        'pässword-"löng"',
+        KEY,
+    ],
+    ids=["quotes", "pem", "umlauts", "spaces"],
+)
+def test_a_key_is_masked_in_json_that_a_text_quotes(key: str, *, inner_ascii: bool, outer_ascii: bool) -> None:
+    """A history, an answer or a stream is JSON whose texts quote JSON, in which a key is escaped twice, or three times."""
+    hide([key])
+    quoted = json.dumps({"password": key}, ensure_ascii=inner_ascii)
+    document = json.dumps({"text": quoted}, ensure_ascii=outer_ascii).encode()
+    for masked in (mask_json(document), mask_bytes(document)):
+        assert json.loads(json.loads(masked)["text"]) == {"password": MASK}
+    twice = json.dumps({"event": document.decode()}, ensure_ascii=outer_ascii).encode()
+    masked_twice = json.loads(json.loads(mask_json(twice))["event"])
+    assert json.loads(masked_twice["text"]) == {"password": MASK}
+    (payload,) = MaskingPayloadConverter().to_payloads([f"I saw {quoted}"])
+    assert json.loads(payload.data) == f'I saw {{"password": "{MASK}"}}'
+    reveal([key])
 
 
 def test_bytes_and_what_people_are_shown_are_masked() -> None:

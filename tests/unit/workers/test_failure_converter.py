@@ -3,13 +3,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fakes.sealed import write_keys
 from pydantic import BaseModel, ValidationError
 from temporalio.api.failure.v1 import Failure
 from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes
 from temporalio.exceptions import ApplicationError
 
 from septet.errors import ForgeUnavailableError
+from septet.key_ring import keys_in_file
+from workers.data_converter import pydantic_values
 from workers.failure_converter import FailureConverter
+from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
 
 PAYLOADS = DataConverter.default.payload_converter
@@ -73,6 +77,43 @@ def test_a_long_message_is_cut_where_its_bytes_end() -> None:
     kept = written(ApplicationError("ü" * 4000))
     assert len(kept.message.encode()) <= 2500
     assert kept.message.startswith("ü" * 100)
+
+
+def chain(message: str, length: int) -> Exception:
+    """Return a defect that came from others."""
+    error: Exception = RuntimeError(message)
+    for _ in range(length - 1):
+        error = raised(RuntimeError(message), error)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApplicationError('{"path": "a\\b", "why": "\\"no\\""}\n' * 200),
+        ApplicationError('"' * 5000),
+        ApplicationError("the end\x01" * 1000),
+        ApplicationError("ü" * 4000, {"remedy": "x" * 2000}),
+        chain("a word\n" * 500, 4),
+    ],
+    ids=["json lines", "quotes", "control characters", "details", "causes"],
+)
+async def test_a_sealed_failure_is_no_larger_than_the_server_takes(error: Exception, tmp_path: Path) -> None:
+    """Its words become JSON before they are sealed: how they begin is still told, whatever they are made of."""
+    codec = SealingCodec(keys_in_file(write_keys(tmp_path / "keys", "k1")))
+    converter, kept = pydantic_values(codec), Failure()
+    await converter.encode_failure(error, kept)
+    assert kept.ByteSize() < 4096
+    told = await converter.decode_failure(kept)
+    assert isinstance(told, ApplicationError)
+    assert told.message[:100] == str(error)[:100]
+
+
+def test_what_a_defect_came_from_never_costs_its_own_words() -> None:
+    """The server keeps four kilobytes: causes that do not fit go first, in clear too."""
+    kept = written(chain("a word " * 400, 4))
+    assert kept.message.startswith("a word")
+    assert kept.ByteSize() < 4096
 
 
 def test_the_plugin_gives_it_to_all_and_leaves_another_ones_alone() -> None:

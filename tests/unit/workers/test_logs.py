@@ -94,8 +94,12 @@ def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
 
 
 _SEALED = """
+import asyncio
+import gc
+import logging
 import pathlib
 import structlog
+from temporalio.exceptions import ApplicationError
 from septet.settings import Settings
 from workers.logs import set_up_logs
 set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json", seal_keys_file=pathlib.Path("keys")))
@@ -108,14 +112,27 @@ try:
 except ValueError as error:
     log.error("request_broke", exc_info=error)
 log.warning("seal_keys_not_read", error="keys cannot be read")
+async def fail():
+    raise ApplicationError(word)
+async def forget():
+    tasks = [asyncio.create_task(fail())]
+    await asyncio.wait(tasks)
+asyncio.run(forget())
+gc.collect()
+cause = ApplicationError(word)
+logging.getLogger("temporalio.activity").warning(
+    f"Completing as failure during heartbeat with error of type {type(cause)}: {cause}"
+)
 """
 
 
 def test_a_sealed_log_quotes_nobody_whatever_the_event() -> None:
     """What may quote an agent or a person is withheld by its key; what the worker says of its own machine stays."""
     ended = subprocess.run([sys.executable, "-c", _SEALED], capture_output=True, check=True, timeout=60, text=True)
-    posted, _, _, broke, keys = map(json.loads, ended.stderr.splitlines())
+    posted, _, _, broke, keys, forgotten, beat = map(json.loads, ended.stderr.splitlines())
     assert "Lovelace" not in ended.stderr
     assert (posted["why"], posted["step"]) == ("(sealed)", "build_plan")
     assert "ValueError" in broke["exception"]
     assert keys["error"] == "keys cannot be read"
+    assert forgotten["event"].startswith("Task exception was never retrieved: ApplicationError None (sealed)")
+    assert beat["event"].endswith("ApplicationError'>: (sealed)")
