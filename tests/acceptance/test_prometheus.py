@@ -57,7 +57,7 @@ def summaries() -> dict[str, str]:
 
 def agents_at_work(host: Host) -> str:
     """Return what KEDA asks Prometheus, about the queues of a host's own."""
-    (trigger,) = yaml.safe_load(SCALING.read_text(encoding="utf-8"))["spec"]["triggers"]
+    trigger, _ = yaml.safe_load(SCALING.read_text(encoding="utf-8"))["spec"]["triggers"]
     query: str = trigger["metadata"]["query"]
     return query.replace('"septet-', f'"{host.queue}-')
 

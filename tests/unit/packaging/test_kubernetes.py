@@ -15,8 +15,11 @@ from septet.settings import Settings
 FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
 BASE = FOLDER / "base"
 API = FOLDER / "api"
-TRIGGER_FIELDS = {"serverAddress", "query", "threshold", "ignoreNullValues"}
-"""Of those that KEDA documents for Prometheus."""
+TRIGGER_FIELDS = {
+    "prometheus": {"serverAddress", "query", "threshold", "ignoreNullValues"},
+    "temporal": {"endpoint", "namespace", "taskQueue", "queueTypes", "targetQueueSize"},
+}
+"""Of those that KEDA documents."""
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -124,7 +127,9 @@ def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() ->
     sets = {each["metadata"]["name"] for each in documents(BASE) if each["kind"] == target["kind"]}
     assert target["name"] in sets
     data = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
-    metadata = scaled["spec"]["triggers"][0]["metadata"]
+    metadata, backlog = (each["metadata"] for each in scaled["spec"]["triggers"])
+    assert backlog["taskQueue"] == data["SEPTET_TASK_QUEUE"]
+    assert (backlog["endpoint"], backlog["namespace"]) == (data["TEMPORAL_ADDRESS"], data["TEMPORAL_NAMESPACE"])
     assert f'task_queue=~"{data["SEPTET_TASK_QUEUE"]}-host-[0-9a-f]+"' in metadata["query"]
     tolerance = 1.1
     assert int(metadata["threshold"]) * tolerance < int(data["SEPTET_MAX_AGENTS"])
@@ -193,6 +198,5 @@ def test_a_cluster_takes_what_keda_makes_of_the_scaling() -> None:
     assert spec.keys() == {
         "scaleTargetRef", "minReplicaCount", "maxReplicaCount", "pollingInterval", "cooldownPeriod", "advanced", "triggers",
     }  # fmt: skip
-    (trigger,) = spec["triggers"]
-    assert trigger["metadata"].keys() == TRIGGER_FIELDS
-    assert all(isinstance(value, str) for value in trigger["metadata"].values())
+    assert {each["type"]: each["metadata"].keys() for each in spec["triggers"]} == TRIGGER_FIELDS
+    assert all(isinstance(value, str) for each in spec["triggers"] for value in each["metadata"].values())
