@@ -45,6 +45,8 @@ _BY_HOST: Final = "host-looks-at-pull-request"
 """Before it, each look at a pull request was an attempt of an activity: an Action."""
 _EARLY_LOOKS: Final = "hears-early-looks"
 """Before it, what a host had seen before the first decision was lost. Asked for only where that is so."""
+_EARLY_NUDGES: Final = "hears-early-nudges"
+"""Before it, a nudge before the first decision was lost. Asked for only where that is so."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _DELIVERIES: Final = 50
@@ -115,6 +117,8 @@ class PullRequestWorkflow:
 
         A person's nudge has a round ask for its budget again, too; a forge's deliveries tell nothing of budgets.
         """
+        if not self._has_begun and workflow.patched(_EARLY_NUDGES):
+            self._begin()
         if nudge is not None and nudge.delivery:
             if nudge.delivery in self._deliveries:
                 return

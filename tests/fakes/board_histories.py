@@ -101,8 +101,8 @@ async def _taken_over(handle: Handle, _doubles: Doubles) -> None:
     await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
 
 
-async def _seen_early(handle: Handle, _doubles: Doubles) -> None:
-    """It was merged, and a host had seen so, before its watch decided anything."""
+async def _told_early(handle: Handle, _doubles: Doubles) -> None:
+    """It was merged, and a host had seen so or a person has it looked at, before its watch decided anything."""
     await handle.result()
 
 
@@ -200,7 +200,8 @@ WATCHES: Final[dict[str, Event]] = {
     "cancelled": _cancelled,
     "seen-by-host": _seen_by_host,
     "taken-over": _taken_over,
-    "seen-early": _seen_early,
+    "seen-early": _told_early,
+    "nudged-early": _told_early,
     "followed": _followed,
     "rework-ended": _rework_ended,
     "round-over-budget": _round_over_budget,
@@ -208,8 +209,13 @@ WATCHES: Final[dict[str, Event]] = {
 """By name: what happens to a watch."""
 _FOLLOWED: Final = frozenset({"followed", "rework-ended", "round-over-budget"})
 """Those that an agent follows."""
-_BY_HOST: Final = frozenset({"seen-by-host", "taken-over", "seen-early"}) | _FOLLOWED
+_BY_HOST: Final = frozenset({"seen-by-host", "taken-over", "seen-early", "nudged-early"}) | _FOLLOWED
 """Those that a host looks at by itself."""
+_EARLY: Final[dict[str, tuple[str, list[PullRequestNews]]]] = {
+    "seen-early": ("looked", [PullRequestNews(url=_URL, state="merged")]),
+    "nudged-early": ("nudge", []),
+}
+"""By name: the signal with which a watch starts."""
 
 
 async def history_of_board(client: Client, name: str) -> WorkflowHistory:
@@ -235,6 +241,9 @@ async def history_of_board(client: Client, name: str) -> WorkflowHistory:
 async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
     """Let a watch run to its end on a real server, and return its history."""
     doubles = Doubles(QUEUE)
+    signal, args = _EARLY.get(name, (None, []))
+    if signal is not None:
+        doubles.pull_requests[_URL] = "merged"
     watcher = WatchingHost(host="first", control_queue="first-control") if name in _BY_HOST else None
     task = Task(id=f"wo-{name}", repository_url="/app", pr_url=_URL, status=Status.COMPLETED, stage=Stage.REVIEW)
     async with Worker(
@@ -251,8 +260,8 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
             ),
             id=f"{task.id}/pr",
             task_queue=QUEUE,
-            start_signal="looked" if name == "seen-early" else None,
-            start_signal_args=[PullRequestNews(url=_URL, state="merged")],
+            start_signal=signal,
+            start_signal_args=args,
         )
         await WATCHES[name](handle, doubles)
         with suppress(WorkflowFailureError):  # it may be cancelled

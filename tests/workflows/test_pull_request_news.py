@@ -164,6 +164,28 @@ async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) ->
         assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
 
 
+async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Client, doubles: Doubles) -> None:
+    """It comes as soon as the watch is started, and has it looked at all the same."""
+    queue = f"{doubles.task_queue}-host"
+    task = Task(id=f"wo-{uuid.uuid4().hex[:8]}", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
+    doubles.pull_requests[URL] = "merged"
+    watch = PullRequestWatch(
+        task=task, forge="local", watcher=WatchingHost(host="host", control_queue=queue), task_queue=queue
+    )
+    async with (
+        Worker(client, task_queue=queue, activities=doubles.activities()),
+        Worker(client, task_queue=doubles.task_queue, workflows=[PullRequestWorkflow]),
+    ):
+        handle = await client.start_workflow(
+            PullRequestWorkflow.run,
+            watch,
+            id=f"{task.id}/pr",
+            task_queue=doubles.task_queue,
+            start_signal="nudge",
+        )
+        assert (await asyncio.wait_for(handle.result(), WITHIN_SECONDS)).stage == "done"
+
+
 async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Doubles) -> None:
     """Why nobody can tell is shown as what the task waits for, and no more when the forge is back."""
     forge = FakeForge()
