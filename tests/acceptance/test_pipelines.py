@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
+from fakes.waiting import until_temporal
 
 pytestmark = pytest.mark.faces
 
@@ -76,11 +77,19 @@ def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> No
 def test_what_its_work_orders_cost_tells_of_pipelines(served: Septet, pipelined: Answer) -> None:
     """The history of its project knows of each that it was in lanes, who planned it, and how long its plan was."""
     project = served("show", "pl-done-a", "--json").json["task"]["project"]
-    turns = sum(len(steps_of(served, issue["order_id"])) for issue in pipelined["issues"])
-    served.wait_for("/costs", lambda costs: costs["total"]["turns"] >= turns, project=project)
-    asked = served.temporal("workflow", "query", "-w", f"septet-costs/{project}", "--type", "costs", "-o", "json")
-    (history,) = json.loads(asked.out)["queryResult"]
-    orders = {order["order_id"]: order for order in history["completed"]}
+    served.wait_for("/costs", lambda costs: costs["total"]["turns"] > 0, project=project)
+
+    expected = {issue["order_id"] for issue in pipelined["issues"]}
+
+    def completed() -> dict[str, Any] | None:
+        asked = served.temporal(
+            "workflow", "query", "-w", f"septet-costs/{project}", "--type", "costs", "-o", "json"
+        )
+        (history,) = json.loads(asked.out)["queryResult"]
+        told = {order["order_id"]: order for order in history["completed"]}
+        return told if told.keys() >= expected else None
+
+    orders = until_temporal(completed)
     for issue in pipelined["issues"]:
         order = orders[issue["order_id"]]
         assert (order["of_pipeline"], order["planner"], order["agent"]) == (True, "scripted", "scripted")
