@@ -69,7 +69,7 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     """Return the task of a memo as it is now: what the search attributes tell is not written there each time.
 
-    Older work orders have not taken out of it what looked like a key, and waits no more.
+    An older work order's memo may still name what looked like a key after the decision: only one that waits asks.
     """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:
