@@ -19,6 +19,7 @@ from bench.chaos.kills import Adoption, Kill
 from bench.chaos.plan import DEADLY, DEATHS_BORNE, Kind, Plan
 from bench.chaos.processes import NOBODY, Pid, of_folder, supervisor_of
 from bench.chaos.proxies import is_replaced, proxy_of
+from bench.chaos.results import has_result
 from bench.chaos.side import Side
 from bench.chaos.slow_disk import slow_disk_of
 from septet.errors import SeptetError
@@ -84,7 +85,8 @@ class Blows:
         aim = _aim(kind, life)
         if self._there(life) and aim.signal(signal.SIGKILL):
             self._deaths[life.order, life.step] += kind in DEADLY
-            self._note(kind, [life], target=life.name)
+            cut_short = kind in DEADLY and not has_result(self.ground.state / "runs", life)
+            self._note(kind, [life], target=life.name, cut_short=cut_short)
             if kind == "proxy":
                 self.beside.create_task(self._see_replaced(life, aim))
 
@@ -241,8 +243,8 @@ class Blows:
         living = [life for life in self.ground.journal.living() if life.name not in stalled]
         return [life for life in living if self.side.carried_by(worker.pid, life)]
 
-    def _note(self, kind: Kind, lives: list[Life], target: str = "") -> None:
-        kill = Kill(kind, time.time(), frozenset(life.name for life in lives), target)
+    def _note(self, kind: Kind, lives: list[Life], target: str = "", *, cut_short: bool = False) -> None:
+        kill = Kill(kind, time.time(), frozenset(life.name for life in lives), target, cut_short)
         self.kills.append(kill)
         with (self.ground.folder / "kills.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps({**asdict(kill), "hits": sorted(kill.hits)}) + "\n")

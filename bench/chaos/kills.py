@@ -16,6 +16,8 @@ class Kill:
     """The agents that it hit: those it aimed at, or those whose worker, server or host it took away."""
     target: str = ""
     """The one that it aimed at."""
+    cut_short: bool = False
+    """No result of the target's turn was on disk when it died, whatever the agent had printed."""
 
 
 @dataclass(frozen=True, slots=True)

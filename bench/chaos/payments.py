@@ -45,6 +45,6 @@ def _was_killed(life: Life, seen: Seen) -> bool:
 
 def _taken_until(life: Life, kill: Kill) -> float:
     """Return the moment from which on a blow does not take a turn with it any more."""
-    if not life.ended:
+    if not life.ended or (kill.cut_short and kill.target == life.name):
         return float("inf")
     return life.last + (_KEPT_SECONDS if kill.kind == "host" else _PASSING_SECONDS)

@@ -13,6 +13,7 @@ from bench.chaos.payments import paid_twice
 from bench.chaos.pipelines.laws import missing
 from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
+from bench.chaos.results import has_result
 from bench.chaos.trial import Seen
 from bench.repository import make_repository
 from septet.system import processes
@@ -109,6 +110,36 @@ def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
     first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
     blow = Kill(kind, at, frozenset({target}), target)
     assert len(list(paid_twice(seen([blow], earlier, other, first, again)))) == count
+
+
+@pytest.mark.parametrize(("cut_short", "count"), [(True, 0), (False, 1)])
+def test_a_blow_takes_a_turn_whose_result_was_not_on_disk_however_late_it_is(cut_short: bool, count: int) -> None:
+    """A supervisor that got no time of the processor had not written what its agent had long printed."""
+    blow = Kill("supervisor", 8.0, frozenset({"one"}), "one", cut_short)
+    assert len(list(paid_twice(seen([blow], turn("one", 2.0, 5.0), turn("two", 10.0, 12.0, run="c"))))) == count
+
+
+@pytest.mark.parametrize(
+    ("printed", "has"),
+    [
+        ('{"type": "result", "result": "done"}\n', True),
+        ('{"type":"assistant"}\nno JSON\n[1]\n{"type":"result"}\n', True),
+        ('{"type":"assistant","text":"result"}\n{"type":"res', False),
+        (None, False),
+    ],
+)
+def test_a_turn_has_its_result_when_that_is_in_its_own_run(tmp_path: Path, printed: str | None, has: bool) -> None:
+    """Neither the run before it nor the one after it says anything."""
+    life = Life("pl-1-i000", "one", "implement_plan", tree="pl-1-lane", began=20.0)
+    result = '{"type":"result"}\n'
+    for name, ordered, output in (("1", 10.0, result), ("2", 19.0, printed), ("3", 30.0, result)):
+        run = tmp_path / "pl-1-lane" / name
+        run.mkdir(parents=True)
+        (run / "run.json").touch()
+        os.utime(run / "run.json", (ordered, ordered))
+        if output is not None:
+            (run / "stdout.jsonl").write_text(output, encoding="utf-8")
+    assert has_result(tmp_path, life) is has
 
 
 @pytest.fixture
