@@ -1,9 +1,11 @@
 #!/bin/sh
-# An agent that does almost nothing: claude's stream, a plan, an edit, and the answer that the schema asks for.
+# An agent that does almost nothing: claude's stream, a plan, an edit, and the answer that the schema asks for. It can
+# take some seconds for the first step (SEPTET_SCRIPTED_SECONDS) or for each one (SEPTET_SCRIPTED_STEP_SECONDS).
 # It starts in a millisecond or two, so that what is measured around it is Septet's. On stderr it says when it began,
 # and when it ends.
 date +%s%N >&2
 cat > /dev/null
+[ -z "${SEPTET_SCRIPTED_STEP_SECONDS:-}" ] || sleep "$SEPTET_SCRIPTED_STEP_SECONDS"
 session=00000000-0000-4000-8000-000000000000
 case "$*" in
 *'"ClassifyIssueAnswer"'*)

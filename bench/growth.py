@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -13,57 +15,107 @@ from bench.stage import Stage, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
+from septet.errors import RefusedTransitionError
 
 LEAST: Final = {2: 1.8, 4: 3.4}
 """How many times the work of one worker so many must do."""
 _AGENTS: Final = 4
 """At a time, of each worker: what bounds it, since an agent mostly waits for its model."""
-_AGENT_SECONDS: Final = 7
+_OPEN: Final = 2 * _AGENTS
+"""Work orders that are open for each worker, all the time: none of its agents' places is ever free for long."""
+_STEP_SECONDS: Final = 3
+"""What an agent takes for a step; a real one takes longer."""
 _FILES: Final = 20
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure one worker, then each larger number of them in both ways, with as many work orders for each."""
-    return asyncio.run(_measured(pace.times(40, 8), pace.seed))
+    """Measure one worker, then each larger number of them in both ways, then one again: the mean is the baseline.
+
+    What is counted is the steps that end while all have work. The first and the last work orders are left out: at
+    the beginning all of them open their workspaces, and at the end there are fewer than agents.
+    """
+    return asyncio.run(_measured(pace.times(90, 30), pace.times(30, 15), pace.seed))
 
 
-async def _measured(each: int, seed: int) -> list[Figure]:
-    one = await _per_minute(1, each, seed, hosts=False)
-    figures = [Figure("one worker: work orders a minute", one, "")]
-    for workers, least in LEAST.items():
-        for hosts in (False, True):
-            done = await _per_minute(workers, each, seed, hosts=hosts)
-            where = f"{workers} workers, {'a host each' if hosts else 'one host'}"
-            note = f"{done:.1f} work orders a minute; {_AGENTS} agents of {_AGENT_SECONDS} s for each worker"
-            figures.append(
-                Figure(f"{where}: of the work of one", done / one, "times", least, "at least", note=note)
+async def _measured(seconds: float, settling: float, seed: int) -> list[Figure]:
+    async def measured(workers: int, *, hosts: bool = False) -> float:
+        return await _steps_per_minute(workers, seconds, settling, seed, hosts=hosts)
+
+    before = await measured(1)
+    crews = [(workers, hosts) for workers in LEAST for hosts in (False, True)]
+    done = [await measured(workers, hosts=hosts) for workers, hosts in crews]
+    after = await measured(1)
+    one, note = (before + after) / 2, f"{before:.1f} before the others, {after:.1f} after them"
+    return [
+        Figure("one worker: steps a minute", one, "", note=note),
+        *(
+            Figure(
+                f"{workers} workers, {'a host each' if hosts else 'one host'}: of the work of one",
+                steps / one, "times", LEAST[workers], "at least",
+                note=f"{steps:.1f} steps a minute; {_AGENTS} agents of {_STEP_SECONDS} s for each worker",
             )
-    return figures
+            for (workers, hosts), steps in zip(crews, done, strict=True)
+        ),
+    ]  # fmt: skip
 
 
-async def _per_minute(workers: int, each: int, seed: int, *, hosts: bool) -> float:
-    """Return the work orders that so many workers complete in a minute."""
+async def _steps_per_minute(workers: int, seconds: float, settling: float, seed: int, *, hosts: bool) -> float:
+    """Return the steps that so many workers end in a minute, once each has as many work orders as it can take."""
     async with AsyncExitStack() as stack:
-        on = await stack.enter_async_context(stage())
-        origin = on.settings.state_dir / "origin.git"
-        await asyncio.to_thread(make_repository, origin, _FILES, seed, on.settings.git_env)
+        on = await _stage_with_repository(stack, seed)
+        first = on.settings.state_dir
+        states = [first.with_name(f"host-{number}") for number in range(workers)] if hosts else [first]
         for number in range(workers):
-            state = on.settings.state_dir.with_name(f"host-{number}") if hosts else on.settings.state_dir
-            await stack.enter_async_context(worker(on, _environ(on, state)))
-        begin = time.perf_counter()
-        await asyncio.gather(*(_carry_out(on, str(origin), f"wo-{number}") for number in range(workers * each)))
-        return 60 * workers * each / (time.perf_counter() - begin)
+            await stack.enter_async_context(worker(on, _environ(on, states[number % len(states)])))
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as beside:
+            for number in range(workers * _OPEN):
+                later = number * _STEP_SECONDS / (workers * _OPEN)  # else all would wait, and then work, at once
+                beside.create_task(_keep_open(on, f"wo-{number}", later, over))
+            await asyncio.sleep(settling)
+            before, begin = _steps_ended(states), time.perf_counter()
+            await asyncio.sleep(seconds)
+            steps, took = _steps_ended(states) - before, time.perf_counter() - begin
+            over.set()
+        return 60 * steps / took
+
+
+async def _stage_with_repository(stack: AsyncExitStack, seed: int) -> Stage:
+    """Lay a stage with the repository that all work orders are about."""
+    on = await stack.enter_async_context(stage())
+    await asyncio.to_thread(make_repository, _origin(on), _FILES, seed, on.settings.git_env)
+    return on
+
+
+def _origin(on: Stage) -> Path:
+    return on.settings.state_dir / "origin.git"
 
 
 def _environ(on: Stage, state: Path) -> dict[str, str]:
     state.mkdir(mode=0o700, exist_ok=True)
-    own = {"SEPTET_MAX_AGENTS": str(_AGENTS), "SEPTET_SCRIPTED_SECONDS": str(_AGENT_SECONDS)}
+    own = {"SEPTET_MAX_AGENTS": str(_AGENTS), "SEPTET_SCRIPTED_STEP_SECONDS": str(_STEP_SECONDS)}
     return {**on.environ, **own, "SEPTET_STATE_DIR": str(state)}
 
 
-async def _carry_out(on: Stage, origin: str, order_id: str) -> None:
-    orders = WorkOrders(on.client)
-    await orders.start(WorkOrderInput(repository=origin, title="Tell that it is done", agent="scripted"), order_id)
-    task = await orders.wait(order_id)
-    if task.status is not Status.COMPLETED:
-        raise RuntimeError(f"{order_id} is {task.status.value}: {task.error}")
+def _steps_ended(states: Sequence[Path]) -> int:
+    """Return the agents that have ended so far, by what their hosts have on disk: each carries out one step."""
+    return sum(1 for state in states for _ in state.glob("runs/*/*/exit.json"))
+
+
+async def _keep_open(on: Stage, name: str, later: float, over: asyncio.Event) -> None:
+    """Have one work order after the other carried out until all is over; the last one is cancelled."""
+    orders, ending = WorkOrders(on.client), asyncio.create_task(over.wait())
+    await asyncio.sleep(later)
+    for number in count():
+        order_id = f"{name}-{number}"
+        given = WorkOrderInput(repository=str(_origin(on)), title="Tell that it is done", agent="scripted")
+        await orders.start(given, order_id)
+        waiting = asyncio.create_task(orders.wait(order_id))
+        await asyncio.wait((waiting, ending), return_when=asyncio.FIRST_COMPLETED)
+        if over.is_set():
+            waiting.cancel()
+            with suppress(RefusedTransitionError):  # it has just come to its end
+                await orders.cancel_and_wait(order_id)
+            return
+        if (task := waiting.result()).status is not Status.COMPLETED:
+            raise RuntimeError(f"{order_id} is {task.status.value}: {task.error}")
