@@ -24,6 +24,9 @@ from septet.errors import SeptetError
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
 """All that leave the server its life: its memory is looked at, too."""
 _SWEEP_SECONDS: Final = 60.0
+_TRIES: Final = 10
+"""To ask what a work order has used; one worker serves all the time, but may be slow."""
+_AGAIN_SECONDS: Final = 1.0
 
 
 @dataclass
@@ -81,9 +84,12 @@ class Soak(Trial):
 
     async def _closed(self, order: str) -> None:
         await super()._closed(order)
-        with suppress(RPCError, SeptetError):
-            self._recovered[order] = await self.side.rungs(self.ground, order)
-            self._ledgers[order] = await self.side.ledger(self.ground, order)
+        for _ in range(_TRIES):
+            with suppress(RPCError, SeptetError):
+                self._recovered[order] = await self.side.rungs(self.ground, order)
+                self._ledgers[order] = await self.side.ledger(self.ground, order)
+                break
+            await asyncio.sleep(_AGAIN_SECONDS)
         self._closed_at[order] = time.monotonic()
 
     def _take_old(self) -> list[str]:
