@@ -38,6 +38,7 @@ async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_no
     assert account.all.tokens_counted > 0
 
 
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_and_waits_within_one_turn() -> (
@@ -56,6 +57,7 @@ async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_
     assert account.all.tokens_counted > 5000 * plan.runs
 
 
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_the_two_processes_of_shared_sessions_outlive_workers_and_proxies() -> None:

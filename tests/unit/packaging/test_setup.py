@@ -131,6 +131,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout", tmp_path / "programs")
 
 
+@pytest.mark.release
 @pytest.mark.long
 def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> None:
     """A killed run is made good; of two at once the second waits; what is done is not done again, and what changed is.
