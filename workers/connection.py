@@ -18,8 +18,21 @@ from workers.server_file import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
 _TRANSPORT: Final = "tonic::transport"
-_NO_TLS: Final = "InvalidContentType"
-"""What the SDK's TLS library calls an answer that is not TLS."""
+_REFUSALS: Final = (
+    ("InvalidContentType", "it does not use TLS, which the profile asks for"),
+    (r"InvalidCertificate\((\w+)", "its certificate is not accepted here"),
+    (r"received fatal alert: (\w+)", "it does not accept this client's certificate, or was given none"),
+    (r"code: (Unauthenticated|PermissionDenied)", "it does not accept the API key"),
+    (
+        "Must have both client cert|NoCertificatesPresented|InconsistentKeys",
+        "certificate and key of this client do not belong together, or one is missing",
+    ),
+    (r'code: Unknown, message: "transport error"', "it closed the connection, as one does that expects TLS"),
+)
+"""By what the SDK says of it: why a server that is there and this client do not come together."""
+_REFUSED_REMEDY: Final = (
+    "Check address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
+)
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 _HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
@@ -38,8 +51,8 @@ async def connect(
 
     Raises:
         UsageError: The address is not HOST:PORT.
-        ServerNotReachedError: Nobody answers there, or nobody named it and it is another state directory's; the
-            message says where it looked and why there.
+        ServerNotReachedError: Nobody answers there, or it and this client do not come together, or nobody named it
+            and it is another state directory's; the message says where it looked and why there.
         InvalidInputError: The keys that seal cannot be read.
         MetricsAddressError: The metrics of a worker cannot be served where the settings say.
     """
@@ -58,9 +71,12 @@ async def connect(
         config |= {"data_converter": pydantic_values(codec), "interceptors": observing}
     try:
         return await Client.connect(**config, runtime=runtime)
-    except (RuntimeError, RPCError) as error:
-        message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
-        raise ServerNotReachedError(message) from error
+    except (RuntimeError, ValueError, RPCError) as error:
+        where = f"{config['target_host']} ({why})"
+        if refusal := _refusal(str(error)):
+            message = f"No connection to the Temporal server at {where}: {refusal}."
+            raise ServerNotReachedError(message, remedy=_REFUSED_REMEDY) from error
+        raise ServerNotReachedError(f"No Temporal server answers at {where}: {_first_line(error)}") from error
 
 
 def server_address(settings: Settings, address: str | None = None) -> str:
@@ -126,10 +142,16 @@ def _check_address(address: str, why: str) -> str:
     return address
 
 
+def _refusal(said: str) -> str:
+    """Return why a server and this client do not come together, as far as what the SDK says tells that."""
+    for pattern, cause in _REFUSALS:
+        if match := re.search(pattern, said):
+            return " ".join((cause, *(f"({name})" for name in match.groups())))
+    return ""
+
+
 def _first_line(error: Exception) -> str:
     """Return an error's first line; of an error of the SDK's transport, a nest of structures, its cause alone."""
-    if _NO_TLS in str(error):
-        return "it does not use TLS, which Temporal's environment or profile asks for."
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

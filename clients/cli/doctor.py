@@ -115,6 +115,8 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
     try:
         client = await connect(settings, address=address)
     except ServerNotReachedError as error:
+        if error.remedy != ServerNotReachedError.default_remedy:
+            return [Check("server", "warning", error.message, error.remedy)]
         try:
             program = temporal_program()
         except NotFoundError as missing:

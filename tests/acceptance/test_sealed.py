@@ -16,13 +16,27 @@ pytestmark = pytest.mark.faces
 TITLE, BODY, PLAN, ANSWER, WHY = (f"canary{word}7c41" for word in ("title", "body", "plan", "answer", "why"))
 CANARIES = (TITLE, BODY, PLAN, ANSWER, WHY)
 ORDER, CANCELLED = "wo-sealed", "wo-cancelled"
+PLAN_FILE = f"specs/{PLAN}.md"
+SCENARIO = {
+    "steps": {
+        "build_plan": {
+            "edits": {
+                PLAN_FILE: f"# Bug: {PLAN}\n\n## Steps\n\n1. Write `bye` into `app.py`, as {PLAN} has it.\n"
+            },
+            "put_over": {"plan_path": PLAN_FILE, "summary": f"One step: {PLAN}."},
+        },
+        "implement_plan": {"put_over": {"summary": f"Done: {ANSWER}."}},
+    }
+}
+LOUD = {"SEPTET_LOG_LEVEL": "debug"}
+"""Both machines log all that they can: what is not in the one's log is not there, and not only left out."""
 UI = "/api/v1/namespaces/default/workflows"
 
 
 def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
     """Complete one work order and cancel another, both with words to find, and return what the server tells of them."""
-    septet.scenario(ORDER, {"steps": {"implement_plan": {"put_over": {"summary": f"Done: {ANSWER}."}}}})
-    body = f"The {BODY} is wrong. Write `{PLAN}` into `app.py`."
+    septet.scenario(ORDER, SCENARIO)
+    body = f"The {BODY} is wrong."
     ended = septet(
         "run", "--repo", origin.bare, "--title", f"Fix {TITLE}", "--body", body, "--id", ORDER, "--wait", "--json"
     )
@@ -49,12 +63,13 @@ def found(places: Mapping[str, str]) -> dict[str, set[str]]:
 
 def test_a_server_without_the_keys_reads_no_word(tmp_path: Path, origin: Origin) -> None:
     """Database, history, descriptions, lists, queries, web UI and logs hold no word of issue, plan, answer or person."""
-    septet = sealed_machine(tmp_path / "sealed", {"SEPTET_LOG_LEVEL": "debug"})
+    septet = sealed_machine(tmp_path / "sealed", LOUD)
     with septet.up() as up:
         places = dict(work(septet, up, origin))
         task = septet("show", ORDER, "--json").json["task"]
         assert TITLE in task["title"]
-        assert any(ANSWER in step["output"] for step in task["steps"])
+        outputs = {step["step"]: step["output"] for step in task["steps"]}
+        assert (PLAN in outputs["build_plan"], ANSWER in outputs["implement_plan"]) == (True, True)
         assert TITLE in septet("board", "--json").out
         with septet.api as api:
             assert TITLE in api.get(f"/agent-work-orders/{ORDER}").text
@@ -62,19 +77,21 @@ def test_a_server_without_the_keys_reads_no_word(tmp_path: Path, origin: Origin)
     places["the database"] = database(septet.state)
     places["the server's log"] = (septet.state / "server.log").read_text(encoding="utf-8")
     assert found(places) == {place: set() for place in places}
+    assert ORDER in places["the log"]
     assert (keyless["type"], "SEPTET_SEAL_KEYS_FILE" in keyless["remedy"]) == ("Sealed", True)
 
 
 def test_without_keys_the_same_words_are_all_there(tmp_path: Path, origin: Origin) -> None:
-    """What the test above looks for is found in a database, a history and the web UI that nobody seals."""
-    septet = Septet(tmp_path / "open")
+    """What the test above looks for is found in a database, a history, the web UI and a log that nobody seals."""
+    septet = Septet(tmp_path / "open", LOUD)
     with septet.up() as up:
         places = dict(work(septet, up, origin))
     places["the database"] = database(septet.state)
     seen = found(places)
-    assert seen["the database"] >= {TITLE, BODY, ANSWER, WHY}
-    assert seen["the UI"] >= {TITLE, ANSWER}
-    assert seen["Temporal's command line"] >= {TITLE, BODY, ANSWER, WHY}
+    assert seen["the database"] == set(CANARIES)
+    assert seen["the UI"] >= {TITLE, PLAN, ANSWER}
+    assert seen["Temporal's command line"] == set(CANARIES)
+    assert seen["the log"] >= {TITLE, PLAN, ANSWER}
 
 
 def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path: Path, origin: Origin) -> None:

@@ -117,3 +117,4 @@ async def test_no_way_in_leaves_a_word_on_the_server(tmp_path: Path, *, is_seale
     assert all(seen.clear[kind] for kind in TYPES), seen.clear
     for place in ("histories", "the database"):
         assert set(WORDS.values()) - seen.words[place] == ON_THE_FORGE_ALONE
+    assert WORDS["answer"] in seen.words["logs"]

@@ -19,10 +19,10 @@ from fakes.waiting import until
 from fakes.webhooks import SECRET, GitHubWebhook
 
 WAYS = (
-    "api", "why", "feedback", "answer", "log", "review", "pipeline", "labelled", "comment", "tool", "pass",
+    "api", "why", "feedback", "plan", "answer", "log", "review", "pipeline", "labelled", "comment", "tool", "pass",
 )  # fmt: skip
 WORDS = {way: f"canary{way}51c8" for way in WAYS}
-"""By the way on which it comes in: over HTTP, with a cancel, to a plan, from an agent, and so on."""
+"""By the way on which it comes in: over HTTP, with a cancel, to a plan, with a plan, from an agent, and so on."""
 ORDER = "wo-api"
 A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n"}
@@ -43,8 +43,9 @@ class Day:
 
     def begin(self) -> None:
         """Start a work order over HTTP, which waits for its budget, is raised, and whose first plan is rejected."""
-        scenario = {"steps": {"implement_plan": {"put_over": {"summary": WORDS["answer"]}}}}
-        self.septet.scenario(ORDER, {**A_CENT_A_MESSAGE, **scenario})
+        said = {"build_plan": WORDS["plan"], "implement_plan": WORDS["answer"]}
+        steps = {step: {"put_over": {"summary": word}} for step, word in said.items()}
+        self.septet.scenario(ORDER, {**A_CENT_A_MESSAGE, "steps": steps})
         order = {
             "id": ORDER, "repository_url": self.repository, "title": f"Say {WORDS['api']}", "approve_plan": True,
             "follow_pr": True, "budget": "0.01usd", "description": "The app greets only.",

@@ -1,6 +1,8 @@
-"""What the compose file leaves open: this machine alone reaches it, and Temporal's web UI has to be asked for."""
+"""What the compose file leaves open, and what its services may do: no more than they need."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,63 @@ PAGES = [
     for page in ("README.md", "docs/containers.md", "docs/kubernetes.md", "docs/operations/runbook.md")
 ]
 
+CAPABILITIES = {"postgres": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]}
+"""Of its first process, which is root's: it gives the folder of the data to its own user, and becomes that user."""
+SIZE = re.compile(r"(\$\{[A-Z]+_MEMORY:-)?[1-9][0-9]*[mg](?(1)\})")
+SECRET = re.compile("PASSWORD|PWD|PASS$|SECRET|TOKEN|KEY|AUTH", re.IGNORECASE)
+
 
 @pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if "ports" in service])
 def test_published_ports_answer_this_machine_alone(name: str) -> None:
     """Docker publishes on every address where none is named."""
     assert all(str(port).startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_gains_no_right_and_has_limits(name: str) -> None:
+    """It has no capability but those listed above, and memory and processes end somewhere."""
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service.get("cap_add", []) == CAPABILITIES.get(name, [])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert SIZE.fullmatch(service["mem_limit"])
+    assert 0 < service["pids_limit"] <= 8192
+    assert service.keys().isdisjoint({"privileged", "pid", "ipc", "network_mode", "userns_mode", "devices"})
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_is_told_a_password(name: str) -> None:
+    """What could be one is the name of a file below `/run/secrets`, and no command or build has one on its line."""
+    service = SERVICES[name]
+    told = {key: value for key, value in service.get("environment", {}).items() if SECRET.search(key)}
+    assert told == ({"POSTGRES_PASSWORD_FILE": "/run/secrets/postgres_password"} if name == "postgres" else {})
+    lines = [service.get(key, "") for key in ("command", "entrypoint", "env_file", "labels")]
+    assert not SECRET.search(str([*lines, (service.get("build") or {}).get("args")]))
+
+
+def test_each_installation_makes_a_password_of_its_own_and_keeps_it(tmp_path: Path) -> None:
+    """`docker/make-secrets` makes the one that the services are given, in a folder for its owner, outside of git and images."""
+    declared = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["secrets"]
+    assert declared == {"postgres_password": {"file": "./docker/database/password"}}
+    made = []
+    for installation in ("one", "other"):
+        folder = tmp_path / installation / "docker"
+        folder.mkdir(parents=True)
+        script = shutil.copy(_ROOT / "docker" / "make-secrets", folder)
+        file = folder.parent / declared["postgres_password"]["file"]
+        for _ in range(2):
+            subprocess.run([script], check=True, capture_output=True)
+            made.append(file.read_text(encoding="ascii"))
+        assert (file.parent.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o444)
+    assert made[0] == made[1] != made[2] == made[3]
+    assert all(re.fullmatch("[A-Za-z0-9]{20,}", password) for password in made)
+    for name, line in ((".gitignore", "docker/database/"), (".dockerignore", "docker/database")):
+        assert line in (_ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_a_new_database_has_room_to_grow() -> None:
+    """How many shards there are is fixed when a database begins: the four of the image are too few for one in production."""
+    assert SERVICES["temporal"]["environment"]["NUM_HISTORY_SHARDS"] == "512"
 
 
 def test_temporals_web_ui_starts_when_it_is_asked_for_and_changes_nothing() -> None:

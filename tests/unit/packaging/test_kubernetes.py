@@ -1,5 +1,6 @@
 """The manifests for Kubernetes: what the cluster's own schema says of them, and what no pod may do."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,18 @@ def test_keys_are_mounted_where_no_agent_runs() -> None:
     }
     assert with_keys == {"worker", "register", "promote", "api"} == containers().keys() - {"runner"}
     assert "envFrom" not in containers()["runner"]
+
+
+@pytest.mark.parametrize("folder", [BASE, API], ids=lambda each: each.name)
+def test_no_manifest_holds_a_key(folder: Path) -> None:
+    """There is no Secret among them, and no variable or setting that could be a key has a value: who installs brings both."""
+    resources = list(documents(folder))
+    assert "Secret" not in {each["kind"] for each in resources}
+    settings = [each["data"] for each in resources if each["kind"] == "ConfigMap"]
+    pods_here = [each["spec"]["template"]["spec"] for each in resources if "template" in each.get("spec", {})]
+    given = [each for pod in pods_here for container in pod["containers"] for each in container.get("env", ())]
+    names = [*(name for data in settings for name in data), *(each["name"] for each in given if "value" in each)]
+    assert [name for name in names if re.search("PASS|SECRET|TOKEN|KEY", name)] == []
 
 
 def test_worker_and_runner_of_a_pod_share_what_they_lease() -> None:

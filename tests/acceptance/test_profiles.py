@@ -1,0 +1,122 @@
+"""Temporal's profiles with an API key and with client certificates: who is let in, and what is told to those who are not."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.tls_front import Authority, Front, serving_tls
+
+pytestmark = pytest.mark.faces
+
+KEY = "tmprl_key-of-one-host"
+UNKNOWN_KEY = "tmprl_key-of-nobody"
+CA = {"server_ca_cert_path": "ours/authority.pem"}
+OURS = {"client_cert_path": "ours/client.pem", "client_key_path": "ours/client.key"}
+THEIRS = {"client_cert_path": "theirs/client.pem", "client_key_path": "theirs/client.key"}
+NO_PAIR = "certificate and key of this client do not belong together, or one is missing"
+NOT_ACCEPTED = "it does not accept this client's certificate, or was given none"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Two fronts of a Temporal server, of which one wants a certificate and one a key, and what their clients have."""
+
+    folder: Path
+    mtls: Front
+    keyed: Front
+
+    def profile(self, front: Front, tls: Mapping[str, str], api_key: str = "") -> dict[str, str]:
+        """Write the profile of a client, and return the variables that choose it; paths are those below the folder."""
+        entries = {name: self.folder / value if name.endswith("_path") else value for name, value in tls.items()}
+        lines = ["[profile.septet]", f'address = "{front.address}"', 'namespace = "default"']
+        lines += [f'api_key = "{api_key}"'] if api_key else []
+        lines += ["[profile.septet.tls]", *(f'{name} = "{value}"' for name, value in entries.items())]
+        file = self.folder / "temporal.toml"
+        file.write_text("\n".join(lines), encoding="utf-8")
+        return {"TEMPORAL_CONFIG_FILE": str(file), "TEMPORAL_PROFILE": "septet"}
+
+
+@pytest.fixture(scope="module")
+def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The two fronts, with the server that most tests share behind them."""
+    folder = tmp_path_factory.mktemp("site")
+    ours, theirs = Authority(folder / "ours"), Authority(folder / "theirs")
+    server = ours.sign("server")
+    ours.sign("client")
+    theirs.sign("client")
+    behind = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    with (
+        serving_tls(server, upstream=behind, clients_of=ours) as mtls,
+        serving_tls(server, upstream=behind, key=KEY) as keyed,
+    ):
+        yield Site(folder, mtls, keyed)
+
+
+def test_a_work_order_is_done_over_a_connection_with_client_certificates(
+    site: Site, served: Septet, tmp_path: Path, origin: Origin
+) -> None:
+    """Worker and commands show the profile's certificate: the front, which lets nobody in without, sees their calls."""
+    chosen = site.profile(site.mtls, {**CA, **OURS})
+    septet = Septet(tmp_path / "host", {"SEPTET_TASK_QUEUE": "septet-mtls", **chosen}, shares=served)
+    with septet.serving("worker"):
+        ended = septet(
+            "run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", "wo-mtls", "--wait", "--json"
+        )
+    assert ended.json["task"]["status"] == "completed", ended
+    assert site.mtls.methods >= {"StartWorkflowExecution", "PollWorkflowTaskQueue", "PollActivityTaskQueue"}
+
+
+def test_an_api_key_is_the_bearer_of_each_call(site: Site, septet: Septet) -> None:
+    """The front, which lets nobody in without, sees it in every call of a command that is answered."""
+    ended = Septet(septet.root, site.profile(site.keyed, CA, KEY))("list", "--json")
+    assert (ended.code, ended.json["ok"]) == (0, True)
+    assert site.keyed.methods >= {"GetSystemInfo", "ListWorkflowExecutions"}
+    sent = {call.get("authorization") for call in site.keyed.calls}
+    assert {f"Bearer {KEY}"} <= sent <= {f"Bearer {KEY}", f"Bearer {UNKNOWN_KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("tls", "cause"),
+    [
+        (CA, f"{NOT_ACCEPTED} (CertificateRequired)"),
+        (CA | THEIRS, f"{NOT_ACCEPTED} (UnknownCA)"),
+        (OURS, "its certificate is not accepted here (UnknownIssuer)"),
+        (
+            CA | OURS | {"server_name": "a.example"},
+            "its certificate is not accepted here (NotValidForNameContext)",
+        ),
+        (CA | {"client_cert_path": "ours/client.pem"}, NO_PAIR),
+        (CA | OURS | {"client_key_path": "theirs/client.key"}, NO_PAIR),
+    ],
+    ids=["none", "of a stranger", "unknown authority", "other name", "without its key", "with another's key"],
+)
+def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
+    site: Site, septet: Septet, tls: dict[str, str], cause: str
+) -> None:
+    """The error has the cause and what to check, and no traceback."""
+    _assert_refused(Septet(septet.root, site.profile(site.mtls, tls)), site.mtls, cause)
+
+
+def test_who_has_a_key_that_is_not_known_is_told_so(site: Site, septet: Septet) -> None:
+    """The error has the cause and what to check, and not the key; `septet doctor` says the same."""
+    refused = Septet(septet.root, site.profile(site.keyed, CA, UNKNOWN_KEY))
+    told = _assert_refused(refused, site.keyed, "it does not accept the API key (Unauthenticated)")
+    checks = {check["name"]: check for check in refused("doctor", "--json").json["checks"]}
+    assert checks["server"] == {"name": "server", "status": "warning", **told}
+
+
+def _assert_refused(septet: Septet, front: Front, cause: str) -> dict[str, str]:
+    """See that a command of a machine ends because its client is refused; return message and remedy."""
+    ended = septet("list", "--json")
+    where = f"{front.address} (Temporal's environment or profile)"
+    told = {
+        "message": f"No connection to the Temporal server at {where}: {cause}.",
+        "remedy": "Check address, API key and certificates in Temporal's profile or environment; "
+        "`septet docs cloud` shows how.",
+    }
+    assert (ended.code, ended.error, ended.err) == (4, {"type": "ServerNotReached", **told}, "")
+    return told
