@@ -69,7 +69,7 @@ def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
 
 @pytest.mark.release
 def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Path) -> None:
-    """The commands for PostgreSQL are typed as they stand there: what was changed since the backup is as it was."""
+    """The commands for PostgreSQL are typed as they stand there: all is as it was, on a new server too."""
     backup, restore = bash_blocks("Back up and restore")
     (tmp_path / "backups").mkdir()
     host = Septet(tmp_path / "host-a")
@@ -99,6 +99,10 @@ def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Pat
         run(restore)
         assert everywhere("SELECT string_agg(id::text, $$ $$ ORDER BY id) FROM executions") == ["1 2", "1 2"]
         assert everywhere("SELECT count(*) FROM pg_tables WHERE tablename = $$later$$") == ["0", "0"]
+        for name in DATABASES:
+            run(f"dropdb {name}")
+        run(restore)
+        assert everywhere("SELECT count(*) FROM executions") == ["2", "2"]
     assert snapshot.read_text(encoding="ascii") == "before"
 
 
