@@ -10,7 +10,7 @@ from septet.system.timestamps import timestamp
 
 
 def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
-    """Return why a turn waits for the limit of a step, or for that of the whole budget."""
+    """Return why a turn waits for the limit of a step or of the whole budget, and who can raise it."""
     scope, is_spent = amounts.state.scope, amounts.is_spent(step)
     whose = _words_of_step(step) if step else _words_of(scope)
     state = "is used up" if is_spent else "has too little left besides what running agents hold"
@@ -20,7 +20,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
         step=step,
         limit=str(limit),
         message=f"The budget of {whose} {state}: {describe_spending(amounts.use_of(step), limit)}.",
-        remedy=f"Raise it with `{raise_command(amounts, step)}`.{turn}",
+        remedy=f"Everyone who can reach the server can raise it: `{raise_command(amounts, step)}`.{turn}",
         until=timestamp(next_midnight(now)) if limit.daily else None,
         is_spent=is_spent,
     )

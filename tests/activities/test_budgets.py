@@ -20,9 +20,11 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from septet.agents.clis.endings import BUDGET
 from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.turn_runs import seconds_of
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall
@@ -45,6 +47,12 @@ init()
 turn('m1')
 write('src/half.py', 'half')
 time.sleep(300)
+"""
+_FINISHES = """
+init()
+turn('m2')
+write('src/app.py', 'fixed')
+answer({'success': True, 'summary': 'Done.', 'key_changes_made': [], 'key_learnings': []})
 """
 _HANGS_ONCE = """
 init()
@@ -220,6 +228,25 @@ async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: St
     assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
     both = (over.usage.cost_usd or 0.0) + (done.usage.cost_usd or 0.0)
     assert books.view().total.usd == pytest.approx(both)
+
+
+async def test_an_agent_is_stopped_once_its_minutes_are_used_up_and_goes_on_in_its_session(
+    paid: StepLab, books: Books
+) -> None:
+    """It would never end by itself; the time of each of its runs is counted once."""
+    await paid.open_to(Step.IMPLEMENT_PLAN)
+    paid.agent(_HANGS)
+    over = await paid.run(Step.IMPLEMENT_PLAN, budget="0.05min", waits_for_budget=True)
+    assert over.budget_wait is not None
+    assert (over.verdict, over.budget_wait.limit) == (Verdict.OVER_BUDGET, "0.05min")
+    assert {(end.cause, end.why) for run in paid.runs if (end := run.exit())} == {("ended", BUDGET)}
+    assert books.view().total.seconds >= 3.0
+    paid.agent(_FINISHES)
+    books.books[ORDER].set_limit(LimitCall(limit="90min"), raises=True)
+    on = paid.call(Step.IMPLEMENT_PLAN, session_id=over.session_id, starts_from=over.checkpoint, attempt=2)
+    done = await paid.running(on.model_copy(update={"waits_for_budget": True}))
+    assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
+    assert books.view().total.seconds == pytest.approx(sum(map(seconds_of, paid.runs)), abs=0.01)
 
 
 @pytest.mark.parametrize("spent", ["order/wo-1", "pipeline/pl-1", "project/renamed", "day", ""])

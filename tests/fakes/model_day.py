@@ -81,11 +81,16 @@ class Day:
     def hangs(self, step: str, *, results: int) -> None:
         """Let the model's stream open and then be silent in a step, which is soon found out."""
         self.goes_wrong(Fault(step, "hang", results=results))
-        self.idle_seconds = _SOON_SECONDS[self.cli]
+        self.idle_seconds = self.soon_seconds
 
     def reaches_its_limit(self, second_key: str) -> None:
         """Let the first login's usage limit be reached, and give a second one, with this key."""
         self.model.limited_key, self.second_key = _KEY, second_key
+
+    @property
+    def soon_seconds(self) -> float:
+        """Longer than the silence of the CLI's start on a busy machine."""
+        return _SOON_SECONDS[self.cli]
 
     def opened(self, sample: Sample, runs: Runs) -> None:
         """Note what was made for it."""
@@ -113,8 +118,8 @@ class Day:
         runs = self.runs.of(self.order_id)
         return [run for run in runs if run.record is not None and run.record.step == step]
 
-    async def start(self, orders: WorkOrders) -> None:
-        """Start the work order."""
+    async def start(self, orders: WorkOrders, **choices: Any) -> None:
+        """Start the work order, with these choices."""
         timeouts = Timeouts(wall_seconds=300, idle_seconds=self.idle_seconds, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
@@ -123,6 +128,7 @@ class Day:
             model=MODELS.get(self.cli),
             timeouts=timeouts,
             sessions=self.sessions,
+            **choices,
         )
         self.began = time.monotonic()
         await orders.start(order, self.order_id)

@@ -1,6 +1,7 @@
 """claude's events: the fields that matter, and what they add up to."""
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
@@ -86,8 +87,22 @@ class Event(msgspec.Struct, gc=False):
         return self.is_error not in (None, False) or str(self.subtype).startswith("error")
 
 
-class _ModelCost(msgspec.Struct, gc=False):
+class _ModelUse(msgspec.Struct, gc=False):
     cost: float = msgspec.field(name="costUSD", default=0.0)
+    input_tokens: Any = msgspec.field(name="inputTokens", default=0)
+    output_tokens: Any = msgspec.field(name="outputTokens", default=0)
+    cache_read_tokens: Any = msgspec.field(name="cacheReadInputTokens", default=0)
+    cache_write_tokens: Any = msgspec.field(name="cacheCreationInputTokens", default=0)
+
+    def usage(self) -> Usage:
+        """Return it; a count that is no number is none."""
+        return Usage(
+            input_tokens=count(self.input_tokens),
+            output_tokens=count(self.output_tokens),
+            cache_read_tokens=count(self.cache_read_tokens),
+            cache_write_tokens=count(self.cache_write_tokens),
+            cost_usd=self.cost,
+        )
 
 
 class _Denial(msgspec.Struct, gc=False):
@@ -124,8 +139,8 @@ class StreamTotals:
     """The last object with a result and no type: it counts where nothing else was said."""
     context_tokens: int = 0
     """Of the session's own last message: what was read for it, and what it said."""
-    cost_usd: float | None = None
-    """The sum of what each result says was spent since the one before it in this run."""
+    usage_by_models: Usage | None = None
+    """The sum of what each result says all models used since the one before it in this run."""
     resets_at: float | None = None
     """When a limit of the account ends, in seconds since the epoch."""
     warnings: list[str] = field(default_factory=list)
@@ -201,11 +216,12 @@ class StreamTotals:
         if event.parent_tool_use_id is not None:
             return
         self.results += 1
-        costs = read_field(event.model_usage_since_last_result, _costs)
+        models = read_field(event.model_usage_since_last_result, _models)
         if self.model is None:
-            self.model = next(iter(read_field(event.model_usage, _costs) or costs or ()), None)
-        if costs is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + sum(model.cost for model in costs.values())
+            self.model = next(iter(read_field(event.model_usage, _models) or models or ()), None)
+        if models is not None:
+            before = self.usage_by_models or Usage(cost_usd=0.0)
+            self.usage_by_models = reduce(Usage.plus, (model.usage() for model in models.values()), before)
         if isinstance(event.session_id, str) and event.session_id != self.session_id:
             self.stray_result = event
         else:
@@ -238,7 +254,7 @@ class StreamTotals:
 _NO_TOKENS: Final = _Tokens()
 
 
-_costs: Final = msgspec.json.Decoder(dict[str, _ModelCost])
+_models: Final = msgspec.json.Decoder(dict[str, _ModelUse])
 _servers: Final = msgspec.json.Decoder(list[_McpServer])
 _rate_limit: Final = msgspec.json.Decoder(_RateLimit)
 _denials: Final = msgspec.json.Decoder(list[_Denial])

@@ -125,14 +125,15 @@ def _answer(result: Event | None) -> tuple[str | None, object]:
 def _usage(totals: StreamTotals, result: Event | None) -> Usage:
     """Return what this run used.
 
-    The result's own figures win: a message's output tokens are only those it began with. `total_cost_usd` grows
-    over a resumed session (2.1.329, not 2.1.197), so the cost since the last result is summed where it is given.
+    What the results say by model wins: `usage` leaves out the request at which a budget ended the run. Where it is
+    not said so, `usage` counts, for a message's output tokens are only those it began with; `total_cost_usd` may
+    be that of the whole session (in 2.1.329, not in 2.1.197).
     """
     if result is None:
         return totals.usage
-    cost = totals.cost_usd
-    if cost is None and isinstance(result.total_cost_usd, int | float):
-        cost = float(result.total_cost_usd)
+    if totals.usage_by_models is not None:
+        return totals.usage_by_models
+    cost = float(result.total_cost_usd) if isinstance(result.total_cost_usd, int | float) else None
     return usage_of(result, cost) or totals.usage
 
 
