@@ -1,34 +1,37 @@
-"""What a work order costs on Temporal: billable Actions by the server's own count, events, bytes of history."""
+"""What a work order costs on Temporal: billable Actions by the server's own count, events, bytes of histories."""
 
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from activities.attempts import pause_between_heartbeats
 from bench.bare import QUEUE, Bare
+from bench.counted_order import carry_out, carry_out_and_tell, merge, watching
 from bench.figure import Figure
+from bench.histories import read_history, read_kept
 from bench.meter import read_actions
 from bench.pace import Pace
+from bench.receiver import receiver
 from bench.repository import make_repository
-from bench.stage import SEPTET, Stage, program, stage, worker
+from bench.stage import Stage, program, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.limits import Timeouts
-from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_names import watch_id
-from septet.forges.choose import forge_for
-from septet.forges.forge import pull_request_number
-from septet.forges.local import LocalForge
-from septet.git.address import parse_address
 from septet.settings import Settings
 
 ACTIONS_TARGET: Final = 80.0
 EVENTS_TARGET: Final = 65.0
+KEPT_TARGET_KB: Final = 55.0
+BUDGETS_TARGET: Final = 46.0
+BUDGETS_KEPT_TARGET_KB: Final = 45.0
+NOTIFICATION_TARGET: Final = 5.0
+NOTIFICATION_KEPT_TARGET_KB: Final = 10.0
 AGENT_SECONDS: Final = 1600
 OPEN_SECONDS: Final = 24 * 3600
 _CLOCK: Final = 100
@@ -43,9 +46,20 @@ _BUDGETS: Final = {
     "SEPTET_PROJECT_BUDGET": "100usd/day",
     "SEPTET_DAY_BUDGET": "200usd/day",
 }
-_OF_BUDGETS: Final = ("SignalWorkflowExecution", "message_UpdateWorkflowExecution_Acceptance")
 _HEARTBEAT: Final = "RecordActivityTaskHeartbeat"
 BESIDE: Final = "a bare workflow of 7 activities"
+_OWN: Final = "the work order's own history"
+_KB: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What some work took."""
+
+    actions: Counter[str]
+    """By type, as the server counts them."""
+    kept: Counter[str]
+    """Bytes of history, by type of workflow: of all that went on meanwhile, whoever started it."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -60,31 +74,60 @@ async def _measured() -> list[Figure]:
         origin = on.settings.state_dir / "origin.git"
         await asyncio.to_thread(make_repository, origin, 100, 7, on.settings.git_env)
         async with worker(on, _environ(on)):
-            await _work_order(on, origin, "wo-warm")
+            await carry_out(on, origin, "wo-warm")
             await on.client.get_workflow_handle(watch_id("wo-warm")).terminate()
-            work = await _count(on, lambda: _work_order(on, origin, "wo-counted"))
-            looks = await _count(on, lambda: asyncio.sleep(_COUNTED_SECONDS))
-            end = await _count(on, lambda: _merge(on, origin, "wo-counted"))
+            work = await _take(on, lambda: carry_out(on, origin, "wo-counted"))
+            looks = await _take(on, lambda: asyncio.sleep(_COUNTED_SECONDS))
+            end = await _take(on, lambda: merge(on, origin, "wo-counted"))
         async with worker(on, {**on.environ, "SEPTET_SCRIPTED_SECONDS": str(_AGENT_WATCHED_SECONDS)}):
             watched = await _watched(on, origin)
-        other = on.settings.state_dir / "other.git"
+        other = on.settings.state_dir / "other.git"  # the first one holds the change by now
         await asyncio.to_thread(make_repository, other, 100, 7, on.settings.git_env)
-        async with worker(on, {**_environ(on), **_BUDGETS}):
-            budgeted = await _count(on, lambda: _work_order(on, other, "wo-budgeted"))
-        events, size = await _history(on, "wo-counted")
-        bare_events, bare_size = await _history(on, "bare-counted")
+        with receiver() as (address, received):
+            telling = {"SEPTET_NOTIFY_URL": address, "SEPTET_NOTIFY_SECRET": "of-the-bench"}
+            async with worker(on, on.environ | telling):
+                await carry_out_and_tell(on, other, "wo-warm-told", received)
+                told = await _take(on, lambda: carry_out_and_tell(on, other, "wo-told", received))
+        async with worker(on, on.environ | _BUDGETS):  # the last: who has no budget of its own asks these as well
+            await carry_out(on, other, "wo-warm-budgeted")
+            budgeted = await _take(on, lambda: carry_out(on, other, "wo-budgeted"))
+        events, size = await read_history(on.client.get_workflow_handle("wo-counted"))
+        budgeted_events, _ = await read_history(on.client.get_workflow_handle("wo-budgeted"))
+        bare_events, bare_size = await read_history(on.client.get_workflow_handle("bare-counted"))
     return [
-        _total(work, looks, end, bare),
-        Figure(
-            "Actions of three budgets",
-            sum(budgeted[name] - work[name] for name in _OF_BUDGETS),
-            "",
-            note="of a work order, its project and the day: a question before each step, and what it used after",
-        ),
+        _total(work.actions, looks.actions, end.actions, bare.actions),
+        _more("three budgets", budgeted, work, BUDGETS_TARGET, "of a work order, its project and the day"),
+        _more("a notification", told, work, NOTIFICATION_TARGET, "that a work order is completed"),
         Figure("events of a work order", events, "", EVENTS_TARGET, baseline=bare_events, beside=BESIDE),
-        Figure("history of a work order", size, "bytes", baseline=bare_size, beside=BESIDE),
+        Figure(
+            "events of a work order with three budgets", budgeted_events, "", events, baseline=events,
+            beside="without a budget", note="of its own history: accounts have theirs",
+        ),
+        Figure("history of a work order", size / _KB, "kB", baseline=bare_size / _KB, beside=BESIDE),
+        _kept("histories of a work order", work.kept + looks.kept + end.kept, KEPT_TARGET_KB, size, _OWN),
+        _kept("histories of three budgets", budgeted.kept - work.kept, BUDGETS_KEPT_TARGET_KB, size, _OWN),
+        _kept("histories of a notification", told.kept - work.kept, NOTIFICATION_KEPT_TARGET_KB, size, _OWN),
         Figure("an open `septet watch`", watched, "Actions a minute", 0.0, note="while an agent works"),
-    ]
+    ]  # fmt: skip
+
+
+def _more(name: str, more: Taken, work: Taken, target: float, note: str) -> Figure:
+    """Return the Actions beyond those of a work order without."""
+    actions = more.actions - work.actions
+    del actions[_HEARTBEAT]  # they are as many as the agent's time asks for
+    return Figure(f"Actions of {name}", actions.total(), "", target, note=f"{note}: {_told(actions)}")
+
+
+def _kept(name: str, kept: Counter[str], target: float, own: int, beside: str) -> Figure:
+    told = _told({kind: round(size / _KB, 1) for kind, size in kept.items()})
+    return Figure(name, kept.total() / _KB, "kB", target, baseline=own / _KB, beside=beside, note=told)
+
+
+def _told(parts: Mapping[str, float]) -> str:
+    """Return the parts of a sum, the largest first."""
+    return ", ".join(
+        f"{number} {name}" for name, number in sorted(parts.items(), key=lambda part: -part[1]) if number
+    )
 
 
 def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Counter[str]) -> Figure:
@@ -92,12 +135,9 @@ def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Cou
     heartbeats, seconds = _heartbeats(work), OPEN_SECONDS / Settings().longest_look_seconds
     looked = round(sum(looks.values()) * seconds * _LOOK_SECONDS / _COUNTED_SECONDS)
     parts = {**work, _HEARTBEAT: heartbeats, "looks of a day": looked, "the merge": sum(end.values())}
-    told = ", ".join(
-        f"{number} {name}" for name, number in sorted(parts.items(), key=lambda part: -part[1]) if number
-    )
     note = (
         f"{AGENT_SECONDS:,} agent-seconds, a pull request open for a day; measured at 1/{_CLOCK} of the time, "
-        f"heartbeats and looks by their pauses: {told}"
+        f"heartbeats and looks by their pauses: {_told(parts)}"
     )
     return Figure(
         "Actions of a work order", sum(parts.values()), "", ACTIONS_TARGET, baseline=sum(bare.values()),
@@ -123,58 +163,25 @@ def _environ(on: Stage) -> dict[str, str]:
     }
 
 
-async def _count(on: Stage, work: Callable[[], Awaitable[object]]) -> Counter[str]:
-    """Return the Actions that some work takes, by type."""
-    before = await read_actions(on.metrics)
+async def _take(on: Stage, work: Callable[[], Awaitable[object]]) -> Taken:
+    """Return what some work takes."""
+    actions, kept = await read_actions(on.metrics), await read_kept(on.client)
     await work()
-    return await read_actions(on.metrics) - before
+    return Taken(await read_actions(on.metrics) - actions, await read_kept(on.client) - kept)
 
 
-async def _bare(on: Stage) -> Counter[str]:
+async def _bare(on: Stage) -> Taken:
     address = on.client.service_client.config.target_host
     async with program([sys.executable, "-m", "bench.bare", address], on.environ):
-        return await _count(on, lambda: on.client.execute_workflow(Bare.run, id="bare-counted", task_queue=QUEUE))
-
-
-async def _work_order(on: Stage, origin: Path, order_id: str) -> None:
-    """Carry out a work order; nobody asks how it goes on."""
-    orders = WorkOrders(on.client)
-    order = WorkOrderInput(repository=str(origin), title="Tell that it is done", agent="scripted")
-    await orders.put(order, order_id)
-    task = await orders.wait(order_id)
-    if task.status is not Status.COMPLETED:
-        raise RuntimeError(f"{order_id} is {task.status.value}: {task.error}")
-
-
-async def _merge(on: Stage, origin: Path, order_id: str) -> None:
-    """Merge a work order's pull request, and wait until that is seen."""
-    forge = forge_for(parse_address(str(origin), home=Path.home()), on.settings)
-    task = await WorkOrders(on.client).get(order_id)
-    if not isinstance(forge, LocalForge) or task.pr_url is None:
-        raise TypeError(f"{order_id} has no pull request on a local forge.")
-    await asyncio.to_thread(forge.merge_pull_request, pull_request_number(task.pr_url))
-    await on.client.get_workflow_handle(watch_id(order_id)).result()
+        return await _take(on, lambda: on.client.execute_workflow(Bare.run, id="bare-counted", task_queue=QUEUE))
 
 
 async def _watched(on: Stage, origin: Path) -> float:
     """Return the Actions a minute that an open watch takes beside those of the work order."""
     order = WorkOrderInput(repository=str(origin), title="Tell that it is done", agent="scripted")
     await WorkOrders(on.client).put(order, "wo-watched")
-    alone = await _count(on, lambda: asyncio.sleep(_WATCHED_SECONDS))
-    async with _watching(on, "wo-watched"):
-        beside = await _count(on, lambda: asyncio.sleep(_WATCHED_SECONDS))
+    alone = (await _take(on, lambda: asyncio.sleep(_WATCHED_SECONDS))).actions
+    async with watching(on, "wo-watched"):
+        beside = (await _take(on, lambda: asyncio.sleep(_WATCHED_SECONDS))).actions
     await on.client.get_workflow_handle("wo-watched").cancel()
     return 60 * max(beside["QueryWorkflow"] - alone["QueryWorkflow"], 0) / _WATCHED_SECONDS
-
-
-@asynccontextmanager
-async def _watching(on: Stage, order_id: str) -> AsyncIterator[None]:
-    """Have a work order watched for as long as the block lasts, from the first thing that the watch has said."""
-    async with program([str(SEPTET), "watch", order_id, "--json"], on.environ):
-        yield
-
-
-async def _history(on: Stage, workflow_id: str) -> tuple[int, int]:
-    """Return the events of a workflow, and their bytes."""
-    events = [event async for event in on.client.get_workflow_handle(workflow_id).fetch_history_events()]
-    return len(events), sum(event.ByteSize() for event in events)

@@ -9,7 +9,7 @@ import psutil
 from bench.figure import Figure
 from bench.pace import Pace
 from bench.repository import make_repository
-from bench.stage import Stage, stage, worker
+from bench.stage import Stage, own_percents, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 
@@ -24,10 +24,11 @@ _WITHIN_SECONDS: Final = 600.0
 _SETTLE_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.5
 _MB: Final = 1_000_000
+_BESIDE: Final = "without an agent"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure worker and server while all agents work, and nothing else happens."""
+    """Measure worker and server before there is any agent, and while all work and nothing else happens."""
     return asyncio.run(_measured(pace.times(200, 50), pace.times(30, 15)))
 
 
@@ -42,23 +43,31 @@ async def _measured(count: int, seconds: int) -> list[Figure]:
         origin = on.settings.state_dir / "origin.git"
         await asyncio.to_thread(make_repository, origin, 100, 0, on.settings.git_env)
         async with worker(on, environ) as engine:
+            idle = await _taken(on, engine, seconds)
             names = [f"wo-{number}" for number in range(count)]
             await _start(on, str(origin), names)
             await _until_speaking(on, count)
-            await asyncio.sleep(_SETTLE_SECONDS)
-            before = _own_seconds(engine), _own_seconds(on.server)
-            await asyncio.sleep(seconds)
-            after = _own_seconds(engine), _own_seconds(on.server)
-            memory = engine.memory_info().rss / _MB
+            busy = await _taken(on, engine, seconds)
             await _end(on, names)
-    percents = [100 * (end - begin) / seconds for begin, end in zip(before, after, strict=True)]
-    named = f"{count} agents, an event a second"
-    note = f"over {seconds} s"
+    targets = {
+        "the worker": ("% of a core", ENGINE_TARGET_PERCENT),
+        "the server": ("% of a core", SERVER_TARGET_PERCENT),
+        "the worker's memory (RSS)": ("MB", MEMORY_TARGET_MB),
+    }
     return [
-        Figure(f"{named}: the worker", percents[0], "% of a core", ENGINE_TARGET_PERCENT, note=note),
-        Figure(f"{named}: the server", percents[1], "% of a core", SERVER_TARGET_PERCENT, note=note),
-        Figure(f"{named}: the worker's memory (RSS)", memory, "MB", MEMORY_TARGET_MB),
-    ]
+        Figure(
+            f"{count} agents, an event a second: {what}", value, unit, target, baseline=alone, beside=_BESIDE,
+            note=f"over {seconds} s",
+        )
+        for (what, (unit, target)), value, alone in zip(targets.items(), busy, idle, strict=True)
+    ]  # fmt: skip
+
+
+async def _taken(on: Stage, engine: psutil.Process, seconds: int) -> tuple[float, float, float]:
+    """Return what worker and server take, in percent of a core, and the worker's memory then, in megabytes."""
+    await asyncio.sleep(_SETTLE_SECONDS)
+    engine_percent, server_percent = await own_percents((engine, on.server), seconds)
+    return engine_percent, server_percent, engine.memory_info().rss / _MB
 
 
 async def _start(on: Stage, origin: str, names: list[str]) -> None:
@@ -89,11 +98,6 @@ async def _until_speaking(on: Stage, count: int) -> None:
 
 def _count_streams(runs: Path) -> int:
     return sum(path.stat().st_size > 0 for path in runs.glob("*/1-*/stdout.jsonl"))
-
-
-def _own_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
 
 
 async def _end(on: Stage, names: list[str]) -> None:

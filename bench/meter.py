@@ -6,8 +6,8 @@ import urllib.request
 from collections import Counter
 from typing import Final
 
-_SETTLE_SECONDS: Final = 2.5
-"""The server's figures lag by about a second."""
+_SETTLE_SECONDS: Final = 4.0
+"""The server's figures lag by about a second, and a host tells within two what a work order has cost."""
 _LINE: Final = re.compile(r'^action\{action_type="(\w+)",namespace="(\w+)"[^}]*\} (\d+)', re.MULTILINE)
 
 

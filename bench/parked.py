@@ -14,7 +14,7 @@ import psutil
 from bench.figure import Figure, median, percentile
 from bench.pace import Pace
 from bench.repository import make_repository
-from bench.stage import Stage, stage, worker
+from bench.stage import Stage, own_percents, stage, worker
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
@@ -33,6 +33,15 @@ _IDLE_SECONDS: Final = 20.0
 _WITHIN_SECONDS: Final = 600.0
 """For a work order that is about to be parked, to go on, or to end."""
 _MB: Final = 1_000_000
+_EMPTY: Final = "before the first work order"
+
+_IDLE_FIGURES: Final = {
+    "the worker's memory (RSS)": ("MB", MEMORY_TARGET_MB),
+    "the server's memory (RSS)": ("MB", None),
+    "the worker while nothing happens": ("% of a core", None),
+}
+Idle = tuple[float, float, float]
+"""Of these, what was measured."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -45,6 +54,7 @@ async def _measured(count: int, approvals: int, seed: int) -> list[Figure]:
     async with stage() as on, worker(on) as engine:
         origin = on.settings.state_dir / "origin.git"
         await asyncio.to_thread(make_repository, origin, _FILES, seed, on.settings.git_env)
+        empty = await _idle(on, engine)
         few = [f"wo-few-{number}" for number in range(approvals)]
         await _park(on, str(origin), few, 0)
         alone = [await _next_step_ms(on, name) for name in few]
@@ -52,26 +62,26 @@ async def _measured(count: int, approvals: int, seed: int) -> list[Figure]:
         begin = time.perf_counter()
         await _park(on, str(origin), many, 0)
         parked_seconds = time.perf_counter() - begin
-        await asyncio.sleep(_SETTLE_SECONDS)
-        idle = await _idle_percent(engine), engine.memory_info().rss / _MB, on.server.memory_info().rss / _MB
+        idle = await _idle(on, engine)
         beside = [await _next_step_ms(on, name) for name in chance.sample(many, approvals)]
-    return _figures(count, parked_seconds, idle, alone, beside)
+    return _figures(count, parked_seconds, (idle, empty), alone, beside)
 
 
 def _figures(
-    count: int, seconds: float, idle: tuple[float, float, float], alone: Sequence[float], beside: Sequence[float]
+    count: int, seconds: float, idle: tuple[Idle, Idle], few_ms: Sequence[float], many_ms: Sequence[float]
 ) -> list[Figure]:
-    named, percent, memory, server_memory = f"{count:,} parked", *idle
-    few = f"{len(alone)} parked"
-    note = f"{len(beside)} of them, one after the other, with the command's way to it"
-    p95, few_p95 = percentile(beside, 95), percentile(alone, 95)
+    named, (full, empty) = f"{count:,} parked", idle
+    few = f"{len(few_ms)} parked"
+    note = f"{len(many_ms)} of them, one after the other, with the command's way to it"
+    p95, few_p95 = percentile(many_ms, 95), percentile(few_ms, 95)
     goes_on = f"{named}: approve to next step"
     return [
-        Figure(f"{named}: the worker's memory (RSS)", memory, "MB", MEMORY_TARGET_MB),
-        Figure(f"{named}: the server's memory (RSS)", server_memory, "MB"),
-        Figure(f"{named}: the worker while nothing happens", percent, "% of a core"),
+        *(
+            Figure(f"{named}: {what}", value, unit, target, baseline=alone, beside=_EMPTY)
+            for (what, (unit, target)), value, alone in zip(_IDLE_FIGURES.items(), full, empty, strict=True)
+        ),
         Figure(f"{goes_on} p95", p95, "ms", NEXT_TARGET_MS, baseline=few_p95, beside=few, note=note),
-        Figure(f"{goes_on} p50", median(beside), "ms", baseline=median(alone), beside=few),
+        Figure(f"{goes_on} p50", median(many_ms), "ms", baseline=median(few_ms), beside=few),
         Figure("work orders parked in a minute", 60 * count / seconds, ""),
     ]  # fmt: skip
 
@@ -95,11 +105,10 @@ async def _until_parked(on: Stage, count: int) -> None:
             await asyncio.sleep(_COUNT_SECONDS)
 
 
-async def _idle_percent(engine: psutil.Process) -> float:
-    before = engine.cpu_times()
-    await asyncio.sleep(_IDLE_SECONDS)
-    after = engine.cpu_times()
-    return 100 * (after.user + after.system - before.user - before.system) / _IDLE_SECONDS
+async def _idle(on: Stage, engine: psutil.Process) -> Idle:
+    await asyncio.sleep(_SETTLE_SECONDS)
+    (percent,) = await own_percents((engine,), _IDLE_SECONDS)
+    return engine.memory_info().rss / _MB, on.server.memory_info().rss / _MB, percent
 
 
 async def _next_step_ms(on: Stage, name: str) -> float:

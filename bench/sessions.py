@@ -41,10 +41,18 @@ def figures_of(agent: str, ways: dict[str, list[dict[str, Any]]]) -> list[Figure
             Figure(f"{agent}, shared sessions", None, "", note=f"not installed: scripts/agents install {agent}")
         ]
     shared, separate = ([_with_uncached(cost) for cost in ways[way]] for way in ("shared", "separate"))
-    same = {json.dumps(cost["outputs"]) for cost in (*shared, *separate)}
-    note = f"p50 of {len(shared)}, {adapter_for(agent).capabilities.tested_version}, "
-    note += "the same answers" if len(same) == 1 else "OTHER ANSWERS"
-    return [_figure_of(agent, key, shared, separate, note) for key in _COUNTED]
+    note = f"p50 of {len(shared)}, {adapter_for(agent).capabilities.tested_version}"
+    return [
+        *(_figure_of(agent, key, shared, separate, note) for key in _COUNTED),
+        _answers(agent, shared, separate),
+    ]
+
+
+def _answers(agent: str, shared: Sequence[dict[str, Any]], separate: Sequence[dict[str, Any]]) -> Figure:
+    """Return how many answers there are beside the one that all work orders should come to, whichever way."""
+    different = {json.dumps(cost["outputs"]) for cost in (*shared, *separate)}
+    note = f"of {len(shared)} work orders with shared sessions and {len(separate)} with separate ones"
+    return Figure(f"{agent}, shared sessions: other answers", len(different) - 1, "", 0.0, note=note)
 
 
 def _with_uncached(cost: dict[str, Any]) -> dict[str, Any]:

@@ -107,3 +107,14 @@ def cpu_seconds(process: psutil.Process) -> float:
     """Return the CPU time of a process and of all its children that have ended."""
     times = process.cpu_times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+async def own_percents(processes: Sequence[psutil.Process], seconds: float) -> list[float]:
+    """Return what each process takes by itself for so long, without its children, in percent of a core."""
+    before = [process.cpu_times() for process in processes]
+    await asyncio.sleep(seconds)
+    after = [process.cpu_times() for process in processes]
+    return [
+        100 * (end.user + end.system - begin.user - begin.system) / seconds
+        for begin, end in zip(before, after, strict=True)
+    ]

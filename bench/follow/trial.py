@@ -15,6 +15,7 @@ from fakes.forges.state import ForgeFake
 from bench.faults.trial import FAKES, forge_environ, serving_forges
 from bench.follow.person import WITHIN_SECONDS, MissedError, Person, bare_of, git
 from bench.follow.scenes import CLOSED, SCENES, STUBBORN
+from bench.histories import read_kept
 from bench.stage import SEPTET, Stage, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage as TaskStage
@@ -47,6 +48,8 @@ class FollowOutcome:
     paid_again: int = 0
     """Agent turns beyond one for each try of a round."""
     stuck: int = 0
+    histories_kb: dict[str, float] = field(default_factory=dict)
+    """Kilobytes that the server keeps for each pull request, by type of workflow."""
     seconds: float = 0.0
     why: list[str] = field(default_factory=list)
 
@@ -85,6 +88,8 @@ async def follow(runs: int, seed: int, *, most_kills: int | None) -> FollowOutco
                     await _play(outcome, on, fakes[forge], scene, f"wo-p{number:03}")
 
             await asyncio.gather(*map(play, range(runs)))
+            kept = await read_kept(on.client)
+    outcome.histories_kb = {kind: round(size / runs / 1000, 1) for kind, size in kept.items()}
     outcome.seconds = round(time.monotonic() - began, 1)
     return outcome
 

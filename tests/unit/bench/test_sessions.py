@@ -16,13 +16,14 @@ def test_a_longer_conversation_that_a_cache_serves_misses_no_target() -> None:
     """Shared sessions send more in all; what they may not is ask more often, or send more that no cache has."""
     shared = [cost(sent_bytes=400, cached_bytes=300)]
     figures = figures_of("claude", {"shared": shared, "separate": [cost()]})
-    assert [figure.passed for figure in figures] == [True, None, True, True]
-    assert [figure.ratio for figure in figures] == pytest.approx([1.0, 4 / 3, 0.5, 1.0])
+    assert [figure.passed for figure in figures] == [True, None, True, True, True]
+    assert [figure.ratio for figure in figures[:-1]] == pytest.approx([1.0, 4 / 3, 0.5, 1.0])
     dearer = figures_of("claude", {"shared": [cost(requests=10, cached_bytes=0)], "separate": [cost()]})
-    assert [figure.passed for figure in dearer] == [False, None, False, True]
+    assert [figure.passed for figure in dearer] == [False, None, False, True, True]
 
 
-def test_other_answers_are_told() -> None:
-    """The steps must come to the same, whichever way their sessions go."""
-    other = figures_of("codex", {"shared": [cost(outputs=["/chore"])], "separate": [cost()]})
-    assert all(figure.note.endswith("OTHER ANSWERS") for figure in other)
+def test_other_answers_miss_the_target() -> None:
+    """The steps must come to the same, whichever way their sessions go, and each time."""
+    other = figures_of("codex", {"shared": [cost(outputs=["/chore"]), cost()], "separate": [cost(), cost()]})
+    assert [figure.passed for figure in other] == [True, None, True, True, False]
+    assert other[-1].value == 1

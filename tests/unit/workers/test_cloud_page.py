@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -49,3 +50,34 @@ def test_the_profiles_are_read_by_temporals_own_reader() -> None:
     assert all(profile.address for profile in profiles)
     assert profiles[1].tls is not None
     assert profiles[1].tls.client_cert is not None
+
+
+def test_the_table_of_a_day_is_what_one_work_order_takes_so_many_times() -> None:
+    """Actions and stored history of each row follow from the table of one work order, which is measured."""
+    one = {what: (int(actions), int(size)) for what, actions, size in _rows(r"(\d+) \| (\d+) kB")}
+    work, budgets = one["a work order"], one["three budgets, in addition"]
+    own_account = budgets[1] / 3
+    rows = list(_rows(r"([\d.,]+)( million)? \| ([\d.,]+) million \| ([\d.]+) \| ([\d,]+(?:\.\d)?) GB"))
+    assert [what for what, *_ in rows] == [
+        "1,000",
+        "1,000 with three budgets",
+        "100,000",
+        "100,000 with three budgets",
+    ]
+    for what, a_day, millions, a_month, a_second, stored in rows:
+        orders, has_budgets = int(what.split()[0].replace(",", "")), what.endswith("budgets")
+        actions = orders * (work[0] + budgets[0] * has_budgets)
+        kept_kb = orders * (30 * (work[1] + budgets[1] * has_budgets) + 45 * own_account * has_budgets)
+        assert _number(a_day) * (1e6 if millions else 1) == pytest.approx(actions, rel=0.03)
+        assert _number(a_month) * 1e6 == pytest.approx(30 * actions, rel=0.03)
+        assert float(a_second) == pytest.approx(actions / 86_400, rel=0.03)
+        assert _number(stored) * 1e6 == pytest.approx(kept_kb, rel=0.03)
+
+
+def _rows(cells: str) -> list[tuple[str, ...]]:
+    """Return the first cell of each row whose others are such, and the groups of these."""
+    return re.findall(rf"^\| ([^|]+) \| {cells} \|$", PAGE, re.MULTILINE)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))

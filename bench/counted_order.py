@@ -1,0 +1,55 @@
+"""What is counted: a work order that is carried out, and what follows it."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from bench.stage import SEPTET, Stage, program
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request_names import watch_id
+from septet.forges.choose import forge_for
+from septet.forges.forge import pull_request_number
+from septet.forges.local import LocalForge
+from septet.git.address import parse_address
+
+_TOLD_WITHIN_SECONDS: Final = 60.0
+
+
+async def carry_out(on: Stage, origin: Path, order_id: str) -> None:
+    """Carry out a work order; nobody asks how it goes on."""
+    orders = WorkOrders(on.client)
+    order = WorkOrderInput(repository=str(origin), title="Tell that it is done", agent="scripted")
+    await orders.put(order, order_id)
+    task = await orders.wait(order_id)
+    if task.status is not Status.COMPLETED:
+        raise RuntimeError(f"{order_id} is {task.status.value}: {task.error}")
+
+
+async def carry_out_and_tell(on: Stage, origin: Path, order_id: str, received: threading.Event) -> None:
+    """Carry out a work order, and wait until somebody was told."""
+    received.clear()
+    await carry_out(on, origin, order_id)
+    if not await asyncio.to_thread(received.wait, _TOLD_WITHIN_SECONDS):
+        raise TimeoutError(f"Nobody was told of {order_id}.")
+
+
+async def merge(on: Stage, origin: Path, order_id: str) -> None:
+    """Merge a work order's pull request, and wait until that is seen."""
+    forge = forge_for(parse_address(str(origin), home=Path.home()), on.settings)
+    task = await WorkOrders(on.client).get(order_id)
+    if not isinstance(forge, LocalForge) or task.pr_url is None:
+        raise TypeError(f"{order_id} has no pull request on a local forge.")
+    await asyncio.to_thread(forge.merge_pull_request, pull_request_number(task.pr_url))
+    await on.client.get_workflow_handle(watch_id(order_id)).result()
+
+
+@asynccontextmanager
+async def watching(on: Stage, order_id: str) -> AsyncIterator[None]:
+    """Have a work order watched for as long as the block lasts, from the first thing that the watch has said."""
+    async with program([str(SEPTET), "watch", order_id, "--json"], on.environ):
+        yield
