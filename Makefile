@@ -106,8 +106,8 @@ bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)
 
 .PHONY: budget-week
-budget-week: ready ## A week of work orders under a daily budget, on a server that skips time
-	@BUDGET_WEEK_ORDERS=14 $(BIN)/python -m pytest tests/workflows/test_budget_week.py -q -p no:cacheprovider
+budget-week: ready ## A week of work orders under daily budgets, on a server that skips time
+	@$(BIN)/python -m pytest tests/workflows/test_budget_week.py -m release -q -p no:cacheprovider
 
 chaos: ready ## Kill at random under work orders, and see that nothing is lost: a table, and JSON
 	@$(BIN)/python -m bench.chaos $(CHAOS) $(if $(KINDS),--kinds $(KINDS)) $(ARGS)
