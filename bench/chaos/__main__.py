@@ -12,8 +12,7 @@ from rich.console import Console
 
 from bench.chaos.account import Account
 from bench.chaos.laws import broken
-from bench.chaos.ledgers import BUDGET
-from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
+from bench.chaos.plan import BUDGET, KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
 from bench.chaos.proxies import can_confine
 from bench.chaos.report import as_json, evidence, table
 from bench.chaos.side import sides
@@ -28,7 +27,7 @@ from septet.system.exit import end_process
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
 _MANY = 10_000
-_FILE_COLUMNS = 180
+_FILE_COLUMNS = 200
 """The table's width where no terminal tells one."""
 
 
@@ -41,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = _FILE_COLUMNS
-    struck = sides(plan.kinds, naive=asked.naive, budget=asked.budget)
+    struck = sides(plan, naive=asked.naive)
     accounts: dict[str, Account] = {}
     for side in struck:
         with console.status(f"{plan.runs} work orders: {side.name}"):
@@ -76,8 +75,7 @@ def _summary(side: str, account: Account) -> str:
     told = account.all
     rungs = ", ".join(f"{rung} {count}" for rung, count in sorted(told.recovered_by.items())) or "nothing"
     line = f"{side}: {told.completed} of {told.runs} completed, {told.kills} kills, {told.wall_seconds:.0f} s"
-    raised = f", raised {account.seen.raises} times" if account.seen.raises else ""
-    return f"{line}; recovered by {rungs}; {told.tokens_counted:,} tokens counted by accounts of budgets{raised}"
+    return f"{line}; recovered by {rungs}; {told.tokens_counted:,} tokens counted by accounts of budgets"
 
 
 def _plan(asked: argparse.Namespace) -> Plan:
@@ -89,6 +87,7 @@ def _plan(asked: argparse.Namespace) -> Plan:
         seed=asked.seed,
         kinds=asked.kinds,
         sessions=asked.sessions,
+        budget=asked.budget,
         every_seconds=asked.every_seconds,
         step_seconds=asked.step_seconds or (ROLLING_STEP_SECONDS if rolling else Plan.step_seconds),
         partition_seconds=asked.partition_seconds,
@@ -109,7 +108,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step-seconds", type=float, help="what an agent works in a step (5; rolling: 10)")
     parser.add_argument("--partition-seconds", type=float, default=35.0, help="how long a worker stands still")
     parser.add_argument("--partitions", type=int, default=2, help="the most in a trial")
-    parser.add_argument("--budget", default=BUDGET, help="of each work order, such as 20ktok; raised when used up")
+    parser.add_argument("--budget", default=BUDGET, help="of each work order, such as 5ktok; raised when used up")
     parser.add_argument("--sessions", choices=get_args(Sessions), default=Plan.sessions, help="of each work order")
     parser.add_argument("--keep", action="store_true", help="leave the folder of the trial, to look at")
     parser.add_argument("--naive", action=argparse.BooleanOptionalAction, default=True, help="the baseline too")

@@ -49,6 +49,8 @@ class Tally:
     """By the accounts of budgets."""
     tokens_miscounted: int
     """By which they differ from what agents printed: too many and too few alike."""
+    budgets_raised: int
+    """How often a budget was raised because it was used up."""
     over_budgets: int
     """Work orders that were above their budget by more than one turn."""
     agent_steps: int
@@ -155,6 +157,7 @@ class Account:
             tokens_miscounted=sum(
                 abs(each.counted - each.streamed) for each in seen.ledgers if each.order in orders
             ),
+            budgets_raised=sum(seen.raises.get(order, 0) for order in orders),
             over_budgets=sum(not each.is_within for each in seen.ledgers if each.order in orders),
             agent_steps=len(steps),
             agent_starts=len(steps) + len(extra),

@@ -16,6 +16,8 @@ def broken(account: Account) -> tuple[str, ...]:
     found = [*account.all.broken]
     if not account.seen.kills:
         found.append("no kill hit a living agent")
+    if account.seen.plan.uses_budgets_up and not account.all.budgets_raised:
+        found.append("no budget was used up")
     if account.seen.worker_ends:
         found.append("a worker ended by itself")
     if account.seen.unreplaced:

@@ -11,8 +11,6 @@ from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, Runs
 
-BUDGET = "1000Mtok"
-"""Of each work order, where a trial names no other: it is never used up, and its account counts every turn."""
 _PATIENCE_SECONDS = 120.0
 """What a worker could not tell an account at once it tells at its next look, a minute later."""
 _LOOK_SECONDS = 0.5

@@ -34,6 +34,8 @@ HEARTBEAT_SECONDS = 30.0
 """The time-out of heartbeats on both sides, a quarter of Septet's own: a partition is longer."""
 ROLLING_SECONDS = 5.0
 """Between two ends of the worker."""
+BUDGET = "1000Mtok"
+"""Of each work order, where a trial names no other: it is never used up, and its account counts every turn."""
 ROLLING_STEP_SECONDS = 10.0
 """An agent that outlives a worker's start is adopted; one that does not is read."""
 
@@ -49,6 +51,8 @@ class Plan:
     kinds: tuple[Kind, ...] = USUAL
     sessions: Sessions = "separate"
     """Of each work order; where its steps share two, their processes are hit between turns too."""
+    budget: str = BUDGET
+    """Of each work order, such as `5ktok`; it is raised by as much each time that it is used up."""
     every_seconds: float = 1.5
     """Between two kills, on average."""
     step_seconds: float = 5.0
@@ -69,6 +73,11 @@ class Plan:
     """Leave the folder."""
     patience_seconds: float = 300.0
     """For a work order, from its start to its close."""
+
+    @property
+    def uses_budgets_up(self) -> bool:
+        """Whether work orders are to reach their budgets."""
+        return self.budget != BUDGET
 
     @property
     def rolling(self) -> bool:

@@ -14,7 +14,8 @@ from bench.chaos.plan import Plan
 _SHOWN = 20
 _COLUMNS = (
     "kills of", "kills", "completed", "lost", "twice: commits, pushes, PRs", "two writers", "orphans",
-    "miscounted", "steps", "starts", "processes", "paid again", "recovery p50", "p95", "adoption p95",
+    "miscounted", "budgets raised", "above a budget", "steps", "starts", "processes", "paid again",
+    "recovery p50", "p95", "adoption p95",
 )  # fmt: skip
 
 
@@ -87,6 +88,8 @@ def _row(name: str, tally: Tally, *, dim: bool) -> tuple[Text, ...]:
         _told(str(tally.double_writers), style, wrong=tally.double_writers > 0),
         _told(str(tally.orphans), style, wrong=tally.orphans > 0),
         _told(f"{tally.tokens_miscounted:,}", style, wrong=tally.tokens_miscounted > 0),
+        Text(str(tally.budgets_raised), style=style),
+        _told(str(tally.over_budgets), style, wrong=tally.over_budgets > 0),
         Text(str(tally.agent_steps), style=style),
         Text(str(tally.agent_starts), style=style),
         Text(str(tally.agent_processes), style=style),

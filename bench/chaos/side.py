@@ -14,8 +14,8 @@ from temporalio.service import RPCError
 from bench.chaos.evidence import blobs_in_tree, blobs_in_vaults
 from bench.chaos.ground import Ground
 from bench.chaos.journal import Life
-from bench.chaos.ledgers import BUDGET, Ledger, settled_ledger
-from bench.chaos.plan import HEARTBEAT_SECONDS, Kind
+from bench.chaos.ledgers import Ledger, settled_ledger
+from bench.chaos.plan import BUDGET, HEARTBEAT_SECONDS, Kind, Plan
 from bench.chaos.processes import Pid
 from bench.stage import SEPTET
 from clients.temporal.budgets import BudgetClient
@@ -217,10 +217,10 @@ class Naive:
         return tuple(kind for kind in kinds if kind not in lacking)
 
 
-def sides(kinds: Sequence[Kind], *, naive: bool, budget: str = BUDGET) -> list[Side]:
+def sides(plan: Plan, *, naive: bool) -> list[Side]:
     """Return the sides of a trial: Septet and, where it is asked for and can be struck at all, the baseline."""
-    septet, baseline = Septet(budget), Naive()
-    return [septet, baseline] if naive and baseline.aims(kinds) else [septet]
+    septet, baseline = Septet(plan.budget), Naive()
+    return [septet, baseline] if naive and baseline.aims(plan.kinds) else [septet]
 
 
 async def is_closed(ground: Ground, order: str) -> bool:

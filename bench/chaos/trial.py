@@ -50,8 +50,8 @@ class Seen:
     """Agents whose proxy was killed, and that got no other."""
     ledgers: list[Ledger] = field(default_factory=list)
     """What accounts of budgets have counted; none where hosts were lost with what their agents printed."""
-    raises: int = 0
-    """How often a budget was raised that was used up."""
+    raises: dict[str, int] = field(default_factory=dict)
+    """By work order how often its budget was raised because it was used up."""
     ends: dict[str, str] = field(default_factory=dict)
     """By work order how it ended, as it was said when it was over or was not waited for any more."""
 
@@ -104,7 +104,7 @@ class Trial:
             self.worker_ends,
             blows.unreplaced,
             ledgers,
-            sum(map(len, self._over.values())),
+            {order: len(over) for order, over in self._over.items()},
             self.ends,
         )
 

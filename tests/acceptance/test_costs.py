@@ -47,6 +47,7 @@ def note_completed(served: Septet, project: str, count: int, *, model: str = "",
                     key=f"{project[-4:]}{model}{number:04}{step}",
                     step=step,
                     agent="scripted",
+                    model=model,
                     asked_model=model,
                     use=Spending(usd=usd, tokens=round(usd * 1e6), seconds=usd * 600),
                     week="2026-W40",
@@ -118,6 +119,24 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
     assert served("cancel", order).code == 0
 
 
+def test_costs_are_told_by_model(served: Septet) -> None:
+    """Each model has the sums of its own turns; the others of the project's are not in them."""
+    note_completed(served, "o/models", 2, model="small")
+    note_completed(served, "o/models", 3, model="large", usd_first=50.0)
+    served.wait_for("/costs", lambda costs: costs["total"]["turns"] == 5 * len(ALL_STEPS), project="o/models")
+    found = costs_of(served, "o/models", "model")["costs"]
+    assert {group["name"]: group["use"]["turns"] for group in found} == {
+        "small": 2 * len(ALL_STEPS),
+        "large": 3 * len(ALL_STEPS),
+    }
+    assert {group["name"]: group["use"]["usd"] for group in found} == {
+        "small": pytest.approx(1.0 + 1.1),
+        "large": pytest.approx(50.0 + 50.1 + 50.2),
+    }
+    table = served("costs", "--by", "model", "--project", "o/models").out
+    assert ("small" in table, "large" in table) == (True, True)
+
+
 def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """A dry run and the start estimate all issues; from then on the estimate is of the rest, by the plans it has."""
     note_completed(served, "o/lanes", MANY)
@@ -168,19 +187,9 @@ def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet
 
 def test_what_nobody_knows_is_said_to_be_unknown(served: Septet, origin: Origin) -> None:
     """With an agent that has completed nothing yet a start says that its cost is unknown, and why."""
-    dry = served(
-        "run",
-        "--repo",
-        origin.bare,
-        "--title",
-        "Guess",
-        "--agent",
-        "scripted",
-        "--project",
-        "o/none",
-        "--dry-run",
-        "--json",
+    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--agent", "opencode", "--project", "o/none")
+    estimate = served(*asked, "--dry-run", "--json").json["estimate"]
+    assert (estimate["is_known"], estimate["orders"]) == (False, 0)
+    assert estimate["text"] == (
+        f"Estimate: unknown. No work order with opencode has been completed yet, and an estimate needs {FEWEST}."
     )
-    estimate = dry.json["estimate"]
-    assert estimate["is_known"] == (estimate["orders"] >= FEWEST)
-    assert ("unknown" in estimate["text"]) != estimate["is_known"]

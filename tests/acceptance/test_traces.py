@@ -83,7 +83,8 @@ def test_a_work_order_is_one_trace_from_the_client_to_each_tool_call(host: Host,
         )
         assert "Lovelace" not in repr(collected.spans), "no span holds a text of users"
     lines = [json.loads(line) for line in worker.errors]
-    assert {line["trace_id"] for line in lines if line["event"] == "result_text_extracted"} == {root.trace_id}
+    of_activities = [line for line in lines if line.get("work_order_id") == "wo-traced" and "activity" in line]
+    assert {line.get("trace_id") for line in of_activities} == {root.trace_id}
 
 
 def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host, origin: Origin) -> None:

@@ -1,13 +1,13 @@
-"""Days of work under a daily budget, on a server that skips time; `make budget-week` has a whole week of them."""
+"""Days of work under daily budgets, on a server that skips time: a whole week of them before a release."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import uuid
 from random import Random
 from typing import Any, Final
 
+import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.skipped_time import skipping_time
 from temporalio.client import WorkflowHandle
@@ -15,7 +15,7 @@ from temporalio.worker import Worker
 
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import AccountState, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import AccountState, BudgetWait, Caps, LimitCall, ReserveCall, SettleCall
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -25,42 +25,76 @@ from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
-ORDERS: Final = int(os.environ.get("BUDGET_WEEK_ORDERS", "5"))
+DAY: Final = "day"
+PROJECT: Final = "project/o/app"
 LIMIT: Final = 6.0
+TOKENS: Final = 6000
+LIMITS: Final = {DAY: f"{LIMIT}usd", PROJECT: f"{TOKENS}tok/day"}
 DEAREST: Final = 1.0
+LONGEST: Final = 1000
 
 
-async def test_a_week_under_a_daily_budget_costs_each_day_its_limit_and_a_turn_at_most() -> None:
-    """Work orders wait for the next day, agents crash half-way, each word is told twice, and every cost counts once."""
-    async with await skipping_time() as environment:
-        client, random, costs = environment.client, Random(7), dict[str, float]()  # noqa: S311 -- repeated by its seed
-        doubles = Doubles(f"queue-{uuid.uuid4().hex}")
-        accounts = FleetAccounts(client, doubles.task_queue)
+class Turns:
+    """Agents' turns that two budgets are asked for: what each used, by its key."""
 
-        async def paid_step(call: StepCall) -> StepResult:
-            key = f"{call.workspace.work_order_id}/{call.step}/{len(costs)}"
-            asked = ReserveCall(key=key, order_id=call.workspace.work_order_id, step=call.step.value)
-            grant = await accounts.reserve(AccountState(scope="day"), asked, opens=False)
+    def __init__(self, accounts: FleetAccounts) -> None:
+        self._accounts = accounts
+        self._random = Random(7)  # noqa: S311 -- repeated by its seed
+        self.used: dict[str, Spending] = {}
+
+    async def take(self, call: StepCall) -> StepResult:
+        """Take a step: within its budgets, or not at all; some agents crash half-way and ask again."""
+        key = f"{call.workspace.work_order_id}/{call.step}/{len(self.used)}"
+        asked = ReserveCall(key=key, order_id=call.workspace.work_order_id, step=call.step.value)
+        room = await self._reserve(asked)
+        if isinstance(room, BudgetWait):
+            return ended(call, Verdict.OVER_BUDGET, room.message, budget_wait=room)
+        used = self.used[key] = Spending(
+            usd=round(self._random.uniform(0.5, 1.0) * min(DEAREST, room.usd or DEAREST), 6),
+            tokens=round(self._random.uniform(0.5, 1.0) * min(LONGEST, room.tokens or LONGEST)),
+        )
+        if self._random.random() < 0.3:
+            half = Spending(usd=round(used.usd / 2, 6), tokens=used.tokens // 2)
+            again = await self._reserve(asked.model_copy(update={"so_far": half}))
+            if isinstance(again, BudgetWait):
+                self.used[key] = half
+                return ended(call, Verdict.OVER_BUDGET, again.message, budget_wait=again, usage=_usage(half))
+        for _ in range(2):
+            await self._settle(SettleCall(key=key, used=used))
+        return done(call, usage=_usage(used))
+
+    async def _reserve(self, call: ReserveCall) -> Caps | BudgetWait:
+        """Ask one account after the other; where one has no room, all are told that the turn is over."""
+        caps = Caps()
+        for scope in LIMITS:
+            grant = await self._accounts.reserve(AccountState(scope=scope), call, opens=False)
             assert grant is not None
             if grant.wait is not None:
-                return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
-            cost = costs[key] = round(random.uniform(0.5, 1.0) * min(DEAREST, grant.caps.usd or DEAREST), 6)
-            if random.random() < 0.3:  # the agent crashes half-way, and asks again before it is resumed
-                half = asked.model_copy(update={"so_far": Spending(usd=round(cost / 2, 6))})
-                again = await accounts.reserve(AccountState(scope="day"), half, opens=False)
-                assert again is not None
-                if again.wait is not None:
-                    costs[key] = half.so_far.usd
-                    usage = Usage(cost_usd=costs[key])
-                    return ended(
-                        call, Verdict.OVER_BUDGET, again.wait.message, budget_wait=again.wait, usage=usage
-                    )
-            settled = SettleCall(key=key, used=Spending(usd=cost))
-            await accounts.settle("day", settled)
-            await accounts.settle("day", settled)
-            return done(call, usage=Usage(cost_usd=cost))
+                await self._settle(SettleCall(key=call.key, used=call.so_far))
+                return grant.wait
+            caps = caps.lowered(grant.caps)
+        return caps
 
-        doubles.steps = {step: [paid_step] for step in Step}
+    async def _settle(self, call: SettleCall) -> None:
+        for scope in LIMITS:
+            await self._accounts.settle(scope, call)
+
+
+def _usage(used: Spending) -> Usage:
+    return Usage(cost_usd=used.usd, output_tokens=used.tokens)
+
+
+@pytest.mark.parametrize(("orders", "days"), [(5, 2), pytest.param(18, 7, marks=pytest.mark.release)])
+async def test_daily_budgets_cost_each_day_their_limit_and_a_turn_at_most(orders: int, days: int) -> None:
+    """Work orders wait for the next day, agents crash half-way, each word is told twice, and all that is used counts once.
+
+    The day is limited in dollars, and the project in tokens.
+    """
+    async with await skipping_time() as environment:
+        client = environment.client
+        doubles = Doubles(f"queue-{uuid.uuid4().hex}")
+        turns = Turns(FleetAccounts(client, doubles.task_queue))
+        doubles.steps = {step: [turns.take] for step in Step}
         worker = Worker(
             client,
             task_queue=doubles.task_queue,
@@ -69,7 +103,8 @@ async def test_a_week_under_a_daily_budget_costs_each_day_its_limit_and_a_turn_a
         )
         async with worker:
             budgets = BudgetClient(client, doubles.task_queue)
-            await budgets.set("day", LimitCall(limit=f"{LIMIT}usd"))
+            for scope, limit in LIMITS.items():
+                await budgets.set(scope, LimitCall(limit=limit))
             handles: list[WorkflowHandle[Any, Any]] = [
                 await client.start_workflow(
                     "WorkOrder",
@@ -78,13 +113,20 @@ async def test_a_week_under_a_daily_budget_costs_each_day_its_limit_and_a_turn_a
                     task_queue=doubles.task_queue,
                     result_type=Task,
                 )
-                for _ in range(ORDERS)
+                for _ in range(orders)
             ]
             tasks = await asyncio.wait_for(asyncio.gather(*(handle.result() for handle in handles)), 120)
-            view = (await budgets.show("day")).budget
+            views = {scope: (await budgets.show(scope)).budget for scope in LIMITS}
     assert {task.status for task in tasks} == {"completed"}
-    assert abs(view.total.usd - sum(costs.values())) < 0.001
-    assert abs(sum(task.usage.cost_usd or 0.0 for task in tasks) - sum(costs.values())) < 0.001
-    days = [spent for _, spent in (*view.days, ("today", view.spent))]
-    assert len([day for day in days if day.turns]) >= ORDERS // 2
-    assert all(day.usd <= LIMIT + DEAREST for day in days)
+    usd = sum(used.usd for used in turns.used.values())
+    tokens = sum(used.tokens for used in turns.used.values())
+    assert sum(task.usage.cost_usd or 0.0 for task in tasks) == pytest.approx(usd, abs=0.001)
+    assert sum(task.usage.tokens for task in tasks) == tokens
+    spent: dict[str, list[Spending]] = {}
+    for scope, view in views.items():
+        assert view.total.usd == pytest.approx(usd, abs=0.001)
+        assert view.total.tokens == tokens
+        spent[scope] = [use for _, use in (*view.days, ("today", view.today)) if use.turns]
+        assert len(spent[scope]) >= days
+    assert all(use.usd <= LIMIT + DEAREST for use in spent[DAY]), spent
+    assert all(use.tokens <= TOKENS + LONGEST for use in spent[PROJECT]), spent

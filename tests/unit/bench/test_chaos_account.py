@@ -12,7 +12,7 @@ from bench.chaos.laws import broken
 from bench.chaos.ledgers import Ledger
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.processes import Pid
-from bench.chaos.report import evidence
+from bench.chaos.report import evidence, table
 from bench.chaos.side import sides
 from bench.chaos.trial import Seen
 
@@ -179,8 +179,9 @@ def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon(
 )
 def test_the_baseline_stands_only_where_it_can_be_struck(kinds: tuple[Kind, ...], struck: list[str]) -> None:
     """It has neither a supervisor nor another host: without a kill it would be no comparison."""
-    assert [side.name for side in sides(kinds, naive=True)] == struck
-    assert [side.name for side in sides(kinds, naive=False)] == ["septet"]
+    plan = Plan(kinds=kinds)
+    assert [side.name for side in sides(plan, naive=True)] == struck
+    assert [side.name for side in sides(plan, naive=False)] == ["septet"]
 
 
 def test_tokens_that_an_account_has_counted_too_often_or_not_at_all_break_a_law() -> None:
@@ -202,3 +203,16 @@ def test_a_budget_may_be_exceeded_by_one_turn() -> None:
     above = Account(replace(trial, ledgers=[Ledger("wo-000", 70, 70, longest_turn=30, over=31)]))
     assert "over_budgets" in broken(above)
     assert any("above its budget" in line for line in evidence(above))
+
+
+def test_a_budget_that_was_never_used_up_proves_nothing() -> None:
+    """Where work orders are to reach their budgets and none does the program fails; its table tells how often they did."""
+    trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), plan=Plan(budget="5ktok"))
+    assert broken(Account(trial)) == ("no budget was used up",)
+    raised = Account(replace(trial, raises={"wo-000": 2}))
+    assert broken(raised) == ()
+    assert (raised.all.budgets_raised, raised.by_kind["worker"].budgets_raised) == (2, 2)
+    assert broken(Account(replace(trial, plan=Plan()))) == ()
+    drawn = table({"septet": raised}, "Chaos")
+    (column,) = (each for each in drawn.columns if each.header == "budgets raised")
+    assert [str(cell) for cell in column.cells] == ["", "2", "2"]

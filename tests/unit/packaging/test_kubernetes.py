@@ -1,6 +1,7 @@
 """The manifests for Kubernetes: what the cluster's own schema says of them, and what no pod may do."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typer.main import get_command
 from clients.cli.main import app
 from septet.settings import Settings
 
-FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/kubernetes.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "deploy/kubernetes"
 BASE = FOLDER / "base"
 API = FOLDER / "api"
 TRIGGER_FIELDS = {
@@ -131,6 +134,22 @@ def test_the_limits_of_a_runner_hold_its_agents() -> None:
     assert int(settings_map["SEPTET_MAX_AGENTS"]) * 600 <= mebibytes
     assert "SEPTET_MEMORY_LIMIT_MIB" not in settings_map
     assert "memory_bytes" not in Settings().guest_resources
+
+
+def test_the_overlay_on_the_page_changes_what_the_base_has() -> None:
+    """Its folder, image and settings are those of the base, and so is the set whose `replicas` an administrator raises."""
+    (block,) = re.findall(r"^ +# kustomization\.yaml\n(.*?)^ +```$", PAGE, re.MULTILINE | re.DOTALL)
+    overlay = yaml.safe_load(textwrap.dedent(block))
+    assert [ROOT / each for each in overlay["resources"]] == [BASE]
+    assert {each["name"] for each in overlay["images"]} == {each["image"] for each in containers().values()}
+    settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")
+    (patch,) = (yaml.safe_load(each["patch"]) for each in overlay["patches"])
+    namespace = yaml.safe_load((BASE / "kustomization.yaml").read_text())["namespace"]
+    assert (patch["kind"], patch["metadata"]) == ("ConfigMap", settings_map["metadata"] | {"namespace": namespace})
+    assert patch["data"].keys() <= settings_map["data"].keys()
+    (replicas,) = re.findall(r"`(replicas: .*?)` in the overlay", PAGE)
+    sets = {each["metadata"]["name"] for each in documents(BASE) if each["kind"] == "StatefulSet"}
+    assert {each["name"] for each in yaml.safe_load(replicas)["replicas"]} == sets
 
 
 def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() -> None:

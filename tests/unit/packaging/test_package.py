@@ -1,5 +1,6 @@
 """What a wheel of the project holds: the image is made from it."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -7,8 +8,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
+LOCK = ROOT / "requirements.lock"
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('wheel'))"
 
@@ -29,19 +33,48 @@ def files_of(folder: Path) -> set[str]:
     }
 
 
+def copy_project(folder: Path) -> None:
+    """Copy what a wheel is built from."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build a wheel from a copy of the project, and return it."""
+    built = subprocess.run([sys.executable, "-c", BUILD], cwd=folder, capture_output=True, text=True, check=True)
+    return folder / "wheel" / built.stdout.split()[-1]
+
+
 def test_a_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
     """Commands, scenarios, the pages of the documentation and other data go along with the modules."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
+    copy_project(tmp_path)
     wanted = files_of(tmp_path)
-    built = subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, capture_output=True, text=True, check=True)
-    with zipfile.ZipFile(tmp_path / "wheel" / built.stdout.split()[-1]) as wheel:
+    with zipfile.ZipFile(build_wheel(tmp_path)) as wheel:
         held = set(wheel.namelist())
     assert wanted - held == set()
     assert "septet/docs/operations/runbook.md" in held
     assert [name for name in held if name.startswith(LEFT_OUT)] == []
+
+
+@pytest.mark.release
+@pytest.mark.timeout(600)
+def test_the_bill_of_a_wheel_names_each_locked_package_with_its_licence(tmp_path: Path) -> None:
+    """It is valid CycloneDX, which `scripts/wheel-bom` sees to, and names nothing but the lock's versions for this machine."""
+    copy_project(tmp_path)
+    file = tmp_path / "septet.cdx.json"
+    subprocess.run([ROOT / "scripts/wheel-bom", build_wheel(tmp_path), file], check=True, timeout=580)
+    bill = json.loads(file.read_text(encoding="utf-8"))
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["component"]["name"] == "septet"
+    pins = [Requirement(line.rstrip("\\ ")) for line in LOCK.read_text().splitlines() if line[:1].isalnum()]
+    here = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    components = {canonicalize_name(each["name"]): each for each in bill["components"]}
+    assert {name: each["version"] for name, each in components.items()} == {
+        canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in here
+    }
+    assert [name for name, each in components.items() if not each.get("licenses")] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

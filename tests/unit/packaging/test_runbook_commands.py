@@ -1,12 +1,23 @@
-"""The commands of the runbook's tables, which a test runs only before a release."""
+"""The commands of the runbook that no test runs, or only before a release."""
 
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 from fakes.command_lines import unknown_parts
 
-PAGE = (Path(__file__).parents[3] / "docs/operations/runbook.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
+SCALING = """\
+In compose, set `WORKERS` in `.env`; in Kubernetes, [`replicas` in your overlay](../kubernetes.md#change-it). Then:
+
+```text
+docker compose up --detach
+kubectl apply --kustomize .
+```
+"""
+"""All that no test runs; tests/unit/packaging/test_kubernetes.py looks at the overlay."""
 
 
 def commands() -> list[str]:
@@ -19,6 +30,13 @@ def commands() -> list[str]:
 def test_a_command_that_is_not_run_exists(line: str) -> None:
     """Its subcommand and its options are those of `septet`."""
     assert unknown_parts(line) == set()
+
+
+def test_what_compose_applies_is_scaled_as_the_page_says() -> None:
+    """`WORKERS` is the number of workers in the compose file, and there are no other commands that nobody runs."""
+    assert PAGE.count("```text\n") == PAGE.count(SCALING) == 1
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    assert services["worker"]["scale"] == "${WORKERS:-1}"
 
 
 def test_what_does_not_exist_is_found() -> None:
