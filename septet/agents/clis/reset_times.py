@@ -1,7 +1,7 @@
 """When a usage limit ends, by the words in which CLIs and model APIs say so."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 _EPOCH: Final = re.compile(r"\|(\d{10})\b")
@@ -9,18 +9,23 @@ _EPOCH: Final = re.compile(r"\|(\d{10})\b")
 _REGAINED: Final = re.compile(r"regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC")
 """Anthropic's API, where the spending that a key may have is used up."""
 _TRY_AGAIN: Final = re.compile(r"try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d\d [AP]M)")
-"""codex, in the machine's time zone: `7:18 AM` of today, `Nov 28th, 2026 7:18 AM` of another day."""
+"""codex, in the machine's time zone: `7:18 AM` of the same day, `Nov 28th, 2026 7:18 AM` of another day."""
 
 
-def find_reset(words: str) -> float | None:
-    """Return when a limit ends, in seconds since the epoch; `None` where the words do not say it."""
+def find_reset(words: str, said_at: float) -> float | None:
+    """Return when a limit ends, in seconds since the epoch; `None` where the words do not say it.
+
+    Args:
+        words: The message.
+        said_at: When that was said, in seconds since the epoch: it may name the hour alone.
+    """
     if match := _EPOCH.search(words):
         return float(match[1])
     if match := _REGAINED.search(words):
         return _seconds(f"{match[1]} {match[2]} +0000", "%Y-%m-%d %H:%M %z")
     if match := _TRY_AGAIN.search(words):
-        today = datetime.now(UTC).astimezone()
-        day, year = match[1] or f"{today:%b %d}", match[2] or f"{today:%Y}"
+        said = datetime.fromtimestamp(said_at)  # noqa: DTZ006 -- without a zone it is the machine's
+        day, year = match[1] or f"{said:%b %d}", match[2] or f"{said:%Y}"
         return _seconds(f"{day} {year} {match[3]}", "%b %d %Y %I:%M %p")
     return None
 

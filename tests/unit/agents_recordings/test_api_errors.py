@@ -5,9 +5,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import pytest
 
 from septet.agents.clis.api_errors import classify
+from septet.agents.clis.endings import api_ending, with_ending
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.system.timestamps import timestamp
 
 SPENDING = "API Error: 400 You have reached your specified API usage limits. You will regain access on {} UTC."
 HOUR = 3600.0
+SAID = datetime(2026, 3, 9, 11, 30).astimezone()
+"""Before noon, in the machine's zone."""
 GOOGLES_QUOTA = (
     "[API Error: You exceeded your current quota, please check your plan and billing details. \n* Quota exceeded for"
     " metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20]"
@@ -56,34 +61,36 @@ def test_a_status_says_more_than_most_words(status: int, words: str, kind: str) 
     assert classify(status, words).kind == kind
 
 
+def waiting_for(words: str, said: datetime) -> Outcome:
+    """Return what a run came to that ended at a moment with these words."""
+    end = ExitRecord(cause="exited", ended_at=timestamp(said))
+    return with_ending(Outcome(ended="ok"), api_ending(classify(None, words), words), end)
+
+
 @pytest.mark.parametrize(
     ("form", "zone"),
     [
         (SPENDING.format("%Y-%m-%d at %H:%M"), UTC),
         ("Claude AI usage limit reached|{seconds}", UTC),
         ("Your usage limit is hit. Upgrade to Pro or try again at %b %dth, %Y %I:%M %p.", None),
+        ("Your usage limit is hit. Upgrade to Pro or try again at %I:%M %p.", None),
     ],
-    ids=["key", "subscription", "codex"],
+    ids=["key", "subscription", "codex", "codex of the same day"],
 )
 def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: tzinfo | None) -> None:
     """Anthropic's keys, claude's subscriptions and codex each say it in their own way, codex in the machine's zone."""
-    moment = (datetime.now(UTC) + timedelta(hours=1)).astimezone(zone)
-    error = classify(None, moment.strftime(form).format(seconds=int(moment.timestamp())))
-    assert error.kind == "rate_limit"
-    assert error.retry_after_seconds == pytest.approx(HOUR, abs=120)
+    moment = (SAID + timedelta(hours=1)).astimezone(zone)
+    outcome = waiting_for(moment.strftime(form).format(seconds=int(moment.timestamp())), SAID)
+    assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", HOUR + 5.0, True)
 
 
-def test_a_time_of_today_that_is_over_is_waited_for_no_longer() -> None:
+def test_a_time_of_that_day_that_is_over_is_waited_for_no_longer() -> None:
     """Codex names the hour alone where the limit ends on the same day."""
-    wait = classify(None, "Your usage limit is hit, try again at 12:00 AM.").retry_after_seconds
-    assert wait is not None
-    assert wait <= 5.0
+    outcome = waiting_for("Your usage limit is hit, try again at 12:00 AM.", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (5.0, False)
 
 
 def test_a_moment_that_there_is_not_is_none() -> None:
     """It is waited for as a limit is whose end nobody tells."""
-    told, untold = (
-        classify(None, "usage limit: try again at Feb 30th, 2026 7:18 AM."),
-        classify(None, "usage limit"),
-    )
-    assert told == untold
+    outcome = waiting_for("usage limit: try again at Feb 30th, 2026 7:18 AM.", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
