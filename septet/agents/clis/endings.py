@@ -1,5 +1,6 @@
 """How a run ended whose stream alone does not say it: the exit record and stderr tell."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from signal import Signals
@@ -7,8 +8,9 @@ from typing import Final
 
 from septet.agents.clis.api_errors import ApiError
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
-from septet.agents.clis.reset_times import find_reset
+from septet.agents.clis.reset_times import find_reset, seconds_of
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
+from septet.contracts.quota import LONGEST_PAUSE_SECONDS
 from septet.system.masking import mask
 
 CANCELLED: Final = "cancelled"
@@ -104,13 +106,17 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Return an ending whose wait is that up to the moment which the CLI names, from the run's end on."""
+    """Return an ending whose wait is that up to the moment which the CLI names, from the run's end on.
+
+    A moment that is farther away than a limit lasts is as none.
+    """
     if ending.ended != "api_error" or not ending.retryable or ending.retry_is_named or ended_at is None:
         return ending
-    moment = ending.resets_at or find_reset(ending.message, ended_at)
-    if moment is None:
+    named = ending.resets_at
+    moment = seconds_of(named) if named else find_reset(ending.message, ended_at)
+    left = math.inf if moment is None else moment - ended_at
+    if left > LONGEST_PAUSE_SECONDS:
         return ending
-    left = moment - ended_at
     return replace(ending, retry_after_seconds=max(left, 0.0) + _RESET_MARGIN_SECONDS, retry_is_named=left > 0)
 
 

@@ -15,6 +15,7 @@ from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading
 
 ENDED = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
+HOUR = 3600.0
 END = ExitRecord(cause="exited", ended_at="2026-03-09T08:00:00.000Z")
 
 
@@ -35,6 +36,23 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     starts: list[StartReason] = ["waited"] * waited
     failure = failure_of(outcome_of(429, "rate limit", resets_in), Run(Path("/"), None), ["first", *starts])
     assert failure.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize("seconds", [HOUR, 31 * 24 * HOUR])
+@pytest.mark.parametrize("factor", [1, 1000], ids=["seconds", "milliseconds"])
+def test_a_moment_in_milliseconds_is_understood_as_such(seconds: float, factor: int) -> None:
+    """Beside the words and in them: a CLI's next release may count in the other unit."""
+    moment = ENDED.timestamp() + seconds
+    beside = with_ending(Outcome(ended="ok"), api_ending(classify(429, ""), "", resets_at=moment * factor), END)
+    in_words = outcome_of(None, f"Claude AI usage limit reached|{int(moment) * factor}", None)
+    assert (beside.retry_after_seconds, in_words.retry_after_seconds) == (seconds + 5.0, seconds + 5.0)
+
+
+@pytest.mark.parametrize("resets_in", [33 * 24 * HOUR, 9_999_999_999.0, float("inf")])
+def test_a_moment_that_is_too_far_away_is_not_believed(resets_in: float) -> None:
+    """No limit lasts longer than a month: it is waited for as one whose end nobody tells."""
+    outcome = outcome_of(429, "usage limit reached|9999999999", resets_in)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
 
 
 @pytest.mark.parametrize(
