@@ -1,5 +1,6 @@
 """How long a turn waits after a failure that passes."""
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,6 +63,38 @@ def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends(status: int, wo
     """Claude names the end of a limit that it met earlier in the run, and went on; another error is none of it."""
     outcome = outcome_of(status, words, 14_400.0)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (seconds, False)
+
+
+@pytest.mark.parametrize(
+    ("later", "seconds"),
+    [
+        ([], 7205.0),
+        ([("allowed", "seven_day", None)], 60.0),
+        ([("allowed_warning", "seven_day", 7200)], 60.0),
+        ([("allowed", "five_hour", None)], 7205.0),
+        ([("rejected", "five_hour", 600)], 7205.0),
+        ([("allowed", "seven_day", None), ("rejected", "five_hour", 600)], 605.0),
+    ],
+)
+def test_a_limit_of_claude_that_is_over_is_not_that_of_a_later_error(
+    later: list[tuple[str, str, int | None]], seconds: float
+) -> None:
+    """Its events tell of each kind of limit by itself whether it is reached; the last of them to end counts."""
+    events = [
+        {
+            "type": "rate_limit_event",
+            "rate_limit_info": {
+                "status": status,
+                "rateLimitType": kind,
+                "resetsAt": None if resets_in is None else int(ENDED.timestamp()) + resets_in,
+            },
+        }
+        for status, kind, resets_in in [("rejected", "seven_day", 7200), *later]
+    ]
+    failed = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 429, "result": "slow"}
+    dialect = adapter_for("claude").dialect()
+    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in (*events, failed)))
+    assert dialect.outcome(END, "").retry_after_seconds == seconds
 
 
 def test_a_limit_of_a_run_that_nobody_saw_end_counts_from_its_last_word(tmp_path: Path) -> None:
