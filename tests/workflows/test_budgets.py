@@ -62,7 +62,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WITHIN_SECONDS = 60
 ORDER = "order/wo-1"
-TIMER = "timer_started_event_attributes"
 
 
 class Fleet:
@@ -398,7 +397,11 @@ async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> 
 
         async def timers() -> list[float]:
             events = (await handle.fetch_history()).events
-            started = [each.timer_started_event_attributes for each in events if each.HasField(TIMER)]
+            started = [
+                each.timer_started_event_attributes
+                for each in events
+                if each.HasField("timer_started_event_attributes")
+            ]
             return [each.start_to_fire_timeout.ToTimedelta().total_seconds() for each in started]
 
         assert await wait_until(timers) == [pytest.approx(32 * 86400.0, abs=60.0)]

@@ -84,6 +84,42 @@ def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: t
     assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", HOUR + 5.0, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("5-hour limit reached ∙ resets 3pm (America/New_York)", 3 * HOUR - 5.0),
+        ("You've hit your session limit · resets 4:45pm (UTC)", 45 * 60.0 - 5.0),
+        ("You've hit your session limit · resets 12:50am (Asia/Tokyo)", 23 * HOUR + 50 * 60.0 - 5.0),
+        ("You've hit your limit · resets 1am (Asia/Tokyo)", 0.0),
+        ("You've hit your weekly limit · resets Mar 10, 10:59am (America/New_York)", 23 * HOUR - 65.0),
+        ("Weekly limit reached · resets Mar 10 at 12pm (America/New_York) · /upgrade to Max", 24 * HOUR - 5.0),
+        ("Claude usage limit reached. Your limit will reset at 1pm (Etc/GMT+5).", 2 * HOUR - 5.0),
+        ("You've hit your usage limit. Upgrade to Pro or try again in 3 hours 20 minutes.", 200 * 60.0),
+        ("You've hit your usage limit. Try again in 5 days 22 hours 11 minutes.", 142 * HOUR + 11 * 60.0),
+        ("You've hit your usage limit. Try again in 1 minute.", 60.0),
+    ],
+)
+def test_the_words_of_subscriptions_tell_when_their_limit_ends(words: str, seconds: float) -> None:
+    """An hour is that of the zone beside it, and the next such; one that has just passed is over."""
+    outcome = waiting_for(words, datetime(2026, 3, 9, 16, 0, 5, tzinfo=UTC))
+    assert (outcome.kind, outcome.retry_after_seconds) == ("rate_limit", seconds + 5.0)
+
+
+@pytest.mark.parametrize("zone", ["", " (Nowhere/At_All)", " (America)"])
+def test_an_hour_without_a_zone_that_is_known_is_the_machines(zone: str) -> None:
+    """Claude runs on this machine, in its zone."""
+    assert waiting_for(f"5-hour limit reached ∙ resets 12:30pm{zone}", SAID).retry_after_seconds == HOUR + 5.0
+
+
+@pytest.mark.parametrize(
+    "words", ["resets 13pm (UTC)", "resets Feb 30 at 1pm", "resets soon", "try again in 7 moons"]
+)
+def test_words_that_tell_no_moment_are_waited_for_as_no_words(words: str) -> None:
+    """As long as a limit is whose end nobody tells."""
+    outcome = waiting_for(f"usage limit reached, {words}", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
+
+
 def test_a_time_of_that_day_that_is_over_is_waited_for_no_longer() -> None:
     """Codex names the hour alone where the limit ends on the same day."""
     outcome = waiting_for("Your usage limit is hit, try again at 12:00 AM.", SAID)
