@@ -85,7 +85,7 @@ class LoginChoice:
         return find_usage_limit(self.turn.request), self._requests()
 
     async def _note_limit(self, limit: UsageLimit) -> None:
-        """Pause the login of a usage limit on all hosts, once for each run.
+        """Pause the login of a usage limit on all hosts, once for each run; one that is over pauses nothing.
 
         An attempt whose worker was killed between the two is made good by the next one, before it starts an agent.
         """
@@ -95,11 +95,12 @@ class LoginChoice:
         pause = QuotaPause(
             agent=limit.adapter.name,
             login=limit.login,
-            until=time.time() + (limit.error.retry_after_seconds or 0.0),
-            message=limit.error.message[:500],
+            until=limit.until,
+            message=limit.message[:500],
         )
         try:
-            await self.accounts.note_pause(login_digest(self.host, limit.adapter, login), pause)
+            if pause.until > time.time():
+                await self.accounts.note_pause(login_digest(self.host, limit.adapter, login), pause)
         except SeptetError as refusal:
             _log.warning("usage_limit_not_told", agent=pause.agent, error=refusal.message)
             return

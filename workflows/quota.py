@@ -6,7 +6,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.quota import MEMO, QuotaPause
+    from septet.contracts.quota import LONGEST_PAUSE_SECONDS, MEMO, QuotaPause
 
 
 @workflow.defn(name="Quota")
@@ -16,13 +16,13 @@ class Quota:
     @workflow.init
     def __init__(self, pause: QuotaPause) -> None:
         """Begin with the pause that was noted first."""
-        self._pause = pause
+        self._pause, self._latest = pause, _latest()
 
     @workflow.run
     async def run(self, pause: QuotaPause) -> None:
-        """Wait until the limit begins anew, by the latest word on when that is."""
+        """Wait until the limit begins anew, by the latest word on when that is, and for a month at the most."""
         del pause
-        while (left := self._pause.until - workflow.now().timestamp()) > 0:
+        while (left := min(self._pause.until, self._latest) - workflow.now().timestamp()) > 0:
             known = self._pause
             workflow.set_current_details(f"**{known.agent}** is paused: {known.message}")
             with suppress(TimeoutError):
@@ -36,5 +36,10 @@ class Quota:
     def pause(self, pause: QuotaPause) -> None:
         """Wait longer, where the limit begins anew later."""
         if pause.until > self._pause.until:
-            self._pause = pause
+            self._pause, self._latest = pause, _latest()
             workflow.upsert_memo({MEMO: pause})
+
+
+def _latest() -> float:
+    """Return when a pause that is told now ends at the latest."""
+    return workflow.now().timestamp() + LONGEST_PAUSE_SECONDS

@@ -4,6 +4,8 @@ from septet.contracts.wire import Wire
 
 MEMO: str = "quota"
 """The key of the workflow's memo under which the pause lies: whoever is about to ask reads it there."""
+LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
+"""Limits begin anew within a month: a moment that is farther away is a mistake."""
 
 
 class QuotaPause(Wire):

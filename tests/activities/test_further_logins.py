@@ -203,6 +203,33 @@ async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_s
         assert len(lab.runs) == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["You've hit your usage limit, or try again at 11:55 PM.", "You've hit your usage limit."],
+    ids=["an hour of the day it was said", "no time"],
+)
+async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
+    words: str, tmp_path: Path, origin: Origin
+) -> None:
+    """What a CLI says of the end of its limit counts from when its agent ended, and not from when it is read."""
+    books = Books()
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CLASSIFY_ISSUE)
+        lab.agent(f'init(); api_error(429, "{words}")')
+        call = lab.call(Step.CLASSIFY_ISSUE)
+        with pytest.raises(ApplicationError):
+            await lab.running(call)
+        (run,) = lab.runs  # as it lies there on the next day, where its worker died before the limit was told
+        (run.folder / "limit-told").unlink()
+        record = json.loads((run.folder / "exit.json").read_text())
+        (run.folder / "exit.json").write_text(json.dumps({**record, "ended_at": "2026-03-09T08:00:00.000Z"}))
+        books.pauses.clear()
+        limits(lab)
+        done = await lab.running(call)
+        assert (done.verdict, done.login, books.pauses) == (Verdict.DONE, "", {})
+
+
 async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
     tmp_path: Path, origin: Origin
 ) -> None:

@@ -388,6 +388,31 @@ async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew
         await replay(client.get_workflow_handle(quota_id(doubles.task_queue, "login")))
 
 
+async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> None:
+    """Whatever end a host has read, a pause waits for 32 days at the most; the runbook's command lifts it at once."""
+    async with fleet(client) as (doubles, _):
+        accounts = FleetAccounts(client, doubles.task_queue)
+        await accounts.note_pause("login", QuotaPause(agent="claude", until=9_999_999_999.0))
+        handle = client.get_workflow_handle(quota_id(doubles.task_queue, "login"))
+
+        async def timers() -> list[float]:
+            events = (await handle.fetch_history()).events
+            started = [
+                each.timer_started_event_attributes
+                for each in events
+                if each.HasField("timer_started_event_attributes")
+            ]
+            return [each.start_to_fire_timeout.ToTimedelta().total_seconds() for each in started]
+
+        assert await wait_until(timers) == [pytest.approx(32 * 86400.0, abs=60.0)]
+        await replay(handle)
+        address = client.service_client.config.target_host
+        lift = "workflow", "terminate", "--workflow-id", handle.id, "--address", address
+        process = await asyncio.create_subprocess_exec(temporal_program(), *lift)
+        assert await process.wait() == 0
+        assert await accounts.find_pause("login") is None
+
+
 async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
     """What is used of the day's and the projects' budgets is told with their limits; what is over is told too: pauses, limits."""
     async with fleet(client) as (doubles, budgets):

@@ -1,11 +1,8 @@
 """What an error of a model API means: its kind, whether waiting helps, and the remedy."""
 
 import re
-import time
 from dataclasses import dataclass
 from typing import Final
-
-from septet.agents.clis.reset_times import find_reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +13,7 @@ class ApiError:
     retryable: bool
     remedy: str = ""
     retry_after_seconds: float | None = None
-    """How long to wait at least, where waiting helps."""
-    retry_is_named: bool = False
-    """Whether the CLI named that time, and it is to come: then it does not grow from one wait to the next."""
+    """How long to wait at least, where waiting helps and nobody has named a time."""
 
 
 _AUTHENTICATION: Final = ApiError(
@@ -85,28 +80,16 @@ _BY_STATUS: Final = {
 _STATUS_IN_WORDS: Final = re.compile(r"^API Error:.{0,40}?\b([45]\d\d)\b")
 _SERVER_ERRORS: Final = range(500, 600)
 _CLIENT_ERRORS: Final = range(400, 500)
-_RESET_MARGIN_SECONDS: Final = 5.0
 
 
-def classify(status: int | None, words: str, *, resets_at: float | None = None) -> ApiError:
+def classify(status: int | None, words: str) -> ApiError:
     """Return what an error means.
 
     Args:
         status: The HTTP status, where the CLI says it; else it is looked for in the words.
         words: The CLI's message.
-        resets_at: When a usage limit ends, in seconds since the epoch, where the CLI has said it: the error may be
-            another one.
     """
-    error = _classify_words(status or _status_in(words), words)
-    moment = (resets_at if error.kind == _RATE_LIMIT.kind else None) or find_reset(words)
-    if moment is None or not error.retryable:
-        return error
-    left = moment - time.time()
-    wait = max(left, 0.0) + _RESET_MARGIN_SECONDS
-    return ApiError(error.kind, retryable=True, retry_after_seconds=wait, retry_is_named=left > 0)
-
-
-def _classify_words(status: int | None, words: str) -> ApiError:
+    status = status or _status_in(words)
     for pattern, error in _FIRST_WORDS:
         if pattern.search(words):
             return error

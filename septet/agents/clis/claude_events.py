@@ -118,6 +118,7 @@ class _McpServer(msgspec.Struct, gc=False):
 class _RateLimit(msgspec.Struct, gc=False):
     status: Any = None
     resets_at: Any = msgspec.field(name="resetsAt", default=None)
+    kind: Any = msgspec.field(name="rateLimitType", default=None)
 
 
 @dataclass(slots=True)
@@ -141,10 +142,10 @@ class StreamTotals:
     """Of the session's own last message: what was read for it, and what it said."""
     usage_by_models: Usage | None = None
     """The sum of what each result says all models used since the one before it in this run."""
-    resets_at: float | None = None
-    """When a limit of the account ends, in seconds since the epoch."""
     warnings: list[str] = field(default_factory=list)
     denied_tools: list[str] = field(default_factory=list)
+    _reached: dict[str, float] = field(default_factory=dict)
+    """By kind: when a limit of the account ends that is reached, as the CLI writes it."""
     _spent: Counts = (0, 0, 0, 0)
     _recent: dict[str, _Tokens] = field(default_factory=dict)
 
@@ -152,6 +153,11 @@ class StreamTotals:
     def final(self) -> Event | None:
         """The result that counts."""
         return self.result or self.stray_result or self.bare_result
+
+    @property
+    def resets_at(self) -> float | None:
+        """When the limits of the account end that are reached now; in seconds since the epoch, or milliseconds."""
+        return max(self._reached.values(), default=None)
 
     @property
     def usage(self) -> Usage:
@@ -243,8 +249,12 @@ class StreamTotals:
 
     def _take_rate_limit(self, event: Event) -> None:
         limit = read_field(event.rate_limit_info, _rate_limit)
-        if limit is not None and limit.status == "rejected" and isinstance(limit.resets_at, int | float):
-            self.resets_at = float(limit.resets_at)
+        if limit is None:
+            return
+        if limit.status != "rejected":
+            self._reached.pop(str(limit.kind), None)
+        elif isinstance(limit.resets_at, int | float):
+            self._reached[str(limit.kind)] = float(limit.resets_at)
 
     def _note(self, notes: list[str], text: str) -> None:
         if len(notes) < _NOTES_KEPT:

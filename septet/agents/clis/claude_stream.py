@@ -102,11 +102,11 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
 
 def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
     status = result.api_error_status if isinstance(result.api_error_status, int) else None
-    error = api_errors.classify(status, words, resets_at=totals.resets_at)
+    error = api_errors.classify(status, words)
     by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith("API Error")
     if error.kind == "unknown" and not by_api:
         return Ending("crashed", "agent_error", words)
-    return endings.api_ending(error, words)
+    return endings.api_ending(error, words, resets_at=totals.resets_at)
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:

@@ -1,5 +1,6 @@
 """How a run ended whose stream alone does not say it: the exit record and stderr tell."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from signal import Signals
@@ -7,7 +8,9 @@ from typing import Final
 
 from septet.agents.clis.api_errors import ApiError
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
+from septet.agents.clis.reset_times import find_reset, seconds_of
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
+from septet.contracts.quota import LONGEST_PAUSE_SECONDS
 from septet.system.masking import mask
 
 CANCELLED: Final = "cancelled"
@@ -20,6 +23,8 @@ BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
+_USAGE_LIMIT: Final = "rate_limit"
+_RESET_MARGIN_SECONDS: Final = 5.0
 _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
 _WARNINGS_SHOWN: Final = 5
@@ -50,10 +55,19 @@ class Ending:
     retry_after_seconds: float | None = None
     retry_is_named: bool = False
     """Whether the CLI named that time."""
+    resets_at: float | None = None
+    """When a usage limit ends, in seconds since the epoch, where the CLI said so beside its words."""
 
 
-def api_ending(error: ApiError, words: str) -> Ending:
-    """Return how a run ended at an error of the model API."""
+def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
+    """Return how a run ended at an error of the model API.
+
+    Args:
+        error: What it means.
+        words: The CLI's message.
+        resets_at: When a usage limit ends, in seconds since the epoch, where the CLI has said it: the error may be
+            another one.
+    """
     return Ending(
         "api_error",
         error.kind,
@@ -61,13 +75,13 @@ def api_ending(error: ApiError, words: str) -> Ending:
         error.remedy,
         error.retryable,
         error.retry_after_seconds,
-        error.retry_is_named,
+        resets_at=resets_at if error.kind == _USAGE_LIMIT else None,
     )
 
 
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
     """Return what a stream has said, completed by how its run ended."""
-    skipped = outcome.skipped_lines
+    ending, skipped = _with_wait(ending, end.ended_at_seconds), outcome.skipped_lines
     lines = f"{skipped} line{'s' * (skipped != 1)}"
     note = f"{lines} of its output over {LINE_LIMIT_BYTES >> 20} MiB could not be read."
     if skipped and ending.ended != "ok":
@@ -84,10 +98,26 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
         retryable=ending.retryable,
         retry_after_seconds=ending.retry_after_seconds,
         retry_is_named=ending.retry_is_named,
+        ended_at_seconds=end.ended_at_seconds,
         exit_code=end.exit_code,
         signal=end.signal,
         duration_seconds=end.duration_seconds,
     )
+
+
+def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
+    """Return an ending whose wait is that up to the moment which the CLI names, from the run's end on.
+
+    A moment that is farther away than a limit lasts is as none.
+    """
+    if ending.ended != "api_error" or not ending.retryable or ending.retry_is_named or ended_at is None:
+        return ending
+    named = ending.resets_at
+    moment = seconds_of(named) if named else find_reset(ending.message, ended_at)
+    left = math.inf if moment is None else moment - ended_at
+    if left > LONGEST_PAUSE_SECONDS:
+        return ending
+    return replace(ending, retry_after_seconds=max(left, 0.0) + _RESET_MARGIN_SECONDS, retry_is_named=left > 0)
 
 
 def warnings_in(stderr: str) -> tuple[str, ...]:

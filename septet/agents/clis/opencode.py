@@ -1,6 +1,7 @@
 """The `opencode` CLI, tested with 1.18.33."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
+from septet.contracts.quota import LONGEST_PAUSE_SECONDS
 from septet.errors import AgentError
 
 _LOGIN: Final = (
@@ -354,10 +356,10 @@ class OpenCodeStream(LineStream[_Event]):
 
 
 def _not_before(failure: Ending, retry_after: object) -> Ending:
-    seconds = retry_after if isinstance(retry_after, str) and retry_after.isdecimal() else ""
+    seconds = float(retry_after) if isinstance(retry_after, str) and retry_after.isdecimal() else math.inf
     return (
-        replace(failure, retry_after_seconds=float(seconds), retry_is_named=True)
-        if failure.retryable and seconds
+        replace(failure, retry_after_seconds=seconds, retry_is_named=True)
+        if failure.retryable and seconds <= LONGEST_PAUSE_SECONDS
         else failure
     )
 

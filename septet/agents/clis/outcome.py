@@ -1,6 +1,7 @@
 """What a CLI's stream says, in one form for all CLIs."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from septet.contracts.facts import Usage
@@ -41,6 +42,14 @@ class ExitRecord:
     """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""
     boot_id: str = ""
     pid_namespace: str = ""
+
+    @property
+    def ended_at_seconds(self) -> float | None:
+        """When it ended, in seconds since the epoch; `None` where that is not written down."""
+        try:
+            return datetime.fromisoformat(self.ended_at).timestamp()
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +100,11 @@ class Outcome:
     retryable: bool = False
     """Whether the same may succeed later with nobody's help."""
     retry_after_seconds: float | None = None
+    """From the run's end on, however much later it is read."""
     retry_is_named: bool = False
-    """Whether the CLI named that time."""
+    """Whether the CLI named that time, and it was to come: then it does not grow from one wait to the next."""
+    ended_at_seconds: float | None = None
+    """Seconds since the epoch."""
     exit_code: int | None = None
     signal: int | None = None
     duration_seconds: float | None = None

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from septet.agents.clis import endings
@@ -16,7 +17,7 @@ from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.looks import Looks
 from septet.system.preview import end_of_file
-from septet.system.timestamps import seconds_since_boot
+from septet.system.timestamps import seconds_since_boot, timestamp
 
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
@@ -77,7 +78,7 @@ class StreamReading:
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest and return what the run came to."""
         self.catch_up()
-        outcome = self.dialect.outcome(end, self._end_of_stderr())
+        outcome = self.dialect.outcome(self._dated(end), self._end_of_stderr())
         return replace(outcome, session_id=self._session(outcome.session_id))
 
     def progress(self) -> TurnProgress:
@@ -95,6 +96,15 @@ class StreamReading:
         if session_id is not None or record is None:
             return session_id
         return record.session_id if self.dialect.progress.last_event else record.resumed_from
+
+    def _dated(self, end: ExitRecord) -> ExitRecord:
+        """Return when a run ended too that nobody saw end: as it printed its last."""
+        if end.ended_at:
+            return end
+        with suppress(FileNotFoundError):
+            written_at = datetime.fromtimestamp(self.run.stdout.stat().st_mtime, UTC)
+            return replace(end, ended_at=timestamp(written_at))
+        return end
 
     def _end_of_stderr(self) -> str:
         with suppress(FileNotFoundError):

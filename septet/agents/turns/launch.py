@@ -108,7 +108,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
 
 def _turn(request: TurnRequest, start: Start) -> Turn:
     turn = request.turn
-    anew = (start.was_reset or start.because in {"context", "rerun"}) and not turn.about_session
+    anew = start.begins_anew and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)
@@ -250,7 +250,8 @@ def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
         whole: Say the prompt again even where its session has heard it.
     """
     anew = start.session_id is None
-    note = "" if anew and start.because != "context" else _NOTES.get(start.because, "")
+    because = start.begins_as if anew else start.because
+    note = "" if anew and because != "context" else _NOTES.get(because, "")
     if note and not anew and not whole:
         return note
     return f"{note}\n\n{prompt}" if note else prompt

@@ -14,6 +14,7 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
+_BEGIN_ANEW: Final = frozenset({"context", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started"})
 """Crashes that neither a resume nor a rerun changes."""
 
@@ -41,6 +42,8 @@ class Start:
     """Counts the runs of one work order."""
     was_reset: bool = False
     """A person has reset the activity: what its session remembers may not be in the worktree any more."""
+    earlier: tuple[StartReason, ...] = ()
+    """Why the agents before it were started, in order."""
 
     @property
     def rung(self) -> Rung | None:
@@ -53,6 +56,17 @@ class Start:
     def leaves_a_session(self) -> bool:
         """Whether it begins without knowing what another agent has done in the worktree."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether nobody goes on with the session that the turn names: it is too long or unknown, and stays so."""
+        return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
+
+    @property
+    def begins_as(self) -> StartReason:
+        """What a new session is told: one that waited before it had done anything begins as the one before it."""
+        reasons = (*self.earlier, self.because)
+        return next((because for because in reversed(reasons) if because != "waited"), "first")
 
 
 Move = Accept | GiveUp | Start

@@ -114,6 +114,7 @@ class TurnRuns:
                 move,
                 serial=self._runs.next_serial(self._request.order_id, all_runs),
                 was_reset=has_set_aside,
+                earlier=starts,
             )
         return NextStep(
             move=move,

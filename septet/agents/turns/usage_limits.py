@@ -22,8 +22,10 @@ class UsageLimit:
     adapter: Adapter
     login: str
     """The name of the further login; empty for the worker's own."""
-    error: AgentApiUnavailableError
-    """It says how long to wait."""
+    until: float
+    """When it begins anew, as far as it is known: seconds since the epoch, and possibly over."""
+    message: str
+    """The CLI's words."""
 
 
 def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
@@ -40,7 +42,8 @@ def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
     error = failure_of(last.outcome, last.run, turn_runs.starts())
     if not isinstance(error, AgentApiUnavailableError) or not error.is_usage_limit:
         return None
-    return UsageLimit(last.run, adapter_for(record.agent), record.login, error)
+    until = (last.outcome.ended_at_seconds or 0.0) + (error.retry_after_seconds or 0.0)
+    return UsageLimit(last.run, adapter_for(record.agent), record.login, until, error.message)
 
 
 def note_usage_limit(limit: UsageLimit) -> None:

@@ -14,8 +14,6 @@ WALL_CLOCKS = {
     "septet/agents/supervisor/agent_run.py": "when an agent began and ended, for people",
     "septet/agents/supervisor/network_log.py": "when a guest asked for a host, for people",
     "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
-    "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
-    "septet/agents/clis/reset_times.py": "codex names the hour of its limit's reset, and not the day where that is today",
     "septet/agents/turns/busy_orders.py": "whether a folder is so young that it may change within the same time; a jump only has it asked again",
     "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",
     "septet/git/keep.py": "when a commit was made, for people",

@@ -524,6 +524,37 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
     assert lab.returned == []
 
 
+@pytest.mark.parametrize(
+    ("refuses", "told"),
+    [
+        ("api_error(400, 'Prompt is too long')", "became too long"),
+        ("refuse('No conversation found with session ID: s-9')", "returned to the checkpoint"),
+    ],
+    ids=["too long", "unknown"],
+)
+async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, refuses: str, told: str) -> None:
+    """A turn that had to begin a new session begins another after a usage limit, and is told of the work once more."""
+    lab.agent(f"""
+        def refuse(words):
+            say('{{"type":"result","subtype":"error_during_execution","is_error":true,'
+                '"errors":["%s"],"session_id":"s-9"}}' % words)
+            sys.exit(1)
+        if resumed:
+            {refuses}
+        init()
+        if not os.path.exists("../limited"):
+            open("../limited", "w").close()
+            api_error(429, "usage limit reached")
+        result("became too long" if "became too long" in prompt else "done")
+    """)
+    request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
+    with pytest.raises(AgentApiUnavailableError):
+        await lab.carry_out(request)
+    turn_result = await lab.carry_out(request)
+    assert lab.journal == ["start resume", "start new", "start new"]
+    assert told in {turn_result.outcome.text, *lab.returned}
+
+
 async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
     """A writer's lock that stays held while no run lives is named with its holder, and the attempt is tried again."""
     lab.agent("init()")

@@ -1,6 +1,8 @@
 """How long a turn waits after a failure that passes."""
 
-import time
+import json
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,20 @@ import pytest
 from septet.agents.clis.api_errors import classify
 from septet.agents.clis.endings import api_ending, with_ending
 from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, StartReason
 from septet.agents.turns.failures import failure_of
+from septet.agents.turns.follow import StreamReading
+
+ENDED = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
+HOUR = 3600.0
+END = ExitRecord(cause="exited", ended_at="2026-03-09T08:00:00.000Z")
+
+
+def outcome_of(status: int | None, words: str, resets_in: float | None) -> Outcome:
+    """Return what a run came to whose CLI named a moment, or none, beside its words."""
+    moment = None if resets_in is None else ENDED.timestamp() + resets_in
+    return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words, resets_at=moment), END)
 
 
 @pytest.mark.parametrize(
@@ -20,12 +34,26 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     resets_in: float | None, waited: int, seconds: float
 ) -> None:
     """Only where it names none is each wait twice as long as the one before, for up to a quarter of an hour."""
-    moment = None if resets_in is None else time.time() + resets_in
-    error = classify(429, "rate limit", resets_at=moment)
-    outcome = with_ending(Outcome(ended="ok"), api_ending(error, "rate limit"), ExitRecord(cause="exited"))
     starts: list[StartReason] = ["waited"] * waited
-    failure = failure_of(outcome, Run(Path("/"), None), ["first", *starts])
-    assert failure.retry_after_seconds == pytest.approx(seconds, abs=2.0)
+    failure = failure_of(outcome_of(429, "rate limit", resets_in), Run(Path("/"), None), ["first", *starts])
+    assert failure.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize("seconds", [HOUR, 31 * 24 * HOUR])
+@pytest.mark.parametrize("factor", [1, 1000], ids=["seconds", "milliseconds"])
+def test_a_moment_in_milliseconds_is_understood_as_such(seconds: float, factor: int) -> None:
+    """Beside the words and in them: a CLI's next release may count in the other unit."""
+    moment = ENDED.timestamp() + seconds
+    beside = with_ending(Outcome(ended="ok"), api_ending(classify(429, ""), "", resets_at=moment * factor), END)
+    in_words = outcome_of(None, f"Claude AI usage limit reached|{int(moment) * factor}", None)
+    assert (beside.retry_after_seconds, in_words.retry_after_seconds) == (seconds + 5.0, seconds + 5.0)
+
+
+@pytest.mark.parametrize("resets_in", [33 * 24 * HOUR, 9_999_999_999.0, float("inf")])
+def test_a_moment_that_is_too_far_away_is_not_believed(resets_in: float) -> None:
+    """No limit lasts longer than a month: it is waited for as one whose end nobody tells."""
+    outcome = outcome_of(429, "usage limit reached|9999999999", resets_in)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
 
 
 @pytest.mark.parametrize(
@@ -33,5 +61,50 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
 )
 def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends(status: int, words: str, seconds: float) -> None:
     """Claude names the end of a limit that it met earlier in the run, and went on; another error is none of it."""
-    error = classify(status, words, resets_at=time.time() + 14_400.0)
-    assert (error.retry_after_seconds, error.retry_is_named) == (seconds, False)
+    outcome = outcome_of(status, words, 14_400.0)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (seconds, False)
+
+
+@pytest.mark.parametrize(
+    ("later", "seconds"),
+    [
+        ([], 7205.0),
+        ([("allowed", "seven_day", None)], 60.0),
+        ([("allowed_warning", "seven_day", 7200)], 60.0),
+        ([("allowed", "five_hour", None)], 7205.0),
+        ([("rejected", "five_hour", 600)], 7205.0),
+        ([("allowed", "seven_day", None), ("rejected", "five_hour", 600)], 605.0),
+    ],
+)
+def test_a_limit_of_claude_that_is_over_is_not_that_of_a_later_error(
+    later: list[tuple[str, str, int | None]], seconds: float
+) -> None:
+    """Its events tell of each kind of limit by itself whether it is reached; the last of them to end counts."""
+    events = [
+        {
+            "type": "rate_limit_event",
+            "rate_limit_info": {
+                "status": status,
+                "rateLimitType": kind,
+                "resetsAt": None if resets_in is None else int(ENDED.timestamp()) + resets_in,
+            },
+        }
+        for status, kind, resets_in in [("rejected", "seven_day", 7200), *later]
+    ]
+    failed = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 429, "result": "slow"}
+    dialect = adapter_for("claude").dialect()
+    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in (*events, failed)))
+    assert dialect.outcome(END, "").retry_after_seconds == seconds
+
+
+def test_a_limit_of_a_run_that_nobody_saw_end_counts_from_its_last_word(tmp_path: Path) -> None:
+    """Its supervisor was killed: no record says when it ended, and it may be read days later."""
+    stdout, words = Run(tmp_path, None).stdout, f"usage limit reached|{int(ENDED.timestamp()) + 60}"
+    stdout.write_text(
+        f'{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"{words}"}}\n',
+        encoding="utf-8",
+    )
+    os.utime(stdout, (ENDED.timestamp(), ENDED.timestamp()))
+    reading = StreamReading(Run(tmp_path, None), adapter_for("claude").dialect(), 1)
+    outcome = reading.outcome(ExitRecord(cause="lost"))
+    assert (outcome.ended_at_seconds, outcome.retry_after_seconds) == (ENDED.timestamp(), 65.0)

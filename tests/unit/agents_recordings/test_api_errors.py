@@ -5,9 +5,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import pytest
 
 from septet.agents.clis.api_errors import classify
+from septet.agents.clis.endings import api_ending, with_ending
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.system.timestamps import timestamp
 
 SPENDING = "API Error: 400 You have reached your specified API usage limits. You will regain access on {} UTC."
 HOUR = 3600.0
+SAID = datetime(2026, 3, 9, 11, 30).astimezone()
+"""Before noon, in the machine's zone."""
 GOOGLES_QUOTA = (
     "[API Error: You exceeded your current quota, please check your plan and billing details. \n* Quota exceeded for"
     " metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20]"
@@ -56,34 +61,72 @@ def test_a_status_says_more_than_most_words(status: int, words: str, kind: str) 
     assert classify(status, words).kind == kind
 
 
+def waiting_for(words: str, said: datetime) -> Outcome:
+    """Return what a run came to that ended at a moment with these words."""
+    end = ExitRecord(cause="exited", ended_at=timestamp(said))
+    return with_ending(Outcome(ended="ok"), api_ending(classify(None, words), words), end)
+
+
 @pytest.mark.parametrize(
     ("form", "zone"),
     [
         (SPENDING.format("%Y-%m-%d at %H:%M"), UTC),
         ("Claude AI usage limit reached|{seconds}", UTC),
         ("Your usage limit is hit. Upgrade to Pro or try again at %b %dth, %Y %I:%M %p.", None),
+        ("Your usage limit is hit. Upgrade to Pro or try again at %I:%M %p.", None),
     ],
-    ids=["key", "subscription", "codex"],
+    ids=["key", "subscription", "codex", "codex of the same day"],
 )
 def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: tzinfo | None) -> None:
     """Anthropic's keys, claude's subscriptions and codex each say it in their own way, codex in the machine's zone."""
-    moment = (datetime.now(UTC) + timedelta(hours=1)).astimezone(zone)
-    error = classify(None, moment.strftime(form).format(seconds=int(moment.timestamp())))
-    assert error.kind == "rate_limit"
-    assert error.retry_after_seconds == pytest.approx(HOUR, abs=120)
+    moment = (SAID + timedelta(hours=1)).astimezone(zone)
+    outcome = waiting_for(moment.strftime(form).format(seconds=int(moment.timestamp())), SAID)
+    assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", HOUR + 5.0, True)
 
 
-def test_a_time_of_today_that_is_over_is_waited_for_no_longer() -> None:
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("5-hour limit reached ∙ resets 3pm (America/New_York)", 3 * HOUR - 5.0),
+        ("You've hit your session limit · resets 4:45pm (UTC)", 45 * 60.0 - 5.0),
+        ("You've hit your session limit · resets 12:50am (Asia/Tokyo)", 23 * HOUR + 50 * 60.0 - 5.0),
+        ("You've hit your limit · resets 1am (Asia/Tokyo)", 0.0),
+        ("You've hit your weekly limit · resets Mar 10, 10:59am (America/New_York)", 23 * HOUR - 65.0),
+        ("Weekly limit reached · resets Mar 10 at 12pm (America/New_York) · /upgrade to Max", 24 * HOUR - 5.0),
+        ("Claude usage limit reached. Your limit will reset at 1pm (Etc/GMT+5).", 2 * HOUR - 5.0),
+        ("You've hit your usage limit. Upgrade to Pro or try again in 3 hours 20 minutes.", 200 * 60.0),
+        ("You've hit your usage limit. Try again in 5 days 22 hours 11 minutes.", 142 * HOUR + 11 * 60.0),
+        ("You've hit your usage limit. Try again in 1 minute.", 60.0),
+    ],
+)
+def test_the_words_of_subscriptions_tell_when_their_limit_ends(words: str, seconds: float) -> None:
+    """An hour is that of the zone beside it, and the next such; one that has just passed is over."""
+    outcome = waiting_for(words, datetime(2026, 3, 9, 16, 0, 5, tzinfo=UTC))
+    assert (outcome.kind, outcome.retry_after_seconds) == ("rate_limit", seconds + 5.0)
+
+
+@pytest.mark.parametrize("zone", ["", " (Nowhere/At_All)", " (America)"])
+def test_an_hour_without_a_zone_that_is_known_is_the_machines(zone: str) -> None:
+    """Claude runs on this machine, in its zone."""
+    assert waiting_for(f"5-hour limit reached ∙ resets 12:30pm{zone}", SAID).retry_after_seconds == HOUR + 5.0
+
+
+@pytest.mark.parametrize(
+    "words", ["resets 13pm (UTC)", "resets Feb 30 at 1pm", "resets soon", "try again in 7 moons"]
+)
+def test_words_that_tell_no_moment_are_waited_for_as_no_words(words: str) -> None:
+    """As long as a limit is whose end nobody tells."""
+    outcome = waiting_for(f"usage limit reached, {words}", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
+
+
+def test_a_time_of_that_day_that_is_over_is_waited_for_no_longer() -> None:
     """Codex names the hour alone where the limit ends on the same day."""
-    wait = classify(None, "Your usage limit is hit, try again at 12:00 AM.").retry_after_seconds
-    assert wait is not None
-    assert wait <= 5.0
+    outcome = waiting_for("Your usage limit is hit, try again at 12:00 AM.", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (5.0, False)
 
 
 def test_a_moment_that_there_is_not_is_none() -> None:
     """It is waited for as a limit is whose end nobody tells."""
-    told, untold = (
-        classify(None, "usage limit: try again at Feb 30th, 2026 7:18 AM."),
-        classify(None, "usage limit"),
-    )
-    assert told == untold
+    outcome = waiting_for("usage limit: try again at Feb 30th, 2026 7:18 AM.", SAID)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)

@@ -449,7 +449,11 @@ def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any],
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
 
-@pytest.mark.parametrize(("given", "seconds"), [("7", 7.0), ("soon", 60.0), (None, 60.0)])
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("7", 7.0), ("soon", 60.0), ("9" * 400, 60.0), (None, 60.0)],
+    ids=["7", "soon", "too long", "none"],
+)
 def test_opencode_says_when_a_limit_ends(given: str | None, seconds: float) -> None:
     """The server's `retry-after` is heeded where it is a number of seconds."""
     data = {"message": "slow", "statusCode": 429, "responseHeaders": {"retry-after": given}}
