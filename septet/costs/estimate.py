@@ -122,18 +122,22 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
     """Return a question about the agent that was used last, where it names none."""
     histories = (*others, own) if own is not None else others
-    agents = [history.completed[-1].agent for history in histories if history.completed]
+    agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
     return question if question.agent or not agents else replace(question, agent=agents[-1])
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last ones that are whole and had the same agents.
+    """Return the last ones that are whole and had the same agents, one that planned and one that did the rest.
 
     Of these only those of the same model, and only those of pipelines or outside of them, as far as either leaves
     enough.
     """
     needed = set(question.steps) - _NOT_ALWAYS
-    alike = [order for order in orders if order.agents == question.agents and needed <= set(order.by_step)]
+    alike = [
+        order
+        for order in orders
+        if order.agents == question.agents and not order.is_mixed and needed <= set(order.by_step)
+    ]
     narrower: list[Callable[[OrderCosts], bool]] = [lambda order: order.of_pipeline == question.of_pipeline]
     if question.model:
         narrower.insert(0, lambda order: order.model == question.model)

@@ -179,6 +179,14 @@ def test_only_what_is_alike_counts() -> None:
     assert haiku.orders == 29
 
 
+def test_work_orders_in_which_agents_took_turns_are_left_out() -> None:
+    """Their cost is no agent's; and the agent of one of them is not the one that is asked about."""
+    seen = [order(n, 1.0) for n in range(9)]
+    mixed = [order(9 + n, 50.0, agent=agent, is_mixed=True) for n, agent in enumerate(("claude", "codex"))]
+    estimate = estimate_costs(Question(project="o/r"), history([*seen, *mixed]))
+    assert (estimate.orders, usd_of(estimate).high) == (9, pytest.approx(1.0))
+
+
 def _unpriced(order: OrderCosts) -> OrderCosts:
     turns = [
         turn.model_copy(update={"use": turn.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
