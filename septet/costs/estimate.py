@@ -41,6 +41,7 @@ _LEAST_WEIGHT: Final = 0.2
 """Of one whose plan is so far from all others that it alone bends the line."""
 _SECONDS: Final = 60.0
 _NO_DOLLARS: Final = " Dollars are unknown: agents reported no cost."
+_NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """Of a work order; what follows its pull request is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
@@ -260,15 +261,17 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     if amounts is None:
         return ""
     parts = [f"{amounts.usd.low:.2f} to {amounts.usd.high:.2f} USD"] if amounts.usd is not None else []
-    parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
+    if amounts.tokens.high:
+        parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
     minutes = f"{_minutes(amounts.minutes.low)} to {_minutes(amounts.minutes.high)} agent minutes"
+    in_all = f"{', '.join(parts)} and {minutes}" if parts else minutes
+    unknown = "" if amounts.usd is not None else _NO_DOLLARS if amounts.tokens.high else _NEITHER
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
     orders = f"{estimate.orders} {'pipeline ' if estimate.of_pipelines else ''}work orders"
     return (
-        f"Estimate{_aim_in_words(question)}: {', '.join(parts)} and {minutes} in 8 of 10 cases{size} "
-        f"(from the last {orders} {where} with {_agents_in_words(question)})."
-        f"{_NO_DOLLARS if amounts.usd is None else ''}"
+        f"Estimate{_aim_in_words(question)}: {in_all} in 8 of 10 cases{size} "
+        f"(from the last {orders} {where} with {_agents_in_words(question)}).{unknown}"
     )
 
 
