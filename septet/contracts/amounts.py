@@ -40,11 +40,11 @@ class Spending(Wire):
     turns: int = 0
     """Agent runs, each from its start to its end."""
     unpriced: int = 0
-    """Runs whose CLI reports no cost: they count as 0 dollars."""
+    """Runs without a cost, for their CLI reports none or they were killed before: they count as 0 dollars."""
 
     @classmethod
     def of(cls, usage: Usage, seconds: float) -> Self:
-        """Return what runs used, by what their CLI told."""
+        """Return what one run used, by what its CLI told."""
         unpriced = int(usage.cost_usd is None and usage.tokens > 0)
         usd = round(usage.cost_usd or 0.0, _CENT_PARTS)
         return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
@@ -60,7 +60,10 @@ class Spending(Wire):
         )
 
     def since(self, before: "Spending") -> "Spending":
-        """Return what was used since, as one turn; nothing where less is told than before."""
+        """Return what was used since, as one turn; nothing where less is told than before.
+
+        It is unpriced where any of it is that was not so before.
+        """
         more = Spending(
             usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
             tokens=max(self.tokens - before.tokens, 0),
@@ -68,8 +71,7 @@ class Spending(Wire):
         )
         if not any(more.amounts.values()):
             return more
-        unpriced = int(self.unpriced > 0 and not more.usd and more.tokens > 0)
-        return more.model_copy(update={"turns": 1, "unpriced": unpriced})
+        return more.model_copy(update={"turns": 1, "unpriced": int(self.unpriced > before.unpriced)})
 
     def most(self, other: "Spending") -> "Spending":
         """Return the larger of each amount."""

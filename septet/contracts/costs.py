@@ -87,6 +87,8 @@ class OrderCosts(Wire):
     """The agent that has planned it; empty where that is not known apart."""
     model: str = ""
     """The one that the work order asks for."""
+    is_mixed: bool = False
+    """Whether several agents have taken turns at planning it, or at the rest up to its pull request."""
     turns: tuple[TurnCost, ...] = ()
     plan_bytes: int = 0
     is_completed: bool = False

@@ -19,11 +19,13 @@ from septet.contracts.costs import (
     OrderCosts,
     TurnCost,
 )
+from septet.contracts.names import REWORK, Step
 
+_IMPLEMENT: Final = Step.IMPLEMENT_PLAN.value
 _Key = tuple[str, str, str, str, str]
 """Week, step, agent, model and login."""
-_OF_OTHERS: Final = PLAN_STEPS | {SUMMARY}
-"""Steps that another agent may take than the rest of a work order."""
+_OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
+"""Steps that another agent may take than the one that carries out the plan."""
 
 
 class CostBook:
@@ -66,9 +68,10 @@ class CostBook:
         more = note.use.since(before)
         key = (note.week, note.step, note.agent, note.model, note.login)
         if any(more.amounts.values()):
-            more = more if not before.turns else more.model_copy(update={"turns": 0, "unpriced": 0})
+            if before.turns:
+                more = more.model_copy(update={"turns": 0, "unpriced": int(more.unpriced > before.unpriced)})
             self._rows[key] = self._rows.get(key, Spending()).plus(more)
-        tells_agent = note.step not in _OF_OTHERS or {turn.step for turn in order.turns} <= _OF_OTHERS
+        tells_agent = _tells_agent(order, note)
         use = before.plus(more)
         turns = [turn for turn in order.turns if turn.key != note.key]
         turns.append(TurnCost(key=note.key, step=note.step, use=use))
@@ -77,6 +80,7 @@ class CostBook:
             agent=note.agent if tells_agent else order.agent,
             planner=note.agent if note.step in PLAN_STEPS else order.planner,
             model=note.asked_model if tells_agent else order.model,
+            is_mixed=order.is_mixed or _mixes(order, note),
             turns=_add_up_older(turns),
             plan_bytes=note.plan_bytes or order.plan_bytes,
             is_completed=order.is_completed or note.completes,
@@ -107,6 +111,31 @@ class CostBook:
             agent, model, login = (EARLIER, EARLIER, EARLIER) if by_step else rest
             folded = (EARLIER, step, agent, model, login)
             self._rows[folded] = self._rows.get(folded, Spending()).plus(use)
+
+
+def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
+    """Say whether a work order's agent is that of this note: it carried out the plan, or may have done so."""
+    executed = _steps_of_executor(order)
+    if not _executes(note.step, note.use):
+        return not executed
+    return note.step == _IMPLEMENT or _IMPLEMENT not in executed
+
+
+def _mixes(order: OrderCosts, note: CostNote) -> bool:
+    """Say whether another agent has planned a work order up to now, or has done the rest, than this note's."""
+    planner = order.planner if note.step in PLAN_STEPS else ""
+    executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
+    return (planner or executor or note.agent) != note.agent
+
+
+def _steps_of_executor(order: OrderCosts) -> set[str]:
+    """Return the steps of the executor in which an agent has worked."""
+    return {turn.step for turn in order.turns if _executes(turn.step, turn.use)}
+
+
+def _executes(step: str, use: Spending) -> bool:
+    """Say whether an agent has worked in a step of the executor; a step may be done without any."""
+    return step not in _OF_OTHERS and any(use.amounts.values())
 
 
 def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:

@@ -41,6 +41,7 @@ _LEAST_WEIGHT: Final = 0.2
 """Of one whose plan is so far from all others that it alone bends the line."""
 _SECONDS: Final = 60.0
 _NO_DOLLARS: Final = " Dollars are unknown: agents reported no cost."
+_NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """Of a work order; what follows its pull request is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
@@ -122,18 +123,22 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
     """Return a question about the agent that was used last, where it names none."""
     histories = (*others, own) if own is not None else others
-    agents = [history.completed[-1].agent for history in histories if history.completed]
+    agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
     return question if question.agent or not agents else replace(question, agent=agents[-1])
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last ones that are whole and had the same agents.
+    """Return the last ones that are whole and had the same agents, one that planned and one that did the rest.
 
     Of these only those of the same model, and only those of pipelines or outside of them, as far as either leaves
     enough.
     """
     needed = set(question.steps) - _NOT_ALWAYS
-    alike = [order for order in orders if order.agents == question.agents and needed <= set(order.by_step)]
+    alike = [
+        order
+        for order in orders
+        if order.agents == question.agents and not order.is_mixed and needed <= set(order.by_step)
+    ]
     narrower: list[Callable[[OrderCosts], bool]] = [lambda order: order.of_pipeline == question.of_pipeline]
     if question.model:
         narrower.insert(0, lambda order: order.model == question.model)
@@ -256,15 +261,17 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     if amounts is None:
         return ""
     parts = [f"{amounts.usd.low:.2f} to {amounts.usd.high:.2f} USD"] if amounts.usd is not None else []
-    parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
+    if amounts.tokens.high:
+        parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
     minutes = f"{_minutes(amounts.minutes.low)} to {_minutes(amounts.minutes.high)} agent minutes"
+    in_all = f"{', '.join(parts)} and {minutes}" if parts else minutes
+    unknown = "" if amounts.usd is not None else _NO_DOLLARS if amounts.tokens.high else _NEITHER
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
     orders = f"{estimate.orders} {'pipeline ' if estimate.of_pipelines else ''}work orders"
     return (
-        f"Estimate{_aim_in_words(question)}: {', '.join(parts)} and {minutes} in 8 of 10 cases{size} "
-        f"(from the last {orders} {where} with {_agents_in_words(question)})."
-        f"{_NO_DOLLARS if amounts.usd is None else ''}"
+        f"Estimate{_aim_in_words(question)}: {in_all} in 8 of 10 cases{size} "
+        f"(from the last {orders} {where} with {_agents_in_words(question)}).{unknown}"
     )
 
 

@@ -1,6 +1,8 @@
 """The runs of one turn, and what they have come to: as they lie on disk, and as an attempt has seen them end."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
@@ -141,7 +143,7 @@ class TurnRuns:
 
         Those that a person's reset has set aside were paid too.
         """
-        return _spending_of(self._paid_runs())
+        return spending_of(self._paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return what comes next after these starts and this end."""
@@ -183,7 +185,7 @@ class TurnRuns:
         for run in self._paid_runs():
             if run.record is not None:
                 runs.setdefault((run.record.agent, run.record.login), []).append(run)
-        return {worker: _spending_of(each) for worker, each in runs.items()}
+        return {worker: spending_of(each) for worker, each in runs.items()}
 
     def _adapter_of(self, run: Run | None) -> Adapter:
         """Return the adapter of a run's agent: another one may have taken a turn over."""
@@ -220,8 +222,16 @@ def seconds_of(run: Run) -> float:
     return (end.duration_seconds or 0.0) if end is not None else 0.0
 
 
-def _spending_of(runs: list[Run]) -> Spending:
-    return Spending.of(spent_in(runs), sum(seconds_of(run) for run in runs))
+def spending_of(runs: Iterable[Run]) -> Spending:
+    """Return what these runs used together; each of them is priced or not, whatever the others are."""
+    return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
+
+
+def _spending_of_run(run: Run) -> Spending:
+    note = read_usage(run)
+    use = Spending.of(note.usage if note is not None else NO_USAGE, seconds_of(run))
+    tells_nothing = run.record is not None and not adapter_for(run.record.agent).capabilities.tells
+    return use.model_copy(update={"unpriced": 1}) if tells_nothing and use.seconds else use
 
 
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:

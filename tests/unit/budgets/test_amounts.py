@@ -52,6 +52,21 @@ def test_what_was_used_since_is_one_turn_at_most() -> None:
     assert Spending.of(Usage(input_tokens=5), 1.0).since(Spending()).unpriced == 1
 
 
+def test_a_run_without_a_price_is_told_beside_others_that_have_one() -> None:
+    """Whichever was first, and whenever each is told: once for each word in which one is new."""
+    killed = Spending.of(Usage(input_tokens=1000), 1.0)
+    priced = Spending.of(Usage(input_tokens=5, cost_usd=0.5), 1.0)
+    both = killed.plus(priced)
+    assert (both.since(Spending()).usd, both.since(Spending()).turns, both.since(Spending()).unpriced) == (
+        0.5,
+        1,
+        1,
+    )
+    assert [both.since(killed).unpriced, both.since(priced).unpriced] == [0, 1]
+    thrice = both.plus(killed)
+    assert [thrice.since(both).unpriced, thrice.since(Spending()).unpriced] == [1, 1]
+
+
 def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
     """Nobody is told of tokens who has limited dollars."""
     assert describe_spending(Spending(usd=4.1, tokens=9), parse_limit("5usd")) == "4.10 of 5.00 USD"

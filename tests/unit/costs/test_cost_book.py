@@ -11,9 +11,11 @@ from septet.contracts.costs import (
     MOST_OPEN,
     MOST_ROWS,
     MOST_WEEKS,
+    PLAN_STEPS,
     SUMMARY,
     CostHistory,
     CostNote,
+    OrderCosts,
 )
 from septet.contracts.names import REWORK, Step
 from septet.costs.cost_book import CostBook
@@ -50,6 +52,18 @@ def test_what_comes_again_counts_once() -> None:
     found = total(costs.history)
     assert (found.usd, found.tokens, found.turns) == (3.5, 3500, 2)
     assert costs.history.open[0].by_step["build_plan"].usd == 3.5
+
+
+def test_a_turn_with_a_run_without_a_price_is_told_apart_once() -> None:
+    """Also where the run was another one of a turn that was noted before, and however many there are."""
+    costs, first = book(), note(1.0)
+    costs.add([first])
+    for unpriced in (1, 1, 2):
+        more = Spending(usd=1.0, tokens=4000 + unpriced, seconds=20.0, unpriced=unpriced)
+        costs.add([first.model_copy(update={"use": more})])
+    found = total(costs.history)
+    assert (found.usd, found.turns, found.unpriced) == (1.0, 1, 1)
+    assert costs.history.open[0].by_step["build_plan"].unpriced == 1
 
 
 def test_a_work_order_is_completed_with_its_last_turn() -> None:
@@ -112,7 +126,7 @@ def test_a_history_that_is_full_of_long_work_orders_is_less_than_a_payload() -> 
 
 
 def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
-    """The planner is the agent of the planning steps, the agent that of the last turn; one turn in a lane is enough."""
+    """The planner is the agent of the planning steps, the agent that of the other steps; one turn in a lane is enough."""
     costs = book()
     costs.add([note(1.0, agent="codex", of_pipeline=True), note(1.0, key="2", step="create_commit")])
     (order,) = costs.history.open
@@ -134,3 +148,50 @@ def test_a_work_order_has_the_agent_that_carries_out_its_plan(turns: tuple[int, 
         costs.add([notes[turn]])
     (found,) = costs.history.open
     assert (found.agents, found.model) == (("claude", "codex"), "mini")
+
+
+def told(*turns: tuple[str, str], last_use: Spending | None = None) -> OrderCosts:
+    """Return a completed work order, by its steps and their agents in the order in which they were told."""
+    notes = [note(1.0, key=f"{place}", step=step, agent=agent) for place, (step, agent) in enumerate(turns)]
+    last = {"completes": True, **({} if last_use is None else {"use": last_use})}
+    costs = book()
+    costs.add([*notes[:-1], notes[-1].model_copy(update=last)])
+    (order,) = costs.history.completed
+    return order
+
+
+STEPS = [step.value for step in Step]
+
+
+@pytest.mark.parametrize("last", ["create_pull_request", "create_commit"])
+def test_a_late_step_of_another_agent_leaves_a_work_order_with_the_one_that_carried_out_its_plan(
+    last: str,
+) -> None:
+    """A second agent that took over after the implementation is not its agent; and nothing is alike to such a mixture."""
+    order = told(*((step, "claude") for step in STEPS if step != last), (last, "codex"))
+    assert (order.agents, order.is_mixed) == (("claude", "claude"), True)
+    early = told((last, "codex"), *((step, "claude") for step in STEPS if step != last))
+    assert (early.agents, early.is_mixed) == (("claude", "claude"), True)
+
+
+@pytest.mark.parametrize("step", ["build_plan", "implement_plan"])
+def test_a_turn_that_two_agents_shared_makes_a_mixture(step: str) -> None:
+    """The first one's usage limit was reached in it."""
+    assert told(*((each, "claude") for each in STEPS), (step, "codex")).is_mixed
+
+
+def test_a_rework_by_another_agent_changes_nothing_of_a_work_order() -> None:
+    """A round comes after all that is estimated; so do a planner of its own and a summary make no mixture."""
+    turns = [(step, "codex" if step in PLAN_STEPS else "claude") for step in STEPS]
+    order = told(*turns, (SUMMARY, "codex"), (REWORK, "codex"))
+    assert (order.agents, order.is_mixed) == (("codex", "claude"), False)
+
+
+def test_a_word_of_a_turn_that_used_nothing_tells_no_agent() -> None:
+    """A pull request that was there already completes a work order that the second agent has carried out."""
+    order = told(
+        *((step, "codex") for step in STEPS if step != "create_pull_request"),
+        ("create_pull_request", "claude"),
+        last_use=Spending(),
+    )
+    assert (order.agents, order.is_mixed) == (("codex", "codex"), False)

@@ -179,6 +179,15 @@ def test_only_what_is_alike_counts() -> None:
     assert haiku.orders == 29
 
 
+def test_work_orders_in_which_agents_took_turns_are_left_out() -> None:
+    """Their cost is no agent's; and the agent of one of them is not the one that is asked about."""
+    seen = [order(n, 1.0) for n in range(9)]
+    mixed = [order(9 + n, 50.0, agent=agent, is_mixed=True) for n, agent in enumerate(("claude", "codex"))]
+    estimate = estimate_costs(Question(project="o/r"), history([*seen, *mixed]))
+    assert estimate.orders == 9
+    assert usd_of(estimate).high == pytest.approx(1.0)
+
+
 def _unpriced(order: OrderCosts) -> OrderCosts:
     turns = [
         turn.model_copy(update={"use": turn.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
@@ -206,6 +215,21 @@ def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     assert "USD" not in estimate.text
     assert estimate.text.endswith("Dollars are unknown: agents reported no cost.")
     assert set(estimate.steps) == set(ALL_STEPS)
+
+
+def test_tokens_are_left_out_of_the_words_where_a_cli_tells_none() -> None:
+    """An agent that tells neither dollars nor tokens is estimated in minutes, and not as one that works for nothing."""
+    seen = []
+    for number in range(9):
+        silent = _unpriced(order(number, 1.0))
+        turns = [
+            turn.model_copy(update={"use": turn.use.model_copy(update={"tokens": 0})}) for turn in silent.turns
+        ]
+        seen.append(silent.model_copy(update={"turns": tuple(turns)}))
+    assert estimate_costs(QUESTION, history(seen)).text == (
+        "Estimate: 10 to 10 agent minutes in 8 of 10 cases (from the last 9 work orders of o/r with claude). "
+        "Dollars and tokens are unknown: agents reported neither."
+    )
 
 
 def test_a_pipeline_costs_what_its_issues_do() -> None:

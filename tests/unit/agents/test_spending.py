@@ -1,0 +1,41 @@
+"""What the runs of a turn used, by what lies on disk of each."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.runs.usage import note_spent
+from septet.agents.turns.turn_runs import spending_of
+from septet.contracts.amounts import Spending
+from septet.contracts.facts import Usage
+
+
+def ended(folder: Path, usage: Usage, agent: str = "claude") -> Run:
+    """Return a run of two seconds that used this."""
+    folder.mkdir()
+    record = RunRecord(
+        key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
+        argv=(), env_names=(), worktree="/", limits={}, started_at="2026-03-09T12:00:00Z",
+    )  # fmt: skip
+    run = Run(folder, record)
+    run.put("exit.json", msgspec.json.encode(ExitRecord(cause="exited", duration_seconds=2.0)))
+    note_spent(run, Outcome(ended="ok", session_id="s", usage=usage))
+    return run
+
+
+def test_a_killed_run_has_no_price_beside_one_that_goes_on_in_its_session(tmp_path: Path) -> None:
+    """What the second one reports is not the price of the first one."""
+    runs = [
+        ended(tmp_path / "killed", Usage(input_tokens=1000)),
+        ended(tmp_path / "resumed", Usage(output_tokens=5, cost_usd=0.5)),
+    ]
+    assert spending_of(runs) == Spending(usd=0.5, tokens=1005, seconds=4.0, unpriced=1)
+
+
+@pytest.mark.parametrize(("agent", "unpriced"), [("copilot", 1), ("codex", 0), ("claude", 0)])
+def test_an_agent_that_reports_nothing_at_all_has_no_price(tmp_path: Path, agent: str, unpriced: int) -> None:
+    """Copilot's runs are no runs for nothing; another agent that used no token cost nothing."""
+    assert spending_of([ended(tmp_path / "run", Usage(), agent)]) == Spending(seconds=2.0, unpriced=unpriced)
