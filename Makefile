@@ -136,7 +136,7 @@ upgrade-trial: ready ## Kept releases and this commit as workers of one server: 
 # What `.ci/run` does side by side, the longest first. They wait most of their time, and share neither ports nor folders.
 TRIALS := agents chaos intake chaos-pipeline upgrade newcomer faults follow
 TRIAL_agents := test-agents AGENTS="claude codex" ARGS="-k 'claude or codex' -m 'not release'"
-TRIAL_chaos := chaos MINUTES=1 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1 --budget 5ktok"
+TRIAL_chaos := chaos MINUTES=0.7 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1 --budget 9ktok"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
 TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
 TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"

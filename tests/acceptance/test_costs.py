@@ -185,11 +185,12 @@ def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet
     served.wait_for_pipeline("pl-label", "failed")
 
 
-def test_what_nobody_knows_is_said_to_be_unknown(served: Septet, origin: Origin) -> None:
+def test_what_nobody_knows_is_said_to_be_unknown(septet: Septet, origin: Origin) -> None:
     """With an agent that has completed nothing yet a start says that its cost is unknown, and why."""
-    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--agent", "opencode", "--project", "o/none")
-    estimate = served(*asked, "--dry-run", "--json").json["estimate"]
+    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--agent", "scripted")
+    with septet.up():
+        estimate = septet(*asked, "--dry-run", "--json").json["estimate"]
     assert (estimate["is_known"], estimate["orders"]) == (False, 0)
     assert estimate["text"] == (
-        f"Estimate: unknown. No work order with opencode has been completed yet, and an estimate needs {FEWEST}."
+        f"Estimate: unknown. No work order with scripted has been completed yet, and an estimate needs {FEWEST}."
     )

@@ -36,6 +36,7 @@ async def test_tokens_that_are_used_up_stop_an_agent_after_its_message(day: Day,
     assert (first.cause, first.why) == ("ended", BUDGET)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("cli", ["claude"], indirect=True)
 async def test_dollars_that_are_used_up_end_claude_by_itself(day: Day, begun: Begun) -> None:
     """It ends after the request that passes the limit, which is no failure; all that the model has answered counts."""
@@ -58,7 +59,8 @@ async def test_minutes_that_are_used_up_stop_an_agent(day: Day, begun: Begun) ->
     assert (first.cause, first.why) == ("ended", BUDGET)
 
 
-@pytest.mark.parametrize("cli", ["codex", pytest.param("gemini", marks=pytest.mark.release)], indirect=True)
+@pytest.mark.release
+@pytest.mark.parametrize("cli", ["codex", "gemini"], indirect=True)
 async def test_tokens_that_are_reported_at_the_end_keep_the_next_agent_from_its_start(
     day: Day, begun: Begun
 ) -> None:
