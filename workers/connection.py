@@ -142,10 +142,10 @@ def _check_address(address: str, why: str) -> str:
     return address
 
 
-def _refusal(said: str) -> str:
+def _refusal(words: str) -> str:
     """Return why a server and this client do not come together, as far as what the SDK says tells that."""
     for pattern, cause in _REFUSALS:
-        if match := re.search(pattern, said):
+        if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
     return ""
 
