@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -22,7 +22,7 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from septet.settings import Settings
 from workers.beside import beside
@@ -62,6 +62,9 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 
     So the schedule of a host that is gone runs out, and Temporal removes it. What somebody has changed in one that
     is there stays, but what it starts is sealed anew. A server that refuses takes nothing but the sweeping.
+
+    One that is there is not created again: each creation that the server refuses leaves a branch of history in its
+    database for months.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -76,15 +79,23 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
         state=ScheduleState(limited_actions=True, remaining_actions=PASSES),
     )
     try:
-        await client.create_schedule(schedule_id(host_id), schedule)
-    except ScheduleAlreadyRunningError:
-        await _renew(client, host_id, schedule.action)
+        if await _renew(client, host_id, schedule.action):
+            return
+        with suppress(ScheduleAlreadyRunningError):  # another worker of the host has just created it
+            await client.create_schedule(schedule_id(host_id), schedule)
     except RPCError as error:
         _log.warning("janitor_not_scheduled", host=host_id, error=error.message)
 
 
-async def _renew(client: Client, host_id: str, action: ScheduleAction) -> None:
-    """Let a schedule go on for another week, with input that is sealed with the key that seals now."""
+async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
+    """Let a schedule go on for another week, with input that is sealed with the key that seals now.
+
+    Returns:
+        Whether there is one.
+
+    Raises:
+        RPCError: The server refused.
+    """
 
     def renew(current: ScheduleUpdateInput) -> ScheduleUpdate:
         schedule = current.description.schedule
@@ -94,4 +105,7 @@ async def _renew(client: Client, host_id: str, action: ScheduleAction) -> None:
     try:
         await client.get_schedule_handle(schedule_id(host_id)).update(renew)
     except RPCError as error:
-        _log.warning("janitor_not_renewed", host=host_id, error=error.message)
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True

@@ -12,7 +12,16 @@ import pytest_asyncio
 from fakes.repositories import Origin, make_origin
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
-from temporalio.client import Client, ScheduleHandle, ScheduleState, ScheduleUpdate, ScheduleUpdateInput
+from temporalio.client import (
+    Client,
+    CreateScheduleInput,
+    Interceptor,
+    OutboundInterceptor,
+    ScheduleHandle,
+    ScheduleState,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
@@ -140,6 +149,37 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
             report: SweepReport = await client.get_workflow_handle(pass_id, result_type=SweepReport).result()
     assert report.host == host.host.id
     await handle.delete()
+
+
+class _Creations(OutboundInterceptor):
+    """Notes each schedule that a client asks a server to create."""
+
+    def __init__(self, following: OutboundInterceptor, created: list[str]) -> None:
+        super().__init__(following)
+        self._created = created
+
+    async def create_schedule(self, input: CreateScheduleInput) -> ScheduleHandle:  # noqa: A002 -- the name of the one above
+        self._created.append(input.id)
+        return await super().create_schedule(input)
+
+
+class Creations(Interceptor):
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+        return _Creations(super().intercept_client(next), self.ids)
+
+
+async def test_a_schedule_that_is_there_is_not_created_again(client: Client, host: Parts) -> None:
+    """A creation that the server refuses leaves a branch of history for months, and workers start often."""
+    creations = Creations()
+    config = client.config()
+    config["interceptors"] = [*config["interceptors"], creations]
+    for _ in range(3):
+        await schedule_janitor(Client(**config), host.host.settings, host.host.id, host.host.task_queue)
+    assert creations.ids == [schedule_id(host.host.id)]
+    await client.get_schedule_handle(schedule_id(host.host.id)).delete()
 
 
 async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Client, host: Parts) -> None:
