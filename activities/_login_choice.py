@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +12,6 @@ from activities._prepared_steps import PreparedTurn
 from activities.accounts import Accounts
 from activities.host import Host
 from activities.logins import login_digest, own_login, read_logins
-from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, last_agent, note_usage_limit
@@ -47,17 +47,17 @@ class LoginChoice:
             AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
             SeptetError: Nobody can be asked now.
         """
-        usual, own = self.turn.request.adapter, own_login(self.host)
+        usual, own = self.turn.request, own_login(self.host)
         (limit, requests), answer = await asyncio.gather(
             asyncio.to_thread(self._look), self._find_pause(usual, own)
         )
         if limit is not None:
-            await self._note_limit(limit)
+            await self._note_limit(limit, requests)
         pauses: list[QuotaPause] = []
         for request in requests:
             for login in read_logins(self.host, request.adapter):
-                is_answered = limit is None and request.adapter == usual and login == own
-                pause = answer if is_answered else await self._find_pause(request.adapter, login)
+                is_answered = limit is None and request is usual and login == own
+                pause = answer if is_answered else await self._find_pause(request, login)
                 if pause is None or pause.until + _CLOCKS_DIFFER_SECONDS <= time.time():
                     return _with_login(request, login)
                 pauses.append(pause)
@@ -65,8 +65,11 @@ class LoginChoice:
                 break
         raise _refusal(pauses)
 
-    async def _find_pause(self, adapter: Adapter, login: NamedLogin) -> QuotaPause | None:
-        return await self.accounts.find_pause(login_digest(self.host, adapter, login))
+    async def _find_pause(self, request: TurnRequest, login: NamedLogin) -> QuotaPause | None:
+        return await self.accounts.find_pause(self._digest(request, login))
+
+    def _digest(self, request: TurnRequest, login: NamedLogin) -> str:
+        return login_digest(self.host, request.adapter, login, request.turn.model)
 
     async def seconds_to_wait(self) -> float:
         """Return how long the turn has to wait until one of its agents can start: a moment where one can now.
@@ -84,13 +87,14 @@ class LoginChoice:
         """Return the usage limit at which the turn's last agent ended, and the requests that it may go on with."""
         return find_usage_limit(self.turn.request), self._requests()
 
-    async def _note_limit(self, limit: UsageLimit) -> None:
+    async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
         """Pause the login of a usage limit on all hosts, once for each run; one that is over pauses nothing.
 
         An attempt whose worker was killed between the two is made good by the next one, before it starts an agent.
         """
         login = self._login_of(limit)
-        if login is None:
+        request = next((each for each in requests if each.adapter == limit.adapter), None)
+        if login is None or request is None:
             return
         pause = QuotaPause(
             agent=limit.adapter.name,
@@ -100,7 +104,7 @@ class LoginChoice:
         )
         try:
             if pause.until > time.time():
-                await self.accounts.note_pause(login_digest(self.host, limit.adapter, login), pause)
+                await self.accounts.note_pause(self._digest(request, login), pause)
         except SeptetError as refusal:
             _log.warning("usage_limit_not_told", agent=pause.agent, error=refusal.message)
             return

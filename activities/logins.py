@@ -44,8 +44,17 @@ def check_logins(host: Host) -> None:
             read_login(adapter_for(agent), host.agents, name, path)
 
 
-def login_digest(host: Host, adapter: Adapter, login: NamedLogin) -> str:
-    """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own."""
+def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None = None) -> str:
+    """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own.
+
+    Args:
+        host: The host.
+        adapter: The CLI.
+        login: One of its logins.
+        model: What it is asked for: of a CLI that knows several providers, only the keys of that model's count.
+    """
+    provider = adapter.provider_of(login.machine, model)
     own = [host.id, str(login.folder or login.name)] if login.name else [host.id]
-    parts = login.identity(adapter) or own
-    return hashlib.sha256("\0".join((adapter.name, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
+    parts = login.identity(adapter, provider) or own
+    named = [provider] if provider else []
+    return hashlib.sha256("\0".join((adapter.name, *named, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]

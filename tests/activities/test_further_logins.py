@@ -14,6 +14,7 @@ from fakes.step_lab import StepLab, settings_of
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
+from activities.logins import login_digest, own_login
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.own_files import locate
@@ -22,6 +23,7 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.contracts.names import Step, Verdict
 from septet.contracts.quota import QuotaPause
+from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.system.masking import mask
@@ -55,6 +57,10 @@ TALKS: dict[str, list[dict[str, object]]] = {
         {"type": "turn.started"},
         {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "/bug"}},
         {"type": "turn.completed", "usage": {"input_tokens": 7, "cached_input_tokens": 0, "output_tokens": 2}},
+    ],
+    "opencode": [
+        {"type": "text", "sessionID": "ses_2", "part": {"type": "text", "text": "/bug"}},
+        {"type": "step_finish", "sessionID": "ses_2", "part": {"type": "step-finish", "reason": "stop"}},
     ],
 }
 """What the programs print that answer in their CLI's language."""
@@ -424,6 +430,71 @@ def test_logins_are_told_apart_by_whatever_holds_their_keys(agent: str, variable
     own, other = NamedLogin("", machine), read_login(adapter, machine, "second", second)
     assert own.identity(adapter) == (f"{variable}=/first",)
     assert other.identity(adapter) == (f"{variable}=/second",)
+
+
+async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, origin: Origin) -> None:
+    """One CLI asks several: what its words pause is the key of the model that was asked, on other hosts too."""
+    recorded = (RECORDINGS / "opencode/rate_limit.stdout").read_text(encoding="utf-8")
+    books = Books()
+
+    async def run(root: Path, model: str, **more: str) -> StepResult:
+        root.mkdir()
+        (limited := root / "limited").write_text(recorded.replace('"retry-after":"1"', '"retry-after":"900"'))
+        path = program(root / "opencode", TALKS["opencode"], limited=str(limited))
+        keys = {"SEPTET_OPENCODE_PATH": str(path), "ANTHROPIC_API_KEY": FIRST, **more}
+        async with lab_of(settings_with(root, None, **keys), books) as parts:
+            lab = StepLab(root, origin, parts)
+            lab.workspace = (await lab.open(agent="opencode")).model_copy(update={"agent": "opencode"})
+            return await lab.run(Step.CLASSIFY_ISSUE, model=model)
+
+    with pytest.raises(ApplicationError, match="organization's rate limit"):
+        await run(tmp_path / "first", "anthropic/claude")
+    with pytest.raises(ApplicationError, match="usage limit of opencode's login is reached"):
+        await run(tmp_path / "second", "anthropic/haiku", OPENAI_API_KEY=SECOND, OPENAI_WHO="second")
+    assert started(tmp_path / "second") == []
+    done = await run(tmp_path / "third", "openai/gpt", OPENAI_API_KEY=SECOND, OPENAI_WHO="third")
+    assert (done.verdict, done.agent, len(books.pauses)) == (Verdict.DONE, "opencode", 1)
+
+
+async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Path) -> None:
+    """A limit of one provider pauses no other one, and pauses hosts that have its key, whatever else they have."""
+    opencode = adapter_for("opencode")
+    given = json.dumps({"model": "mine/small", "provider": {"mine": {"options": {"apiKey": "third"}}}})
+    keys = {
+        "here": {"ANTHROPIC_API_KEY": FIRST, "OPENAI_API_KEY": SECOND},
+        "there": {"ANTHROPIC_API_KEY": FIRST, "GROQ_API_KEY": SECOND},
+        "own": {"ANTHROPIC_API_KEY": FIRST, "OPENCODE_CONFIG_CONTENT": given},
+    }
+    digests: dict[tuple[str, str | None], str] = {}
+    for name, env in keys.items():
+        (tmp_path / name).mkdir()
+        settings = settings_of(tmp_path / name)
+        settings = settings.model_copy(update={"environ": {**settings.environ, **env}})
+        async with lab_of(settings, Books()) as parts:
+            own = own_login(parts.host)
+            for model in (None, "anthropic/claude", "openai/gpt", "groq/qwen", "mine/small", "elsewhere/big"):
+                digests[name, model] = login_digest(parts.host, opencode, own, model)
+    claude, gpt, groq = "anthropic/claude", "openai/gpt", "groq/qwen"
+    assert digests["here", claude] == digests["there", claude] == digests["own", claude]
+    assert len({digests["here", claude], digests["here", gpt], digests["here", groq], digests["here", None]}) == 4
+    assert digests["here", gpt] != digests["there", gpt], "one of them has no key of it, but a login of its own"
+    assert digests["own", None] == digests["own", "mine/small"] != digests["own", claude]
+    assert digests["here", "elsewhere/big"] != digests["there", "elsewhere/big"]
+
+
+async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path: Path) -> None:
+    """Opencode asks with it: the pause is this host's, and no other's that has the key alone."""
+    settings = settings_of(tmp_path)
+    (folder := tmp_path / "home/.local/share/opencode").mkdir(parents=True)
+    env = {**settings.environ, "HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": FIRST}
+    async with lab_of(settings.model_copy(update={"environ": env}), Books()) as parts:
+
+        def digest() -> str:
+            return login_digest(parts.host, adapter_for("opencode"), own_login(parts.host), "anthropic/claude")
+
+        with_key = digest()
+        (folder / "auth.json").write_text('{"anthropic": {"type": "oauth"}}', encoding="utf-8")
+        assert digest() != with_key
 
 
 def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:

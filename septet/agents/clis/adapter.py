@@ -17,6 +17,7 @@ from septet.agents.clis.transcript import Transcript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
 from septet.errors import AgentMissingError
+from septet.system.keys import is_key
 
 FOR_EVERY_AGENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
@@ -138,6 +139,22 @@ class Adapter(ABC):
         arguments, env = self.arguments(turn, host), self.environment(turn, host)
         argv = (find_program(self.name, self.program, host), *arguments)
         return Invocation(argv, env, encode_prompt(turn.prompt))
+
+    def provider_of(self, host: Machine, model: str | None) -> str:
+        """Return whose model a CLI asks that knows several providers; empty where there is but one, or no word."""
+        del host, model
+        return ""
+
+    def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
+        """Return the keys with which the CLI asks a provider, by variable; empty where it logs in otherwise.
+
+        Args:
+            host: The machine that it finds them on.
+            provider: As `provider_of` names it: all keys count where it is empty.
+        """
+        del provider
+        env = select_variables(host.env, self.login)
+        return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return where an invocation asks its models and with which keys, as far as it can be told other ones.

@@ -26,10 +26,15 @@ class NamedLogin:
     folder: Path | None = None
     """The folder of a further login that is one."""
 
-    def identity(self, adapter: Adapter) -> tuple[str, ...]:
-        """Return what is the same on all hosts that have its keys; empty where it has none. It holds the keys."""
-        env = select_variables(self.machine.env, adapter.login)
-        return tuple(f"{name}={env[name]}" for name in sorted(env) if env[name] and is_key(name, env[name]))
+    def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
+        """Return what is the same on all hosts that have its keys; empty where it has none. It holds the keys.
+
+        Args:
+            adapter: The CLI.
+            provider: Whose models it asks, where it knows several.
+        """
+        keys = adapter.keys_of(self.machine, provider)
+        return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:

@@ -132,6 +132,20 @@ class OpenCode(Adapter):
         env = super().environment(turn, host)
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
 
+    def provider_of(self, host: Machine, model: str | None) -> str:
+        """Return what stands before the model's name, or before that of the one which its settings name."""
+        given = read_object(host.env.get(_CONFIG, "").encode()) or {}
+        in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
+        asked = model or given.get("model") or in_file.get("model")
+        return asked.partition("/")[0] if isinstance(asked, str) and "/" in asked else ""
+
+    def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
+        """Return the keys of a provider alone, where it is known; its login in the file counts before them."""
+        places = {place.name: place for place in self.model_places(Invocation((), host.env, b""), host)}
+        if provider in places:
+            return {name: key for name, key in places[provider].keys.items() if key}
+        return {} if provider in _PROVIDERS else super().keys_of(host, provider)
+
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return its providers: those whose keys are in variables, and those that its variable configures.
 
