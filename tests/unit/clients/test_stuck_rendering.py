@@ -8,6 +8,7 @@ from clients.cli.render import work_order
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView
+from septet.contracts.budget import BudgetWait
 from septet.contracts.confinement import UNCONFINED
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
@@ -53,6 +54,22 @@ def test_the_page_says_stuck() -> None:
     """The page of a work order has the whole cause, and so has its card on the board."""
     assert "septet promote one" in text_of("_overview.html", look=LOOK)
     assert "septet promote one" in text_of("_board.html", board=BoardView(BOARD, {}))
+
+
+def test_the_list_of_needs_has_the_whole_command_that_raises_a_budget() -> None:
+    """It can be copied from there, however long the words before it are."""
+    whose = "project/an-organization-with-a-long-name/and-a-repository-with-a-longer-one"
+    spent = BudgetWait(
+        scope=whose,
+        limit="500usd/day",
+        message=f"The budget of the project {whose} is used up: 500.12 USD of 500usd today.",
+        remedy=f"Everyone who can reach the server can raise it: `septet budget raise {whose} 50usd`.",
+    )
+    task = TASK.model_copy(update={"stuck": "", "status": Status.WAITING, "budget": spent})
+    board = BOARD.model_copy(update={"stages": {Stage.EXECUTING: (task,)}})
+    needs, _, cards = text_of("_board.html", board=BoardView(board, {})).partition('<div class="board">')
+    for part in (needs, cards):
+        assert f"septet budget raise {whose} 50usd" in part
 
 
 def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
