@@ -21,6 +21,7 @@ from bench.soak.samples import Sample
 from bench.soak.slopes import SETTLED, Slope, slope_of
 from bench.soak.sweep import CACHED, KEEP, MOST_EVENTS
 from bench.soak.trial import KINDS, soaked
+from bench.soak.verdicts import is_flat, verdict_of
 from septet.system.exit import end_process
 
 _TERMINATED: Final = 143
@@ -28,8 +29,6 @@ _TERMINATED: Final = 143
 _MANY: Final = 10_000
 _SAMPLES: Final = 480
 """Looks in all, however long it takes."""
-_MB_OF_A_BRANCH: Final = 4 * 4096 / 1_000_000
-"""Of a branch with one commit of one file: a name and three objects, each in a block of the disk of its own."""
 _FILE_COLUMNS: Final = 140
 _NAMES: Final = {
     "worker_memory": "worker's memory, MB",
@@ -41,6 +40,8 @@ _NAMES: Final = {
     "branches": "branches of their origins",
     "database": "server's database, MB",
     "rows": "of that in use, MB",
+    "queues": "task queues of workers' processes",
+    "timers": "timers",
 }
 
 
@@ -75,15 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "account": asdict(account.all), "slopes": {name: asdict(slope) for name, slope in slopes.items()},
         "samples": [asdict(sample) for sample in samples],
     }, on))  # fmt: skip
-    return 1 if laws or not all(_is_flat(name, slopes) for name in slopes) else 0
-
-
-def _is_flat(name: str, slopes: Mapping[str, Slope]) -> bool:
-    """Say whether something stays as it is; each work order pushes a branch, and a mirror keeps it."""
-    branches = slopes["branches"].rise
-    # A database's file never gets smaller: it is as large as what was in use at most, which comes and goes.
-    may_rise = {"branches": branches, "mirrors": branches * _MB_OF_A_BRANCH, "database": slopes["rows"].noise}
-    return slopes[name].is_flat or slopes[name].rise <= may_rise.get(name, 0.0)
+    return 1 if laws or not all(is_flat(name, slopes) for name in slopes) else 0
 
 
 def _terms(minutes: float) -> str:
@@ -116,16 +109,8 @@ def _table(slopes: Mapping[str, Slope], title: str) -> Table:
     )
     for name, slope in slopes.items():
         row = (f"{slope.middle:,.1f}", f"{slope.per_hour:+,.2f}", f"{slope.rise:+,.2f}", f"{slope.noise:,.2f}")
-        drawn.add_row(_NAMES[name], *row, _verdict(name, slopes))
+        drawn.add_row(_NAMES[name], *row, verdict_of(name, slopes))
     return drawn
-
-
-def _verdict(name: str, slopes: Mapping[str, Slope]) -> str:
-    if slopes[name].is_flat:
-        return "flat"
-    if not _is_flat(name, slopes):
-        return "grows"
-    return "is its peak" if name == "database" else "grows with the branches"
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -25,7 +25,8 @@ while True:
 def _make_database(folder: Path) -> Path:
     path = folder / "temporal.db"
     with closing(sqlite3.connect(path)) as writer, writer:
-        writer.execute("CREATE TABLE nodes (data BLOB)")
+        for table in ("nodes", "task_queues", "timer_tasks"):
+            writer.execute(f"CREATE TABLE {table} (data BLOB)")
     return path
 
 
@@ -55,10 +56,13 @@ def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
     with closing(sqlite3.connect(database)) as writer, writer:
         writer.executemany("INSERT INTO nodes VALUES (?)", [(bytes(1_000_000),), (bytes(500_000),)])
         writer.execute("DELETE FROM nodes WHERE length(data) > 500000")
+        writer.executemany("INSERT INTO task_queues VALUES (?)", [(b"septet",), (b"septet-host",)])
+        writer.execute("INSERT INTO timer_tasks VALUES (?)", (b"45 days",))
     with (state / "runs" / "stdout.jsonl").open("rb"):
         after = sampler.sample()
     assert 1.9 < after.disk - before.disk < 2.2
     assert 1.4 < after.database - before.database < 1.7
     assert 0.4 < after.rows - before.rows < 0.6
+    assert (after.queues - before.queues, after.timers - before.timers) == (2, 1)
     assert after.worker_files >= before.worker_files + 1
     assert after.worker_memory > 1

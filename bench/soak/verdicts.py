@@ -1,0 +1,49 @@
+"""What counts as growth: whatever rises by more than its noise, beside what is kept on purpose and counted."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from bench.soak.slopes import Slope
+
+_MB_OF_A_BRANCH: Final = 4 * 4096 / 1_000_000
+"""Of a branch with one commit of one file: a name and three objects, each in a block of the disk of its own."""
+_MB_OF_A_QUEUE: Final = 0.0003
+_MB_OF_A_TIMER: Final = 0.0003
+"""With their keys, in the server's database."""
+_WHY_IT_GROWS: Final = {
+    "branches": "one for each work order",
+    "mirrors": "grows with the branches",
+    "queues": "are kept for two days",
+    "timers": "are kept for 45 days",
+    "rows": "grows with queues and timers",
+    "database": "is what was in use at most",
+}
+
+
+def verdict_of(name: str, slopes: Mapping[str, Slope]) -> str:
+    """Return what is said of a measure: that it is flat, that it grows, or what it grows with."""
+    if slopes[name].is_flat:
+        return "flat"
+    if not is_flat(name, slopes):
+        return "grows"
+    return _WHY_IT_GROWS[name]
+
+
+def is_flat(name: str, slopes: Mapping[str, Slope]) -> bool:
+    """Say whether something rises by no more than its noise, beside what is kept on purpose."""
+    return slopes[name].rise - _kept_on_purpose(slopes).get(name, 0.0) <= slopes[name].noise
+
+
+def _kept_on_purpose(slopes: Mapping[str, Slope]) -> dict[str, float]:
+    """Return by how much each measure rises because of things that are counted.
+
+    Each work order pushes a branch, and a mirror keeps it. The server keeps the task queues of a worker's process
+    for two days after its end, and the timer of an account that the soak terminates for 45 days. A database's file
+    never gets smaller: it is as large as what was in use at most, which comes and goes.
+    """
+    branches, queues, timers = (slopes[name].rise for name in ("branches", "queues", "timers"))
+    rows = max(queues, 0.0) * _MB_OF_A_QUEUE + max(timers, 0.0) * _MB_OF_A_TIMER
+    database = rows + slopes["rows"].noise
+    mirrors = branches * _MB_OF_A_BRANCH
+    counted = {"branches": branches, "queues": queues, "timers": timers}
+    return {**counted, "mirrors": mirrors, "rows": rows, "database": database}
