@@ -27,9 +27,18 @@ _REFUSALS: Final = (
         "Must have both client cert|NoCertificatesPresented|InconsistentKeys",
         "certificate and key of this client do not belong together, or one is missing",
     ),
-    (r'code: Unknown, message: "transport error"', "it closed the connection, as one does that expects TLS"),
 )
 """By what the SDK says of it: why a server that is there and this client do not come together."""
+_CLOSED: Final = (
+    (r'code: Unknown, message: "transport error"', "it closed the connection, as one does that expects TLS"),
+)
+_CLOSED_UNDER_TLS: Final = (
+    (
+        r'message: "transport error"|"connection closed"',
+        "it closed the connection, as one does that does not accept this client's certificate, or was given none",
+    ),
+)
+"""The same, where it does not say why: of TLS, a client may see the end before the alert that tells."""
 _REFUSED_REMEDY: Final = (
     "Check address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
 )
@@ -73,7 +82,7 @@ async def connect(
         return await Client.connect(**config, runtime=runtime)
     except (RuntimeError, ValueError, RPCError) as error:
         where = f"{config['target_host']} ({why})"
-        if refusal := _refusal(str(error)):
+        if refusal := _refusal(str(error), secure=bool(config.get("tls"))):
             message = f"No connection to the Temporal server at {where}: {refusal}."
             raise ServerNotReachedError(message, remedy=_REFUSED_REMEDY) from error
         raise ServerNotReachedError(f"No Temporal server answers at {where}: {_first_line(error)}") from error
@@ -142,9 +151,9 @@ def _check_address(address: str, why: str) -> str:
     return address
 
 
-def _refusal(words: str) -> str:
+def _refusal(words: str, *, secure: bool) -> str:
     """Return why a server and this client do not come together, as far as what the SDK says tells that."""
-    for pattern, cause in _REFUSALS:
+    for pattern, cause in (*_REFUSALS, *(_CLOSED_UNDER_TLS if secure else _CLOSED)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
     return ""

@@ -19,15 +19,18 @@ OURS = {"client_cert_path": "ours/client.pem", "client_key_path": "ours/client.k
 THEIRS = {"client_cert_path": "theirs/client.pem", "client_key_path": "theirs/client.key"}
 NO_PAIR = "certificate and key of this client do not belong together, or one is missing"
 NOT_ACCEPTED = "it does not accept this client's certificate, or was given none"
+CLOSED = "it closed the connection, as one does that does not accept this client's certificate, or was given none"
+"""What is said where the end of the connection is seen before the alert that tells why."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """Two fronts of a Temporal server, of which one wants a certificate and one a key, and what their clients have."""
+    """Fronts of a Temporal server, and what their clients have: one wants a certificate, one a key, one says nothing."""
 
     folder: Path
     mtls: Front
     keyed: Front
+    silent: Front
 
     def profile(self, front: Front, tls: Mapping[str, str], api_key: str = "") -> dict[str, str]:
         """Write the profile of a client, and return the variables that choose it; paths are those below the folder."""
@@ -42,7 +45,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The two fronts, with the server that most tests share behind them."""
+    """The fronts, with the server that most tests share behind them."""
     folder = tmp_path_factory.mktemp("site")
     ours, theirs = Authority(folder / "ours"), Authority(folder / "theirs")
     server = ours.sign("server")
@@ -52,8 +55,9 @@ def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     with (
         serving_tls(server, upstream=behind, clients_of=ours) as mtls,
         serving_tls(server, upstream=behind, key=KEY) as keyed,
+        serving_tls(server, silent=True) as silent,
     ):
-        yield Site(folder, mtls, keyed)
+        yield Site(folder, mtls, keyed, silent)
 
 
 def test_a_work_order_is_done_over_a_connection_with_client_certificates(
@@ -80,25 +84,30 @@ def test_an_api_key_is_the_bearer_of_each_call(site: Site, septet: Septet) -> No
 
 
 @pytest.mark.parametrize(
-    ("tls", "cause"),
+    ("tls", "causes"),
     [
-        (CA, f"{NOT_ACCEPTED} (CertificateRequired)"),
-        (CA | THEIRS, f"{NOT_ACCEPTED} (UnknownCA)"),
-        (OURS, "its certificate is not accepted here (UnknownIssuer)"),
+        (CA, (f"{NOT_ACCEPTED} (CertificateRequired)", CLOSED)),
+        (CA | THEIRS, (f"{NOT_ACCEPTED} (UnknownCA)", CLOSED)),
+        (OURS, ("its certificate is not accepted here (UnknownIssuer)",)),
         (
             CA | OURS | {"server_name": "a.example"},
-            "its certificate is not accepted here (NotValidForNameContext)",
+            ("its certificate is not accepted here (NotValidForNameContext)",),
         ),
-        (CA | {"client_cert_path": "ours/client.pem"}, NO_PAIR),
-        (CA | OURS | {"client_key_path": "theirs/client.key"}, NO_PAIR),
+        (CA | {"client_cert_path": "ours/client.pem"}, (NO_PAIR,)),
+        (CA | OURS | {"client_key_path": "theirs/client.key"}, (NO_PAIR,)),
     ],
     ids=["none", "of a stranger", "unknown authority", "other name", "without its key", "with another's key"],
 )
 def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
-    site: Site, septet: Septet, tls: dict[str, str], cause: str
+    site: Site, septet: Septet, tls: dict[str, str], causes: tuple[str, ...]
 ) -> None:
     """The error has the cause and what to check, and no traceback."""
-    _assert_refused(Septet(septet.root, site.profile(site.mtls, tls)), site.mtls, cause)
+    _assert_refused(Septet(septet.root, site.profile(site.mtls, tls)), site.mtls, *causes)
+
+
+def test_an_end_without_a_word_is_told_as_what_it_mostly_is(site: Site, septet: Septet) -> None:
+    """A server with TLS that closes the connection has most often refused a certificate, and said it too late."""
+    _assert_refused(Septet(septet.root, site.profile(site.silent, CA)), site.silent, CLOSED)
 
 
 def test_who_has_a_key_that_is_not_known_is_told_so(site: Site, septet: Septet) -> None:
@@ -109,14 +118,15 @@ def test_who_has_a_key_that_is_not_known_is_told_so(site: Site, septet: Septet) 
     assert checks["server"] == {"name": "server", "status": "warning", **told}
 
 
-def _assert_refused(septet: Septet, front: Front, cause: str) -> dict[str, str]:
-    """See that a command of a machine ends because its client is refused; return message and remedy."""
+def _assert_refused(septet: Septet, front: Front, *causes: str) -> dict[str, str]:
+    """See that a command of a machine ends because its client is refused for a cause; return message and remedy."""
     ended = septet("list", "--json")
     where = f"{front.address} (Temporal's environment or profile)"
-    told = {
-        "message": f"No connection to the Temporal server at {where}: {cause}.",
-        "remedy": "Check address, API key and certificates in Temporal's profile or environment; "
-        "`septet docs cloud` shows how.",
-    }
+    remedy = (
+        "Check address, API key and certificates in Temporal's profile or environment; "
+        "`septet docs cloud` shows how."
+    )
+    told = {"message": str(ended.error["message"]), "remedy": remedy}
     assert (ended.code, ended.error, ended.err) == (4, {"type": "ServerNotReached", **told}, "")
+    assert told["message"] in {f"No connection to the Temporal server at {where}: {cause}." for cause in causes}
     return told

@@ -125,7 +125,12 @@ class _Calls:
 
 @contextmanager
 def serving_tls(
-    server: Pair, *, upstream: str = "", clients_of: Authority | None = None, key: str | None = None
+    server: Pair,
+    *,
+    upstream: str = "",
+    clients_of: Authority | None = None,
+    key: str | None = None,
+    silent: bool = False,
 ) -> Iterator[Front]:
     """Serve for as long as the block lasts.
 
@@ -134,6 +139,7 @@ def serving_tls(
         upstream: The Temporal server behind it, as host:port; without one nothing may come so far.
         clients_of: Let in those alone whose certificate this authority has signed.
         key: Let in those alone who send it.
+        silent: Close each connection once its client has begun to speak, and say nothing.
     """
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*server)
@@ -147,7 +153,10 @@ def serving_tls(
             with tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False) as client:
                 try:
                     client.do_handshake()
-                    _serve(front, client, upstream, key)
+                    if silent:
+                        client.recv(_READ_BYTES)
+                    else:
+                        _serve(front, client, upstream, key)
                 except ssl.SSLError:
                     _wait_for_end(client)
                 except ConnectionError:
