@@ -44,7 +44,7 @@ class Server:
     def __init__(self, state: StateDir, env: Mapping[str, str], config: Mapping[str, JsonValue]) -> None:
         """Start nothing yet; `config` is its dynamic configuration."""
         self._state, self._env, self._config = state, env, config
-        self._ports = Ports(free_port(), free_port())
+        self._ports = Ports(free_port(), free_port(), metrics=free_port())
         self._life = AsyncExitStack()
         self.up = asyncio.Event()
         self.pid = NOBODY
@@ -53,6 +53,11 @@ class Server:
     def address(self) -> str:
         """Where it answers, before and after a kill."""
         return f"127.0.0.1:{self._ports.server}"
+
+    @property
+    def metrics(self) -> str:
+        """The address of its metrics."""
+        return f"http://127.0.0.1:{self._ports.metrics}/metrics"
 
     async def start(self) -> None:
         """Start it on its database.

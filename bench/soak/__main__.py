@@ -18,7 +18,7 @@ from bench.chaos.report import evidence
 from bench.machine import machine, version
 from bench.report import RESULTS, write_figures
 from bench.soak.samples import Sample
-from bench.soak.slopes import SETTLED, Slope, slope_of
+from bench.soak.slopes import SETTLED, Slope, envelope_of, slope_of
 from bench.soak.sweep import CACHED, KEEP, MOST_EVENTS
 from bench.soak.trial import KINDS, soaked
 from bench.soak.verdicts import is_flat, verdict_of
@@ -29,11 +29,14 @@ _TERMINATED: Final = 143
 _MANY: Final = 10_000
 _SAMPLES: Final = 480
 """Looks in all, however long it takes."""
+_COLLECTED: Final = 12
+"""Looks, three minutes in all, of which one at least comes just after a collection of the server's garbage."""
 _FILE_COLUMNS: Final = 140
 _NAMES: Final = {
     "worker_memory": "worker's memory, MB",
     "worker_files": "worker's open files",
     "server_memory": "server's memory, MB",
+    "server_heap": "of that live, MB",
     "server_files": "server's open files",
     "disk": "state directory without mirrors, MB",
     "mirrors": "mirrors, MB",
@@ -93,7 +96,9 @@ def _terms(minutes: float) -> str:
 
 def _slopes(samples: Sequence[Sample]) -> dict[str, Slope]:
     moments = [sample.at for sample in samples]
-    return {name: slope_of(moments, [getattr(sample, name) for sample in samples]) for name in _NAMES}
+    series = {name: [getattr(sample, name) for sample in samples] for name in _NAMES}
+    series["server_heap"] = envelope_of(series["server_heap"], _COLLECTED)
+    return {name: slope_of(moments, values) for name, values in series.items()}
 
 
 def _table(slopes: Mapping[str, Slope], title: str) -> Table:

@@ -29,6 +29,11 @@ class Slope:
         return self.rise <= self.noise
 
 
+def envelope_of(values: Sequence[float], each: int) -> list[float]:
+    """Return the least of each value and those before it, so many in all: below what comes and goes meanwhile."""
+    return [min(values[max(end - each, 0) : end]) for end in range(1, len(values) + 1)]
+
+
 def slope_of(moments: Sequence[float], values: Sequence[float]) -> Slope:
     """Lay a line through what was measured in the second half of the time.
 

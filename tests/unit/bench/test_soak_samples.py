@@ -37,7 +37,7 @@ def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
     sampler = Sampler(own, own, state, _make_database(tmp_path), time.monotonic())
     with subprocess.Popen([sys.executable, "-I", "-c", WORK, str(state)]) as working:
         try:
-            samples = [sampler.sample() for _ in range(2000)]
+            samples = [sampler.sample(0.0) for _ in range(2000)]
         finally:
             working.kill()
     assert len(samples) == 2000
@@ -51,7 +51,7 @@ def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
     database = _make_database(server)
     own = Pid.of(os.getpid())
     sampler = Sampler(own, own, state, database, time.monotonic())
-    before = sampler.sample()
+    before = sampler.sample(20e6)
     (state / "runs" / "stdout.jsonl").write_bytes(os.urandom(2_000_000))
     with closing(sqlite3.connect(database)) as writer, writer:
         writer.executemany("INSERT INTO nodes VALUES (?)", [(bytes(1_000_000),), (bytes(500_000),)])
@@ -59,10 +59,11 @@ def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
         writer.executemany("INSERT INTO task_queues VALUES (?)", [(b"septet",), (b"septet-host",)])
         writer.execute("INSERT INTO timer_tasks VALUES (?)", (b"45 days",))
     with (state / "runs" / "stdout.jsonl").open("rb"):
-        after = sampler.sample()
+        after = sampler.sample(30e6)
     assert 1.9 < after.disk - before.disk < 2.2
     assert 1.4 < after.database - before.database < 1.7
     assert 0.4 < after.rows - before.rows < 0.6
     assert (after.queues - before.queues, after.timers - before.timers) == (2, 1)
     assert after.worker_files >= before.worker_files + 1
     assert after.worker_memory > 1
+    assert (before.server_heap, after.server_heap) == (20.0, 30.0)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bench.soak.slopes import slope_of
+from bench.soak.slopes import envelope_of, slope_of
 
 MOMENTS = [float(15 * number) for number in range(480)]
 """Two hours."""
@@ -42,6 +42,16 @@ def test_what_falls_is_flat() -> None:
     """Falling is no growth."""
     values = [300 - moment / 60 for moment in MOMENTS]
     assert slope_of(MOMENTS, values).is_flat
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_live_is_seen_below_what_is_collected(seed: int) -> None:
+    """A heap that grows to twice what is live, and is collected at any moment, tells by its least whether that leaks."""
+    chance = random.Random(seed)  # noqa: S311 -- to be done again
+    for leak, is_flat in ((0.0, True), (12.0, False)):
+        live = [60 + leak * moment / 3600 for moment in MOMENTS]
+        least = envelope_of([each * chance.uniform(1, 1.3) for each in live], 12)
+        assert slope_of(MOMENTS, least).is_flat is is_flat
 
 
 def test_too_few_measurements_are_refused() -> None:

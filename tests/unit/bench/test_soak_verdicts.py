@@ -6,7 +6,7 @@ from bench.soak.slopes import Slope
 from bench.soak.verdicts import is_flat, verdict_of
 
 MEASURES = (
-    "worker_memory", "server_memory", "disk", "mirrors", "branches", "database", "rows", "queues", "timers",
+    "worker_memory", "server_memory", "server_heap", "disk", "mirrors", "branches", "database", "rows", "queues", "timers",
 )  # fmt: skip
 
 
@@ -37,7 +37,14 @@ def test_mirrors_hold_the_branches_of_their_origins() -> None:
     assert not is_flat("mirrors", slopes(branches=400.0, mirrors=8.0))
 
 
-@pytest.mark.parametrize("name", ["worker_memory", "server_memory", "disk"])
+def test_pages_that_a_runtime_keeps_are_no_growth() -> None:
+    """The server gives memory back late: it grows where what is live does."""
+    kept, held = slopes(server_memory=4.0), slopes(server_memory=4.0, server_heap=2.0)
+    assert (is_flat("server_memory", kept), verdict_of("server_memory", kept)) == (True, "what is live is flat")
+    assert (is_flat("server_memory", held), verdict_of("server_memory", held)) == (False, "grows")
+
+
+@pytest.mark.parametrize("name", ["worker_memory", "server_heap", "disk"])
 def test_nothing_else_may_grow(name: str) -> None:
     """Memory and disk are to be flat, whatever is counted beside them."""
     found = slopes(**{name: 0.6, "branches": 400.0, "queues": 810.0, "timers": 400.0})
