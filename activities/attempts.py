@@ -30,6 +30,8 @@ class RunningAttempt:
     key: RunKey
     pause: timedelta
     """Between its heartbeats."""
+    task_queue: str
+    """Where it came from."""
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
@@ -61,12 +63,16 @@ class RunningAttempts:
         """Have the attempt that is carried out among them for as long as the block lasts."""
         info = activity.info()
         key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
-        attempt = RunningAttempt(key, pause_between_heartbeats(info.heartbeat_timeout))
+        attempt = RunningAttempt(key, pause_between_heartbeats(info.heartbeat_timeout), info.task_queue)
         self._attempts.append(attempt)
         try:
             yield attempt
         finally:
             self._attempts.remove(attempt)
+
+    def count(self, task_queue: str) -> int:
+        """Return how many of a queue there are."""
+        return sum(attempt.task_queue == task_queue for attempt in self)
 
     def ask(self, workflow_id: str) -> bool:
         """Have a workflow's attempts ask the server, and say whether there was one."""

@@ -11,7 +11,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from septet.contracts.steps import FailureFacts, StepResult
-from septet.errors import SeptetError, SupersededError
+from septet.errors import HostFullError, SeptetError, SupersededError
 from septet.system.disk import diagnosed
 from septet.system.masking import mask
 from septet.system.preview import preview
@@ -51,7 +51,7 @@ def failure(
 def _log_wait(error: SeptetError) -> None:
     """Say why a step waits, ever more rarely: attempts 1, 2, 4, 8, … of it."""
     attempt = activity.info().attempt
-    if attempt & (attempt - 1) == 0 and not isinstance(error, SupersededError):
+    if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 

@@ -67,6 +67,8 @@ class Host:
     """How its agents are followed."""
     known_trees: KnownTrees = field(default_factory=KnownTrees)
     """Worktrees that this process has walked over."""
+    max_agents: int | None = None
+    """How many agents each of its workers runs at a time; `None` where nobody counts them."""
     accounts: Accounts | None = None
     """The budgets that are asked before an agent starts; without them nothing is limited or counted."""
 
@@ -84,6 +86,11 @@ class Host:
     def control_queue(self) -> str:
         """The queue on which this host answers however busy it is."""
         return f"{self.task_queue}{CONTROL}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether this worker has no place left for an agent."""
+        return self.max_agents is not None and self.attempts.count(self.task_queue) >= self.max_agents
 
     @property
     def hears_pushes(self) -> bool:

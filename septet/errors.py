@@ -139,6 +139,12 @@ class WorkspaceBusyError(WorkspaceError):
     retryable = True
 
 
+class HostFullError(SeptetError):
+    """Another host may have a place for the agents of a work order."""
+
+    retryable = True
+
+
 class SupersededError(SeptetError):
     """A later attempt has taken over."""
 

@@ -116,9 +116,12 @@ async def parts_of(
     sandbox = _sandbox(settings, state)
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
-    threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
+    most = agents_at_once(settings)
+    threads = ThreadPools.sized(most, openings_at_once(settings))
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
-    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves, accounts=accounts)
+    host = Host(
+        state.host_id(), settings, state, supervisors, sandbox, threads, serves, max_agents=most, accounts=accounts
+    )
     try:
         check_logins(host)
         with suppress(OSError, LockHeldError):  # what refuses now is asked again by the next start of an agent

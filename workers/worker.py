@@ -96,6 +96,7 @@ async def running_worker(
                 task_queue=settings.task_queue,
                 activities=[] if settings.drain else list(parts.shared.values()),
                 max_concurrent_activities=openings_at_once(settings),
+                max_concurrent_activity_task_polls=1,  # else hosts would not take turns: the oldest poll is served
                 deployment_config=deployment_config(settings),
                 **workflow_cache(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,

@@ -1,12 +1,18 @@
 import json
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from fakes.repositories import git
 from fakes.step_lab import TITLE, StepLab
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
+from activities.workspaces import WorkspaceActivities
 from septet.contracts.names import Step, Verdict
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import forge_for
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
@@ -29,6 +35,48 @@ async def test_opening_again_changes_nothing(lab: StepLab) -> None:
     lab.origin.push({"later.txt": "x"})
     assert await lab.open() == opened
     assert lab.snapshots() == [opened.checkpoint]
+
+
+async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
+    """Three times at most, for others may be full too; what was sent to this host alone is opened at once."""
+    host = replace(lab.parts.host, max_agents=1)
+    opening = OpenWorkspace(work_order_id="wo-1", repository=str(lab.origin.bare), title=TITLE, agent="scripted")
+
+    async def attempt(number: int, queue: str) -> Workspace:
+        return await on_queue(queue, number).run(WorkspaceActivities(host).open_workspace, opening)
+
+    with ExitStack() as holding:
+        on_queue(host.task_queue, 1).run(lambda: holding.enter_context(host.attempts.holding()))
+        for number in (1, 2, 3):
+            with pytest.raises(ApplicationError, match="has no place left for an agent") as passed:
+                await attempt(number, "septet")
+            assert (passed.value.type, passed.value.non_retryable) == ("HostFull", False)
+            assert passed.value.next_retry_delay == timedelta(seconds=0.05)
+        assert not lab.worktree.exists()
+        assert (await attempt(4, "septet")).host == (await attempt(1, host.task_queue)).host == host.id
+
+
+async def test_a_host_with_a_place_takes_what_comes(lab: StepLab) -> None:
+    """Openings take no place of an agent's."""
+    host = replace(lab.parts.host, max_agents=1)
+    opening = OpenWorkspace(work_order_id="wo-1", repository=str(lab.origin.bare), title=TITLE, agent="scripted")
+    with ExitStack() as holding:
+        on_queue("septet", 1).run(lambda: holding.enter_context(host.attempts.holding()))
+        opened = await on_queue("septet", 1).run(WorkspaceActivities(host).open_workspace, opening)
+    assert opened.host == host.id
+
+
+def on_queue(queue: str, attempt: int) -> ActivityEnvironment:
+    """Return where an activity of a queue is carried out."""
+    environment = ActivityEnvironment()
+    environment.info = replace(
+        ActivityEnvironment.default_info(),
+        task_queue=queue,
+        attempt=attempt,
+        workflow_id="wo-1",
+        workflow_run_id="run-1",
+    )
+    return environment
 
 
 async def test_a_used_id_is_refused(lab: StepLab) -> None:
