@@ -44,7 +44,7 @@ def check_logins(host: Host) -> None:
             read_login(adapter_for(agent), host.agents, name, path)
 
 
-def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None = None) -> str:
+def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None) -> str:
     """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own.
 
     Args:

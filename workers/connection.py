@@ -29,16 +29,17 @@ _REFUSALS: Final = (
     ),
 )
 """By what the SDK says of it: why a server that is there and this client do not come together."""
-_CLOSED: Final = (
-    (r'code: Unknown, message: "transport error"', "it closed the connection, as one does that expects TLS"),
-)
-_CLOSED_UNDER_TLS: Final = (
-    (
+_CLOSED: Final = {
+    False: (
+        r'code: Unknown, message: "transport error"',
+        "it closed the connection, as one does that expects TLS",
+    ),
+    True: (
         r'message: "transport error"|"connection closed"',
         "it closed the connection, as one does that does not accept this client's certificate, or was given none",
     ),
-)
-"""The same, where it does not say why: of TLS, a client may see the end before the alert that tells."""
+}
+"""The same where it does not say why, by whether TLS is used: a client may see the end before the alert."""
 _REFUSED_REMEDY: Final = (
     "Check address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
 )
@@ -153,7 +154,7 @@ def _check_address(address: str, why: str) -> str:
 
 def _refusal(words: str, *, secure: bool) -> str:
     """Return why a server and this client do not come together, as far as what the SDK says tells that."""
-    for pattern, cause in (*_REFUSALS, *(_CLOSED_UNDER_TLS if secure else _CLOSED)):
+    for pattern, cause in (*_REFUSALS, _CLOSED[secure]):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
     return ""

@@ -36,7 +36,7 @@ _NAMES: Final = {
     "worker_memory": "worker's memory, MB",
     "worker_files": "worker's open files",
     "server_memory": "server's memory, MB",
-    "server_heap": "of that live, MB",
+    "server_live": "of that live, MB",
     "server_files": "server's open files",
     "disk": "state directory without mirrors, MB",
     "mirrors": "mirrors, MB",
@@ -97,7 +97,7 @@ def _terms(minutes: float) -> str:
 def _slopes(samples: Sequence[Sample]) -> dict[str, Slope]:
     moments = [sample.at for sample in samples]
     series = {name: [getattr(sample, name) for sample in samples] for name in _NAMES}
-    series["server_heap"] = envelope_of(series["server_heap"], _COLLECTED)
+    series["server_live"] = envelope_of(series["server_live"], _COLLECTED)
     return {name: slope_of(moments, values) for name, values in series.items()}
 
 

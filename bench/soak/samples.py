@@ -27,8 +27,8 @@ class Sample:
     worker_files: float
     """Open descriptors."""
     server_memory: float
-    server_heap: float
-    """What its heap was at the least since the sample before: a collection makes it what is live."""
+    server_live: float
+    """What its heap and its stacks were at the least since the sample before: a collection leaves what is live."""
     server_files: float
     disk: float
     """The host's state directory without mirrors: workspaces, homes, runs and vaults, as they lie on the disk."""
@@ -58,11 +58,11 @@ class Sampler:
     """By the monotonic clock."""
     origins: Sequence[Path] = ()
 
-    def sample(self, server_heap: float) -> Sample:
+    def sample(self, server_live: float) -> Sample:
         """Look once.
 
         Args:
-            server_heap: In bytes.
+            server_live: In bytes.
 
         Raises:
             psutil.NoSuchProcess: Worker or server is gone.
@@ -74,7 +74,7 @@ class Sampler:
             worker.memory_info().rss / _MB,
             worker.num_fds(),
             server.memory_info().rss / _MB,
-            server_heap / _MB,
+            server_live / _MB,
             server.num_fds(),
             (sum(_bytes_on_disk(self.state)) - mirrors) / _MB,
             mirrors / _MB,

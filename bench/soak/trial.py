@@ -17,7 +17,7 @@ from bench.chaos.plan import Kind, Plan
 from bench.chaos.processes import Pid
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
-from bench.soak.heap import LiveHeap
+from bench.soak.live_memory import LiveMemory
 from bench.soak.samples import Sample, Sampler
 from bench.soak.sweep import KEEP, SERVER_CONFIG, end_accounts, end_reviews, short_terms, shorten_retention, sweep
 from septet.errors import SeptetError
@@ -25,7 +25,7 @@ from septet.errors import SeptetError
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
 """All that leave the server its life: its memory is looked at, too."""
 _SWEEP_SECONDS: Final = 60.0
-_HEAP_SECONDS: Final = 3.0
+_LIVE_SECONDS: Final = 3.0
 """The server collects its garbage about four times a minute."""
 _TRIES: Final = 10
 """To ask what a work order has used; one worker serves all the time, but may be slow."""
@@ -68,13 +68,13 @@ class Soak(Trial):
             steady.pid, server.pid, self.ground.state, database, time.monotonic(), self.ground.origins
         )
 
-        heap = LiveHeap(server.metrics)
+        live = LiveMemory(server.metrics)
 
         async def look() -> None:
-            await heap.look()
-            self.samples.append(await asyncio.to_thread(sampler.sample, heap.take()))
+            await live.look()
+            self.samples.append(await asyncio.to_thread(sampler.sample, live.take()))
 
-        return [(self.every_seconds, look), (_HEAP_SECONDS, heap.look), (_SWEEP_SECONDS, self._sweep)]
+        return [(self.every_seconds, look), (_LIVE_SECONDS, live.look), (_SWEEP_SECONDS, self._sweep)]
 
     async def _repeat(self, seconds: float, do: Callable[[], Awaitable[None]]) -> None:
         while True:

@@ -19,7 +19,7 @@ _WHY_IT_GROWS: Final = {
     "database": "is what was in use at most",
     "server_memory": "what is live is flat",
 }
-_JUDGED_BY: Final = {"server_memory": "server_heap"}
+_JUDGED_BY: Final = {"server_memory": "server_live"}
 """The server's runtime keeps pages that it has no use for: how much memory it has follows the most that it needed
 between two collections, for hours. What it holds on to is what is live after one."""
 

@@ -45,19 +45,8 @@ def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPat
     refuse = {"steps": {"implement_plan": {"refuse": "No."}}}
 
     def run(order: str, *more: str) -> None:
-        words = (
-            "--title",
-            f"This is {order}",
-            "--body",
-            "Do it.",
-            "--id",
-            order,
-            "--project",
-            "axe",
-            "--json",
-            *more,
-        )
-        served("run", "--repo", origin.bare, *words)
+        about = ("--title", f"This is {order}", "--body", "Do it.", "--project", "axe")
+        served("run", "--repo", origin.bare, *about, "--id", order, "--json", *more)
 
     served.scenario("wo-axe-failed", refuse)
     served.scenario("wo-axe-cancelled", never)

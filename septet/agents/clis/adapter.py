@@ -141,7 +141,7 @@ class Adapter(ABC):
         return Invocation(argv, env, encode_prompt(turn.prompt))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return whose model a CLI asks that knows several providers; empty where there is but one, or no word."""
+        """Return whose model a CLI asks that knows several providers; empty where nobody says or there is one."""
         del host, model
         return ""
 

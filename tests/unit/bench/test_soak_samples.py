@@ -66,4 +66,4 @@ def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
     assert (after.queues - before.queues, after.timers - before.timers) == (2, 1)
     assert after.worker_files >= before.worker_files + 1
     assert after.worker_memory > 1
-    assert (before.server_heap, after.server_heap) == (20.0, 30.0)
+    assert (before.server_live, after.server_live) == (20.0, 30.0)

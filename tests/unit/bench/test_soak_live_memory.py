@@ -1,0 +1,55 @@
+"""What is live in a server's memory, by its metrics."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from bench.soak.live_memory import LiveMemory
+
+
+@contextmanager
+def metrics_of(*lines: str) -> Iterator[str]:
+    """Serve the metrics of a server that tells first this, and then that, beside what does not matter."""
+    left = list(lines)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that the server looks for
+            content = f"memory_heapidle 7\n{left.pop(0)}\nmemory_heap_objects 9\n".encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_address[1]}/metrics"
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+async def test_the_least_since_the_last_question_counts() -> None:
+    """A heap is as small as what is live for a moment alone, and stacks come on top; each question begins anew."""
+    stack = 'memory_stack{service_name="history"} 2e+07'
+    heaps = ('memory_heap{service_name="history"} 9.1e+07', "memory_heap 6.4e+07", "memory_heap 8e+07")
+    with metrics_of(*(f"{heap}\n{stack}" for heap in (*heaps, "memory_heap 7e+07"))) as address:
+        live = LiveMemory(address)
+        for _ in heaps:
+            await live.look()
+        assert live.take() == 84e6
+        await live.look()
+        assert live.take() == 90e6
+
+
+@pytest.mark.parametrize("told", ["memory_heapinuse 5\nmemory_stack 1", "memory_heap 5"])
+async def test_a_server_that_does_not_tell_all_is_a_mistake(told: str) -> None:
+    """Nothing is taken for little memory."""
+    with metrics_of(told) as address, pytest.raises(ValueError, match="does not tell of both"):
+        await LiveMemory(address).look()
