@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from temporalio.client import Interceptor as ClientInterceptor
 from temporalio.plugin import SimplePlugin
@@ -10,8 +11,10 @@ from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from workers.data_converter import pydantic_values
-from workers.payload_codec import SealingCodec
 from workers.signal_input import SignalInputChecks
+
+if TYPE_CHECKING:
+    from workers.payload_codec import SealingCodec  # where nothing is sealed, its cryptography is not imported
 
 
 class SeptetPlugin(SimplePlugin):
@@ -28,7 +31,7 @@ class SeptetPlugin(SimplePlugin):
         self,
         task_queue: str = "",
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
-        codec: SealingCodec | None = None,
+        codec: "SealingCodec | None" = None,
     ) -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
