@@ -13,6 +13,7 @@ from activities._workspace_setup import forget_setup, set_up_workspace, writing
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
+from activities.full_hosts import pass_on_if_full
 from activities.host import Host
 from activities.remote_checkpoints import bring_session, checkpoint_ref
 from septet.agents.clis.endings import SUPERSEDED
@@ -80,7 +81,7 @@ class HostActivities:
 
     @activity.defn(name="move_workspace")
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
-        """Open the workspace of a host that is gone here, as it was at a checkpoint.
+        """Open the workspace of a host that is gone here, as it was at a checkpoint; a full host passes it on.
 
         Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
         it has, where it holds the work order. Leaves mirror, vault and workspace on disk, with what the
@@ -90,6 +91,7 @@ class HostActivities:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+            pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
                 network = self.host.threads.network
                 move = await shielded_thread(network, self._plan_move, request)

@@ -10,6 +10,7 @@ from activities._fence import Fence, take_fence
 from activities._workspace_setup import Writer
 from activities.attempts import heartbeating
 from activities.failures import OPENING_TRIES, translating_failures
+from activities.full_hosts import pass_on_if_full
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, checkpoint_ref, keep
 from activities.workspaces import WorkspaceActivities
@@ -37,6 +38,8 @@ class LaneActivities:
     async def enter_lane(self, request: EnterLane) -> Workspace:
         """Make a lane ready for a work order: as fresh as a new workspace, with the plan in it where there is one.
 
+        A lane that any host may open is passed on by those that have no place left for an agent.
+
         Idempotent. What the work order before has left and nobody kept is rescued. Leaves the lane's workspace,
         vault and frozen inputs on disk.
 
@@ -44,6 +47,7 @@ class LaneActivities:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+            pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
                 take = partial(take_fence, self.host.runtime.runs, request.lane.id, request.visit)
                 fence = await shielded_thread(self.host.threads.disk, take)

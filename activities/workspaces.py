@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 from pydantic import JsonValue
 from temporalio import activity
@@ -13,6 +12,7 @@ from activities._workspace_setup import Hold, forget_setup_of_removed, set_up_wo
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
+from activities.full_hosts import pass_on_if_full
 from activities.host import Host
 from activities.remote_checkpoints import keep
 from septet.agents.clis.usable import check_usable
@@ -23,7 +23,6 @@ from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from septet.errors import HostFullError
 from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -40,11 +39,6 @@ from septet.repository_settings import RepositorySettings, load_repository_setti
 from septet.settings import Settings
 from septet.trackers.choose import tracker_for
 from septet.trackers.tracker import IssueMark
-
-_PASSES: Final = 3
-"""Attempts that full hosts pass on. Where all are full, the next one opens the workspace: so it is said at once
-what is wrong with a repository or an issue, however long the agent has to wait for its place."""
-_PASSED_ON_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +61,13 @@ class WorkspaceActivities:
         """
         queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue):
-            self._pass_on_if_full()
+            pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
                 _, workspace = await cancellable_thread(
                     self.host.threads.network, self.open, request, request.work_order_id, run_id
                 )
                 return workspace
-
-    def _pass_on_if_full(self) -> None:
-        """Leave a work order that any host may take to one with a place for its agents.
-
-        Raises:
-            HostFullError: This host has none; the next attempt may be another one's.
-        """
-        info = activity.info()
-        if info.task_queue != self.host.task_queue and info.attempt <= _PASSES and self.host.is_full:
-            message = f"Host {self.host.id} has no place left for an agent."
-            raise HostFullError(message, retry_after_seconds=_PASSED_ON_SECONDS)
 
     def open(
         self, request: OpenWorkspace, place_id: str, run_id: str, hold: Hold | None = None

@@ -18,6 +18,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.lanes import LaneActivities
 from activities.remote_checkpoints import expect_hold, keep
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
@@ -25,6 +26,7 @@ from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import EndCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.errors import NotFoundError
 from septet.git.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
 from workers.registry import Parts, parts_of
@@ -76,7 +78,14 @@ class Floor:
         """Return an activity of the host's queue."""
         return self.parts.own.get(name) or self.parts.shared[name]
 
-    async def run(self, order_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None) -> Any:
+    async def run(
+        self,
+        order_id: str,
+        work: Any,
+        given: Any,
+        within: ActivityEnvironment | None = None,
+        queue: str = "septet",
+    ) -> Any:
         """Run an activity of a work order."""
         environment = within or ActivityEnvironment()
         self.handed_out += 1
@@ -85,6 +94,7 @@ class Floor:
             workflow_id=order_id,
             workflow_run_id=f"run-of-{order_id}",
             activity_id=f"a-{self.handed_out}",
+            task_queue=queue,
             attempt=1,
             started_time=datetime.fromtimestamp(self.handed_out, UTC),
         )
@@ -136,6 +146,26 @@ async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> N
     assert floor.snapshots(EXECUTOR.id, "rescue") == []
     assert floor.parts.host.differs(floor.parts.host.place(EXECUTOR.id), last)
     assert (again.work_order_id, again.place_id) == ("pl-b", EXECUTOR.id)
+
+
+async def test_a_lane_that_any_host_may_open_is_passed_on_by_a_full_one(floor: Floor) -> None:
+    """Nothing is done for it there; once it is open, it is entered however full its host is."""
+    full = LaneActivities(replace(floor.parts.host, max_agents=0))
+
+    def entering(lane: Lane) -> EnterLane:
+        opening = OpenWorkspace(work_order_id="wo-a", repository=str(floor.origin.bare), title="Totals are wrong")
+        return EnterLane(opening=opening, lane=lane, visit="/1")
+
+    with pytest.raises(ApplicationError) as passed:
+        await floor.run("wo-a", full.enter_lane, entering(PLANNER))
+    assert (passed.value.type, passed.value.non_retryable) == ("HostFull", False)
+    with pytest.raises(NotFoundError):
+        full.host.place(PLANNER.id)
+    opened = await floor.enter("wo-b", PLANNER)
+    here = ActivityEnvironment()
+    assert (
+        await floor.run("wo-a", full.enter_lane, entering(PLANNER.at(opened)), here, full.host.task_queue)
+    ).lane
 
 
 async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> None:
