@@ -33,6 +33,7 @@ def set_up_logs(settings: Settings) -> None:
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         _temporal_context,
+        *((_workflow_trace,) if settings.traces else ()),
         structlog.processors.add_log_level,
         *((withhold_words,) if settings.seals else ()),
         *(_FOR_PEOPLE if console else (structlog.processors.TimeStamper(fmt="iso", utc=True),)),
@@ -66,6 +67,18 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
         event.setdefault("work_order_id", here.workflow_id)
         event.setdefault("workflow", here.workflow_type)
         event.setdefault("run_id", here.run_id)
+    return event
+
+
+def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Say which trace an event of a workflow belongs to; activities bind theirs."""
+    del logger, method
+    if workflow.in_workflow():
+        from opentelemetry import trace
+
+        span = trace.get_current_span().get_span_context()
+        if span.is_valid:
+            event.setdefault("trace_id", trace.format_trace_id(span.trace_id))
     return event
 
 

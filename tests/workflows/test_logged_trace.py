@@ -1,0 +1,60 @@
+"""What a workflow logs where traces are on, in a process of its own: logging is set up once for each process."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import uuid
+
+import pytest
+from temporalio.client import Client
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+_PROGRAM = """
+import asyncio
+import pathlib
+import sys
+
+from opentelemetry.trace import format_trace_id
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from septet.settings import Settings
+from workers.logs import set_up_logs
+from workers.plugin import SeptetPlugin
+from workers.traces import tracer_to, tracing
+
+
+@workflow.defn(name="WorkOrder")
+class WorkOrder:
+    @workflow.run
+    async def run(self) -> str:
+        workflow.logger.warning("something_to_say")
+        return workflow.info().run_id
+
+
+async def main(address: str, queue: str) -> None:
+    settings = Settings(state_dir=pathlib.Path("."), log_format="json", traces="http://127.0.0.1:9")
+    set_up_logs(settings)
+    client = await Client.connect(address, plugins=[SeptetPlugin(queue, tracing(settings, settings.traces))])
+    async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
+        with tracer_to(settings.traces).start_as_current_span("somebody's command") as span:
+            run_id = await client.execute_workflow(WorkOrder.run, id=queue, task_queue=queue)
+    print(run_id, format_trace_id(span.get_span_context().trace_id))
+
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client) -> None:
+    """It is that of the client that started it; the run is named beside it."""
+    command = [sys.executable, "-c", _PROGRAM, client.service_client.config.target_host, uuid.uuid4().hex]
+    ended = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, check=True, timeout=60, text=True
+    )
+    (line,) = [json.loads(each) for each in ended.stderr.splitlines() if "something_to_say" in each]
+    assert [line["run_id"], line["trace_id"]] == ended.stdout.split()
+    assert line["workflow"] == "WorkOrder"
