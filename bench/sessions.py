@@ -23,6 +23,8 @@ _COUNTED: Final = {
 }
 _MAY_GROW: Final = "sent_bytes"
 """A conversation is sent again with each request; what no cache has of it may not grow."""
+_OF_ONE_PROCESS: Final = "seconds"
+"""Less where a CLI starts once for many turns; one that starts for each turn gains none."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -64,7 +66,12 @@ def _figure_of(
 ) -> Figure:
     name, unit, divisor = _COUNTED[key]
     value, baseline = (median([cost[key] for cost in costs]) / divisor for costs in (shared, separate))
-    target = None if key == _MAY_GROW else baseline
+    target = baseline if _has_target(agent, key) else None
     return Figure(
         f"{agent}, shared sessions: {name}", value, unit, target, baseline=baseline, beside=_BESIDE, note=note
     )
+
+
+def _has_target(agent: str, key: str) -> bool:
+    """Say whether sessions that are shared may not cost more of it than separate ones."""
+    return key != _MAY_GROW and (key != _OF_ONE_PROCESS or adapter_for(agent).capabilities.input_stream)

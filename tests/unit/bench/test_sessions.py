@@ -22,8 +22,14 @@ def test_a_longer_conversation_that_a_cache_serves_misses_no_target() -> None:
     assert [figure.passed for figure in dearer] == [False, None, False, True, True]
 
 
+def test_the_time_has_a_target_where_one_process_takes_many_turns() -> None:
+    """Claude starts once for each role; codex starts for each turn either way."""
+    slower = {"shared": [cost(seconds=2.1)], "separate": [cost()]}
+    assert [figures_of(agent, slower)[3].passed for agent in ("claude", "codex")] == [False, None]
+
+
 def test_other_answers_miss_the_target() -> None:
     """The steps must come to the same, whichever way their sessions go, and each time."""
     other = figures_of("codex", {"shared": [cost(outputs=["/chore"]), cost()], "separate": [cost(), cost()]})
-    assert [figure.passed for figure in other] == [True, None, True, True, False]
+    assert [figure.passed for figure in other] == [True, None, True, None, False]
     assert other[-1].value == 1
