@@ -21,5 +21,5 @@ def pass_on_if_full(host: Host) -> None:
     """
     info = activity.info()
     if info.task_queue != host.task_queue and info.attempt <= _PASSES and host.is_full:
-        message = f"Host {host.id} has no place left for an agent."
+        message = f"Host {host.id} has no free slot for an agent."
         raise HostFullError(message, retry_after_seconds=_PASSED_ON_SECONDS)

@@ -29,20 +29,17 @@ _REFUSALS: Final = (
     ),
 )
 """By what the SDK says of it: why a server that is there and this client do not come together."""
-_CLOSED: Final = {
-    False: (
-        r'code: Unknown, message: "transport error"',
-        "it closed the connection, as one does that expects TLS",
-    ),
-    True: (
-        r'message: "transport error"|"connection closed"',
-        "it closed the connection, as one does that does not accept this client's certificate, or was given none",
-    ),
-}
-"""The same where it does not say why, by whether TLS is used: a client may see the end before the alert."""
-_REFUSED_REMEDY: Final = (
-    "Check address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
+_CLOSED: Final = 'message: "transport error"|"connection closed"'
+"""What is said of the end of a connection by who is there: a client may see it before the alert that tells why."""
+_CLOSED_TLS: Final = (
+    "it closed the connection, as one does that does not accept this client's certificate, or was given none"
 )
+_CLOSED_PLAIN: Final = "it closed the connection: it is starting or ending, or it expects TLS"
+_CHECKS: Final = (
+    "address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
+)
+_REFUSED_REMEDY: Final = f"Check {_CHECKS}"
+_CLOSED_REMEDY: Final = f"Try again if it is starting; otherwise check {_CHECKS}"
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 _HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
@@ -85,7 +82,8 @@ async def connect(
         where = f"{config['target_host']} ({why})"
         if refusal := _refusal(str(error), secure=bool(config.get("tls"))):
             message = f"No connection to the Temporal server at {where}: {refusal}."
-            raise ServerNotReachedError(message, remedy=_REFUSED_REMEDY) from error
+            remedy = _CLOSED_REMEDY if refusal == _CLOSED_PLAIN else _REFUSED_REMEDY
+            raise ServerNotReachedError(message, remedy=remedy) from error
         raise ServerNotReachedError(f"No Temporal server answers at {where}: {_first_line(error)}") from error
 
 
@@ -154,7 +152,7 @@ def _check_address(address: str, why: str) -> str:
 
 def _refusal(words: str, *, secure: bool) -> str:
     """Return why a server and this client do not come together, as far as what the SDK says tells that."""
-    for pattern, cause in (*_REFUSALS, _CLOSED[secure]):
+    for pattern, cause in (*_REFUSALS, (_CLOSED, _CLOSED_TLS if secure else _CLOSED_PLAIN)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
     return ""

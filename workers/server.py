@@ -50,6 +50,8 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven
     # steps would then take 400 ms of waiting.
     "history.transferProcessorMaxPollRPS": 2000,
+    # Else each attempt after a failure, and each timer, waits for a second at least.
+    "history.timerProcessorMaxTimeShift": "50ms",
     # Without these a project of few steps waits for one of many; partitions are fair each for itself.
     "matching.enableFairness": True,
     "matching.numTaskqueueReadPartitions": 1,

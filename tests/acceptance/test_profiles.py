@@ -25,9 +25,10 @@ CLOSED = "it closed the connection, as one does that does not accept this client
 
 @dataclass(frozen=True)
 class Site:
-    """Fronts of a Temporal server, and what their clients have: one wants a certificate, one a key, one says nothing."""
+    """A Temporal server, fronts of it, and what their clients have: one wants a certificate, one a key, one says nothing."""
 
     folder: Path
+    plain: Front
     mtls: Front
     keyed: Front
     silent: Front
@@ -57,7 +58,7 @@ def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         serving_tls(server, upstream=behind, key=KEY) as keyed,
         serving_tls(server, silent=True) as silent,
     ):
-        yield Site(folder, mtls, keyed, silent)
+        yield Site(folder, Front(behind), mtls, keyed, silent)
 
 
 def test_a_work_order_is_done_over_a_connection_with_client_certificates(
@@ -108,6 +109,16 @@ def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
 def test_an_end_without_a_word_is_told_as_what_it_mostly_is(site: Site, septet: Septet) -> None:
     """A server with TLS that closes the connection has most often refused a certificate, and said it too late."""
     _assert_refused(Septet(septet.root, site.profile(site.silent, CA)), site.silent, CLOSED)
+
+
+def test_a_server_without_tls_is_told_to_whom_the_profile_has_it(site: Site, septet: Septet) -> None:
+    """The other way round the connection is closed, and that is one of the causes which the error has."""
+    cause = "it does not use TLS, which the profile asks for"
+    _assert_refused(Septet(septet.root, site.profile(site.plain, CA)), site.plain, cause)
+    ended = septet("list", "--address", site.mtls.address, "--json")
+    assert str(ended.error["message"]).endswith(
+        "closed the connection: it is starting or ending, or it expects TLS."
+    )
 
 
 def test_who_has_a_key_that_is_not_known_is_told_so(site: Site, septet: Septet) -> None:

@@ -48,7 +48,7 @@ async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
     with ExitStack() as holding:
         on_queue(host.task_queue, 1).run(lambda: holding.enter_context(host.attempts.holding()))
         for number in (1, 2, 3):
-            with pytest.raises(ApplicationError, match="has no place left for an agent") as passed:
+            with pytest.raises(ApplicationError, match="has no free slot for an agent") as passed:
                 await attempt(number, "septet")
             assert (passed.value.type, passed.value.non_retryable) == ("HostFull", False)
             assert passed.value.next_retry_delay == timedelta(seconds=0.05)

@@ -26,7 +26,7 @@ def show_costs(reply: CostsReply) -> None:
     out.print(table)
     if reply.total.unpriced:
         runs = f"{reply.total.unpriced} agent run{'s' * (reply.total.unpriced != 1)}"
-        out.print(f"{runs} reported tokens but no cost; they count as 0 USD.", soft_wrap=True)
+        out.print(f"{runs} reported no cost; such runs count as 0 USD.", soft_wrap=True)
 
 
 def _cells(use: Spending) -> tuple[str, ...]:

@@ -2,7 +2,13 @@
 
 import asyncio
 import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 
 import pytest
 from fakes.septet_command import free_port, free_ports
@@ -21,6 +27,37 @@ def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> No
     with pytest.raises(ServerNotReachedError) as caught:
         asyncio.run(connect(Settings(state_dir=tmp_path), address=address))
     assert caught.value.message == f"No Temporal server answers at {address} (--address): Connection refused."
+
+
+@pytest.mark.parametrize("resets", [False, True], ids=["ended", "reset"])
+def test_a_server_that_closes_the_connection_is_told_alike_however_it_does(tmp_path: Path, resets: bool) -> None:
+    """One that is not ready yet does so, a port in front of it, and one that expects TLS; the remedy names both."""
+    with closing_connections(resets=resets) as address, pytest.raises(ServerNotReachedError) as caught:
+        asyncio.run(connect(Settings(state_dir=tmp_path), address=address))
+    cause = "it closed the connection: it is starting or ending, or it expects TLS"
+    assert caught.value.message == f"No connection to the Temporal server at {address} (--address): {cause}."
+    assert caught.value.remedy.startswith("Try again if it is starting; otherwise check address, API key")
+
+
+@contextmanager
+def closing_connections(*, resets: bool) -> Iterator[str]:
+    """Listen, and close each connection once its client has begun to speak, or reset it; give the address."""
+
+    class Closing(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1)
+            if resets:
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.request.close()
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Closing) as listening:
+        thread = Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield "{}:{}".format(*listening.server_address)
+        finally:
+            listening.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize(
