@@ -19,6 +19,7 @@ from septet.budgets.held_turns import turn_key
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
 from septet.contracts.limits import Timeouts
+from septet.errors import WorkspaceBusyError
 
 _KEY_BYTES: Final = 8
 
@@ -97,11 +98,13 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
     """Write a note for each agent and login that worked on the turn; the last one's CLI has named its model."""
-    request, payer = turn.request, turn.request.payer
+    request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
     if payer is None:
         return
-    uses = TurnRuns(request).spending_by_worker()
+    uses = turn_runs.spending_by_worker()
     last = [*uses][-1:]
+    if uses and model is None:
+        model = _read_model(turn_runs)
     own = (payer.agent, "")
     if completes and not uses:
         uses, last = {own: Spending()}, [own]
@@ -113,6 +116,15 @@ def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool)
             note = _note_of(request.key, payer, worker, use, (model if is_last else None) or asked or "")
             update = {"completes": completes and is_last, "plan_bytes": plan_bytes}
             host.cost_notes.note(note.model_copy(update=update))
+
+
+def _read_model(turn_runs: TurnRuns) -> str | None:
+    """Return what the last agent calls its model, which may have been stopped before it had a result."""
+    try:
+        last = turn_runs.last_result()
+    except WorkspaceBusyError:
+        return None
+    return last.outcome.model if last is not None else None
 
 
 def _note_of(key: RunKey, payer: Payer, worker: tuple[str, str], use: Spending, model: str) -> CostNote:

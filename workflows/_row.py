@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
-from septet.contracts.row import MEMO, differ, differ_in_memo, row_of
+from septet.contracts.row import MEMO, differ, differ_but_in_time, differ_in_memo, row_of
 from septet.contracts.task import Task
 from workflows._patches import has_patch
 from workflows.search_attributes import PULL_REQUEST, ROW, attribute_updates, updates_of
@@ -17,6 +17,8 @@ _ONCE: Final = "row-once-a-stage"
 """Before it, the memo told also what the search attributes tell, and both were written with each change."""
 _FINDINGS: Final = "row-tells-findings"
 """Before it, the memo was not written because of what looks like a key."""
+_AT_THE_END: Final = "row-tells-the-end"
+"""Before it, the memo was not written at the end where it had the branch already."""
 
 
 class Row:
@@ -40,7 +42,10 @@ class Row:
         workflow.upsert_search_attributes([key.value_unset() for key in ROW])
 
     def _write_once(self, task: Task, attributes: list[SearchAttributeUpdate[Any]]) -> None:
-        """Write what the task is found by; the memo only where it tells more. A branch and an address can wait."""
+        """Write what the task is found by; the memo only where it tells more, and at the end.
+
+        A branch and an address can wait.
+        """
         known = self._attributes or updates_of(workflow.info().typed_search_attributes)
         news = [each for each in attributes if each not in known]
         row = row_of(task)
@@ -52,6 +57,7 @@ class Row:
             self._memo is None
             or differ_in_memo(row, self._memo, with_branch=is_due)
             or (row.findings != self._memo.findings and workflow.patched(_FINDINGS))
+            or (row.is_closed and differ_but_in_time(row, self._memo) and workflow.patched(_AT_THE_END))
         ):
             workflow.upsert_memo({MEMO: row})
             self._memo = row

@@ -55,6 +55,11 @@ def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:
     return any(getattr(row, name) != getattr(other, name) for name in names)
 
 
+def differ_but_in_time(row: Task, other: Task) -> bool:
+    """Say whether two rows of a task differ in more than the time at which they were written."""
+    return row != other.model_copy(update={"updated_at": row.updated_at})
+
+
 def waits_in(order: WorkOrderInput) -> Stage | None:
     """Return the stage in which a work order waits on the board; `None`: it begins at once."""
     if order.stage is not None:

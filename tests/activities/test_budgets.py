@@ -212,7 +212,7 @@ async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepL
 
 
 async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
-    """It is asked to end after the message that passes the limit; its work and its session stay, and nothing is counted twice."""
+    """It is asked to end after the message that passes the limit; its work and its session stay, nothing is counted twice, and all of it as its model's."""
     await paid.open_to(Step.IMPLEMENT_PLAN)
     paid.scenario()
     call = paid.call(Step.IMPLEMENT_PLAN, budget="0.02usd", waits_for_budget=True)
@@ -228,6 +228,7 @@ async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: St
     assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
     both = (over.usage.cost_usd or 0.0) + (done.usage.cost_usd or 0.0)
     assert books.view().total.usd == pytest.approx(both)
+    assert [note.model for _, note in paid.parts.host.cost_notes.take()] == ["scripted-1"] * 2
 
 
 async def test_an_agent_is_stopped_once_its_minutes_are_used_up_and_goes_on_in_its_session(

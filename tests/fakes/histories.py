@@ -262,6 +262,9 @@ TOLD: Final = {
         event=_raise_too_little,
         open_workspace=_that_notifies,
     ),
+    "waited-after-its-branch": Told(
+        {Step.IMPLEMENT_PLAN: [*(partial(_over_budget, wait) for wait in _SPENT), done]}, event=_raise_too_little
+    ),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "failed-again": Told({Step.IMPLEMENT_PLAN: [_refused]}, order=_OF_TRACKER, event=_retry),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),

@@ -42,6 +42,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.quota import QuotaPause, quota_id
+from septet.contracts.row import MEMO
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError
@@ -215,6 +216,29 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
         assert sorted(sent.kind for sent in doubles.sent) == sorted(kinds)
         reasons = {(sent.reason, sent.remedy) for sent in doubles.sent if sent.kind == "waiting"}
         assert reasons == ({(wait.message, "Raise it.") for wait in (used_up, raised)} if told else set())
+        await replay(handle)
+
+
+@pytest.mark.parametrize("waits_at", [Step.BUILD_PLAN, Step.IMPLEMENT_PLAN])
+async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited(
+    client: Client, waits_at: Step
+) -> None:
+    """At the end the row in lists is the work order: with its commit, and with the use of all its steps."""
+    wait = BudgetWait(scope="day", limit="5usd/day", message="It is used up.", remedy="Raise it.")
+    async with fleet(client) as (doubles, _):
+        over = partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait)
+        used = partial(done, usage=Usage(output_tokens=7, cost_usd=0.5))
+        doubles.steps = {waits_at: [over, done], Step.CREATE_PULL_REQUEST: [used]}
+        order = {"repository": "/app", "title": "Totals are wrong"}
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
+        )
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        await handle.signal(WorkOrder.budget_open, "day")
+        task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        row = Task.model_validate(await (await handle.describe()).memo_value(MEMO), strict=False)
+        assert (row.status, row.commit_sha, row.usage) == (Status.COMPLETED, task.commit_sha, task.usage)
+        assert (row.commit_sha, row.usage.output_tokens) == ("c0ffee", 7)
         await replay(handle)
 
 
