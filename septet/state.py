@@ -1,5 +1,6 @@
 """The state directory: where everything of a host lies, and which host it is."""
 
+import os
 import secrets
 import stat
 from contextlib import suppress
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from septet.errors import UsageError
 from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
@@ -143,9 +145,14 @@ class StateDir:
         return self.root / "temporal.db"
 
     def prepare(self) -> None:
-        """Make the folders, for this user only; what an earlier release left open to others is closed to them."""
+        """Make the folders, for this user only; what an earlier release left open to others is closed to them.
+
+        Raises:
+            UsageError: It is a copy, or was moved: what is in it still leads to where it was.
+        """
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._refuse_other_path()
         for folder in (
-            self.root,
             self.mirrors,
             self.workspaces,
             self.vaults,
@@ -164,6 +171,16 @@ class StateDir:
         with suppress(PermissionError):  # a mounted volume may be another's
             for path in (self.root, *self.root.iterdir()):
                 _close_to_others(path)
+
+    def _refuse_other_path(self) -> None:
+        """Refuse to serve from another path than at first: work would be done where the directory was before."""
+        path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
+        if not path.exists():
+            write_first(path, os.fsencode(own))
+        before = os.fsdecode(path.read_bytes())
+        if before != own and not (os.path.exists(before) and os.path.samefile(before, own)):  # noqa: PTH110, PTH121
+            message = f"{own} was at {before} before: its workspaces and snapshots still lead there."
+            raise UsageError(message, remedy=f"Put it back, or make {before} a link to it.")
 
     def host_id(self) -> str:
         """Return this host's id, made on first use."""

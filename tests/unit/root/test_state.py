@@ -1,7 +1,11 @@
+import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from septet.errors import UsageError
 from septet.state import StateDir
 
 
@@ -32,6 +36,25 @@ def test_what_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (root, root / "server.json", root / "runs")}
     assert modes == {"state": 0o700, "server.json": 0o600, "runs": 0o700}
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o644
+
+
+def test_a_copy_at_another_path_is_refused(tmp_path: Path) -> None:
+    """Its workspaces and snapshots lead to the original, in which it would work; a link to it in that place is fine."""
+    original, copy = tmp_path / "state\n", tmp_path / "copy"
+    StateDir(original).prepare()
+    shutil.copytree(original, copy)
+    with pytest.raises(UsageError) as refused:
+        StateDir(copy).prepare()
+    assert (
+        refused.value.message == f"{copy} was at {original} before: its workspaces and snapshots still lead there."
+    )
+    assert refused.value.remedy == f"Put it back, or make {original} a link to it."
+    shutil.rmtree(original)
+    with pytest.raises(UsageError):
+        StateDir(copy).prepare()
+    original.symlink_to(copy)
+    StateDir(copy).prepare()
+    StateDir(original).prepare()
 
 
 def test_a_host_is_its_directory(tmp_path: Path) -> None:
