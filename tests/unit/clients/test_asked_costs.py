@@ -1,5 +1,6 @@
 """What every face says of costs and budgets that cannot be asked for, before any server is."""
 
+import json
 from pathlib import Path
 
 import httpx
@@ -7,8 +8,9 @@ import pytest
 from fakes.unreached import unreached
 
 from clients.http.app import api_of
+from clients.http.problems import problem_of
 from clients.mcp.tools import ShowCosts
-from septet.errors import InvalidInputError
+from septet.errors import InvalidInputError, RefusedTransitionError
 
 WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
 
@@ -41,6 +43,12 @@ async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
     name = "must be `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order."
     assert (shown.status_code, shown.json()["detail"]) == (422, f"query parameter budget {name}")
     assert (raised.status_code, raised.json()["detail"]) == (422, f"budget {name}")
+
+
+def test_the_title_of_a_refusal_fits_budgets_too() -> None:
+    """Budgets and pipelines are refused with the same kind of error as work orders."""
+    answer = problem_of(RefusedTransitionError("The budget of day is not in tokens."))
+    assert json.loads(bytes(answer.body))["title"] == "It cannot be changed that way."
 
 
 async def test_the_description_of_costs_names_every_key(tmp_path: Path) -> None:
