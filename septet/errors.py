@@ -74,7 +74,7 @@ class MetricsAddressError(SeptetError):
 
 
 class RefusedTransitionError(SeptetError):
-    """A work order cannot move that way."""
+    """It cannot be changed that way."""
 
 
 class RetryUnderWayError(RefusedTransitionError):

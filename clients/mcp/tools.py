@@ -15,7 +15,7 @@ from clients.repository_path import whole_path
 from clients.tracked_issue import with_issue_of_page
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, RaiseCall
-from septet.contracts.costs import Week
+from septet.contracts.costs import Since
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import CostKey, Status
 from septet.contracts.order import Id, WorkOrderInput
@@ -369,8 +369,8 @@ class ShowCosts(Call):
 
     by: CostKey = "project"
     """What to group by."""
-    since: Week = ""
-    """The first week that counts, such as 2026-W40; all when absent."""
+    since: Since = ""
+    """Count from this week on: 2026-W40, 4w or 30d; all when absent."""
     project: Annotated[str, Field(max_length=200)] = ""
     """Only this project, such as o/r; all when absent."""
 

@@ -1,18 +1,18 @@
 """The budgets of an installation: each is an account, which is looked at, set and raised."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from clients.temporal.index import page_of
+from clients.temporal.queries import send_query
 from clients.temporal.refusals import BUDGET, server_refusal
 from clients.temporal.updates import send_update
 from septet.contracts.budget import (
@@ -28,6 +28,7 @@ from septet.contracts.budget import (
     RaiseView,
     account_id,
 )
+from septet.contracts.names import BUDGET_NAMES
 from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
 from septet.errors import InvalidInputError, NotFoundError, ServerNotReachedError
 
@@ -36,7 +37,6 @@ BUDGETS_AT_ONCE: Final = 200
 _AT_ONCE: Final = 20
 _OPEN: Final = 'WorkflowType="Account" AND ExecutionStatus="Running"'
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
-_NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,8 @@ class BudgetClient:
         scope = whole_scope(scope)
         try:
             return BudgetReply(budget=await self._ask(account_id(self.task_queue, scope)))
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                raise _unknown(scope) from error
-            raise server_refusal(error) from error
+        except NotFoundError as error:
+            raise _unknown(scope) from error
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first those of the day and of all projects, then others, the newest first.
@@ -71,18 +69,16 @@ class BudgetClient:
 
         Raises:
             NotFoundError: No list goes on at `after`.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: Nobody answered.
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
         rows, following = await page_of(self.client, f"{own} AND {_OPEN}", after=after, limit=limit)
         try:
             shared = [] if after else await self._shared()
-            at_once = asyncio.Semaphore(_AT_ONCE)
-            accounts = [*shared, *(row.id for row in rows)]
-            views = await asyncio.gather(*(self._find(each, at_once) for each in accounts))
         except RPCError as error:
             raise server_refusal(error) from error
-        return BudgetsReply(budgets=tuple(view for view in views if view is not None), next=following)
+        views = await self._ask_all([*shared, *(row.id for row in rows)])
+        return BudgetsReply(budgets=tuple(views), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
         """Set a budget, also where there was none.
@@ -136,12 +132,30 @@ class BudgetClient:
     def _begins(self, kind: str) -> str:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
-    async def _find(self, workflow_id: str, at_once: asyncio.Semaphore) -> AccountView | None:
-        """Return what an account says; `None` where it does not answer."""
-        async with at_once:
-            with suppress(ServerNotReachedError):
-                return await self._ask(workflow_id)
-        return None
+    async def _ask_all(self, accounts: Sequence[str]) -> Sequence[AccountView]:
+        """Return what accounts say, without those that have ended or do not answer.
+
+        Raises:
+            ServerNotReachedError: None of the first has answered.
+        """
+        views, silent = list[AccountView](), list[ServerNotReachedError]()
+        for first in range(0, len(accounts), _AT_ONCE):
+            at_once = accounts[first : first + _AT_ONCE]
+            found = await asyncio.gather(*(self._find(each, silent) for each in at_once))
+            views += [view for view in found if view is not None]
+            if silent and not views:
+                raise silent[0]
+        return views
+
+    async def _find(self, workflow_id: str, silent: MutableSequence[ServerNotReachedError]) -> AccountView | None:
+        """Return what an account says; `None` if it has ended, or does not answer, which is added to `silent`."""
+        try:
+            return await self._ask(workflow_id)
+        except NotFoundError:
+            return None
+        except ServerNotReachedError as error:
+            silent.append(error)
+            return None
 
     async def _update(self, scope: str, update: str, call: LimitCall, kind: type[View]) -> View | None:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
@@ -149,13 +163,8 @@ class BudgetClient:
         return view.on(_today()) if view is not None else None
 
     async def _ask(self, workflow_id: str) -> AccountView:
-        try:
-            view: AccountView = await self.client.get_workflow_handle(workflow_id).query(
-                "account", result_type=AccountView
-            )
-        except WorkflowQueryFailedError as error:
-            raise ServerNotReachedError(f"{workflow_id} does not answer: {error}.", remedy=_NO_WORKER) from error
-        return view.on(_today())
+        handle = self.client.get_workflow_handle(workflow_id)
+        return (await send_query(handle, "account", AccountView, BUDGET)).on(_today())
 
 
 def whole_scope(name: str) -> str:
@@ -167,8 +176,8 @@ def whole_scope(name: str) -> str:
     try:
         _NAME.validate_python(name)
     except ValidationError as error:
-        remedy = "Name `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order."
-        raise InvalidInputError(f"{name!r} is not the name of a budget.", remedy=remedy) from error
+        message = f"{name!r} is not the name of a budget."
+        raise InvalidInputError(message, remedy=f"Name {BUDGET_NAMES}.") from error
     if name.lower() == DAY:
         return DAY
     return name if "/" in name else f"{ORDER}/{name}"

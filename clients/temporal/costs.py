@@ -4,22 +4,23 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowQueryFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
+from temporalio.service import RPCError
 
-from clients.temporal.refusals import server_refusal
+from clients.temporal.queries import send_query
+from clients.temporal.refusals import COSTS, server_refusal
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
 from septet.contracts.names import CostKey
 from septet.contracts.replies import CostsReply
 from septet.costs.estimate import Question, estimate_costs
-from septet.errors import ServerNotReachedError
+from septet.costs.weeks import first_week
+from septet.errors import NotFoundError, ServerNotReachedError
 
-_NO_WORKER: Final = "Start a worker with `septet up` or `septet worker`."
-_ANSWER_WITHIN: Final = timedelta(seconds=10)
+_ANSWER_WITHIN_SECONDS: Final = 10.0
+"""Longer than others: a sum wants every history, and each may have to be read from its beginning."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """A work order starts without an estimate rather than late."""
 _AT_ONCE: Final = 20
@@ -38,16 +39,18 @@ class CostClient:
 
         Args:
             by: What is told apart.
-            since: The first week that counts; all when empty.
+            since: The first week that counts, or an age such as `4w`; all when empty.
             project: The only project that counts; all when empty.
 
         Raises:
+            InvalidInputError: There is no such week.
             ServerNotReachedError: Nobody answered.
         """
+        since = first_week(since)
         try:
             histories = [await self._ask(project)] if project else await self._all()
-        except (RPCError, WorkflowQueryFailedError) as error:
-            raise _refusal(error) from error
+        except RPCError as error:
+            raise server_refusal(error) from error
         sums: dict[str, Spending] = {}
         for history in histories:
             for row in history.rows if history is not None else ():
@@ -63,7 +66,7 @@ class CostClient:
 
     async def estimate(self, question: Question) -> Estimate:
         """Return what a question's steps will cost; not known where the histories do not answer soon."""
-        with suppress(TimeoutError, RPCError, WorkflowQueryFailedError):
+        with suppress(TimeoutError, RPCError, ServerNotReachedError):
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)
                 estimate = estimate_costs(question, own)
@@ -89,12 +92,9 @@ class CostClient:
         """Return a project's history; `None` where it has none."""
         handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
         try:
-            history: CostHistory = await handle.query("costs", result_type=CostHistory, rpc_timeout=_ANSWER_WITHIN)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-        return history
+            return await send_query(handle, "costs", CostHistory, COSTS, within_seconds=_ANSWER_WITHIN_SECONDS)
+        except NotFoundError:
+            return None
 
 
 def _age(group: CostGroup) -> tuple[bool, str]:
@@ -103,9 +103,3 @@ def _age(group: CostGroup) -> tuple[bool, str]:
 
 def _dearness(group: CostGroup) -> tuple[float, int, str]:
     return -group.use.usd, -group.use.tokens, group.name
-
-
-def _refusal(error: RPCError | WorkflowQueryFailedError) -> ServerNotReachedError:
-    if isinstance(error, RPCError):
-        return server_refusal(error)
-    return ServerNotReachedError(f"The history of costs does not answer: {error}.", remedy=_NO_WORKER)

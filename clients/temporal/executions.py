@@ -4,7 +4,6 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -15,18 +14,18 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHandle,
-    WorkflowQueryFailedError,
 )
 from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.payloads import read_json
+from clients.temporal.queries import send_query
 from clients.temporal.refusals import Subject
 from clients.temporal.stuck import stuck_cause
 from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
-from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError
+from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError, ServerNotReachedError
 
 if TYPE_CHECKING:
     from septet.contracts.pipeline_view import PipelineView
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
-_QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCELLED_WITHIN_SECONDS: Final = 20.0
 _SUMMARY_LIMIT: Final = 200
 _HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
@@ -141,12 +139,9 @@ class Executions(Generic[View]):
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
         """Return what a workflow answers to a query; `None` where no worker can be asked."""
         try:
-            answer: Answer = await self.handle(workflow_id).query(
-                query, result_type=kind, rpc_timeout=_QUERY_TIMEOUT
-            )
-        except (RPCError, WorkflowQueryFailedError):
+            return await send_query(self.handle(workflow_id), query, kind, self.subject)
+        except (NotFoundError, ServerNotReachedError):
             return None
-        return answer
 
     async def stuck_cause(self, row: WorkflowExecution) -> str | None:
         """Return why an open workflow stands still; nobody can be asked about it then. Else `None`.

@@ -8,6 +8,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
 _REFUSED: Final = "`septet doctor` checks the server."
+START_WORKER: Final = "Start one with `septet up` or `septet worker`"
+"""Begins the remedy wherever no worker has answered."""
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
 
 
@@ -43,4 +45,5 @@ class Subject:
 
 WORK_ORDER = Subject("work order", "septet show", "septet board")
 BUDGET = Subject("budget", "septet budget show", "septet budget list")
+COSTS = Subject("history of costs", "septet costs", "septet costs")
 PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")

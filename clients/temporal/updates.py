@@ -15,7 +15,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.refusals import Subject
+from clients.temporal.refusals import START_WORKER, Subject
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.errors import RefusedTransitionError, ServerNotReachedError
@@ -25,11 +25,8 @@ _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
 """The SDK hides that a wait was cancelled, so that the time-out around it does not always say so itself."""
 _WITHIN_SECONDS: Final = 20.0
 _OUTCOME_WITHIN: Final = timedelta(seconds=5)
-_NO_WORKER: Final = (
-    "Start one with `septet up` or `septet worker`; it then carries out the decision "
-    "if the server has received it."
-)
-_DECIDE_AGAIN: Final = "Start one with `septet up` or `septet worker`, and decide again."
+_NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
+_DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 async def send_update(  # noqa: PLR0913 -- what an update is made of

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from septet.contracts.amounts import Limit, LimitText, Spending, lower_of, parse_limit
 from septet.contracts.costs import SUMMARY
-from septet.contracts.names import REWORK, Step
+from septet.contracts.names import BUDGET_NAME, REWORK, Step
 from septet.contracts.wire import StrictWire, Wire
 
 MOST_WAITING: Final = 2000
@@ -25,10 +25,7 @@ Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project
 """Whose budget it is: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
 
 
-BudgetName = Annotated[
-    str,
-    StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"),
-]
+BudgetName = Annotated[str, StringConstraints(pattern=BUDGET_NAME)]
 """A scope as people write it: a name alone is a work order's."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, WithJsonSchema
 
 from septet.contracts.amounts import Spending
 from septet.contracts.names import Step
@@ -29,8 +29,9 @@ PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value,
 SUMMARY: Final = "summarise_session"
 """What the question for a summary of a lane's session is called, beside the steps."""
 
-Week = Annotated[str, StringConstraints(pattern=r"^([0-9]{4}-W[0-9]{2})?$")]
-"""An ISO week, such as `2026-W40`; or empty."""
+_SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
+Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
+"""An ISO week such as `2026-W40`, or an age such as `4w` or `30d`; or empty. `first_week` reads it."""
 
 
 def costs_id(task_queue: str, project: str) -> str:

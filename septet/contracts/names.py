@@ -8,6 +8,9 @@ from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The whole of a work order's id, which is also a folder's name."""
+BUDGET_NAME: Final = r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"
+BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
+"""What `BUDGET_NAME` says, for people."""
 SHA256: Final = re.compile("[0-9a-f]{64}")
 """The whole of a SHA-256, such as a plan's, as people and programs write it."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")

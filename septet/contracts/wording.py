@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from septet.contracts.names import SHA256
+from septet.contracts.names import BUDGET_NAME, BUDGET_NAMES, SHA256
 
 _MOST: Final = 10
 """Mistakes that are told at a time."""
@@ -76,6 +76,8 @@ def _pattern(context: Mapping[str, Any]) -> str:
     pattern = str(context.get("pattern", ""))
     if SHA256.pattern in pattern:
         return "must be a SHA-256: 64 hexadecimal digits"
+    if pattern == BUDGET_NAME:
+        return f"must be {BUDGET_NAMES}"
     if "A-Za-z0-9._-" in pattern:
         return "must be made of letters, digits, dots, hyphens and underscores, and not be too long"
     if pattern == r"^[^\x00-\x1f]+$":

@@ -85,6 +85,10 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
     assert {group["name"] for group in costs_of(served, "o/counted", "step")["costs"]} == set(ALL_STEPS)
     assert "o/counted" in served("costs").out
     assert [*(served.state / "costs").glob("*.*")] == []
+    recent = served("costs", "--project", "o/counted", "--since", "4w", "--json").json
+    assert (recent["total"], len(recent["since"])) == (found["total"], len("2026-W40"))
+    with served.api as api:
+        assert api.get("/costs", params={"project": "o/counted", "since": "4w"}).json() == recent
     wrong = served("costs", "--since", "yesterday")
     assert (wrong.code, "Write it as 2026-W40" in wrong.err) == (2, True)
 

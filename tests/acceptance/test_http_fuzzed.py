@@ -37,15 +37,18 @@ SEED = () if "SEPTET_API_SECONDS" in os.environ else ("--seed", "7")
 """The same values each time; `make test-api` takes others each time, and its failure names their seed."""
 
 
-REFUSES_MORE = ("/agent-work-orders", "/intakes", "/pipelines", "/budgets/set", "/budgets/raise")
-"""Whether a path is a repository of this machine, and whether an amount is one, no description can say."""
+REFUSES_MORE = (
+    *("POST /agent-work-orders", "POST /intakes", "POST /pipelines"),
+    *("POST /budgets/set", "POST /budgets/raise", "GET /costs"),
+)
+"""Whether a path is a repository of this machine, an amount is one, and a year has a week 53, no description can say."""
 CONFIGURATION = "".join(
     f"""\
 [[operations]]
-include-name = "POST {path}"
+include-name = "{operation}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409", "422", "429", "5xx"]
 """
-    for path in REFUSES_MORE
+    for operation in REFUSES_MORE
 )
 
 

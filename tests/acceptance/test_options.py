@@ -32,7 +32,7 @@ MISTAKES: Final = {
     ("approve", "x", "--plan", "1f"): "--plan must be a SHA-256: 64 hexadecimal digits.",
     ("budget", "raise", "day", "--step", "build_plan", "much"): "AMOUNT must be an amount such as 5usd",
     ("budget", "set", "day", "0usd"): "AMOUNT has an amount of 0: leave it out instead.",
-    ("costs", "--since", "x"): "--since x is not a week.",
+    ("costs", "--since", "x"): "since 'x' is not a week.",
     ("intake", "add", "--repo", "o/r", "--every", "1"): "--every must be at least",
     ("list", "--since", "3"): "--since 3 is not an age.",
     ("move", "x", "foo"): "foo is not a stage.",

@@ -37,6 +37,7 @@ from septet.contracts.budget import (
     RaiseCall,
     ReserveCall,
     SettleCall,
+    account_id,
 )
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
@@ -293,6 +294,19 @@ async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_a
         await wait_until(pages, partial(eq, expected))
         with pytest.raises(NotFoundError, match="is not the `next` of a list"):
             await budgets.list(after="elsewhere")
+
+
+async def test_a_list_goes_without_a_budget_that_does_not_answer(client: Client) -> None:
+    """Where others answer, people see those: one that stands still hides no other."""
+    async with fleet(client) as (_, budgets):
+        await budgets.set("wo-1", LimitCall(limit="5usd"))
+        still = account_id(budgets.task_queue, "day")
+        nobody = f"{budgets.task_queue}-nobody"
+        handle = await client.start_workflow("Account", AccountState(scope="day"), id=still, task_queue=nobody)
+        accounts = f'WorkflowId STARTS_WITH "{budgets.task_queue}-budget/"'
+        await wait_until(lambda: client.count_workflows(accounts), lambda found: found.count == 2)
+        assert [each.scope for each in (await budgets.list()).budgets] == [ORDER]
+        await handle.terminate()
 
 
 @pytest.mark.parametrize("step", ["", "build_plan"])

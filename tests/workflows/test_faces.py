@@ -28,7 +28,8 @@ from clients.http.app import api_of
 from clients.mcp.tools import RaiseBudget
 from clients.operations import Operations
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import LimitCall
+from septet.contracts.budget import AccountState, LimitCall, account_id
+from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.tracker import TrackedIssue
@@ -41,6 +42,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ORDERS = "/agent-work-orders"
 WITHIN_SECONDS = 60
+SOON_SECONDS = 25
+"""Before the server itself, after half a minute, says that it has seen no worker."""
 
 
 @dataclass
@@ -120,6 +123,29 @@ async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
             task = await asyncio.wait_for(WorkOrders(client).wait(order_id), WITHIN_SECONDS)
             assert task.status is Status.COMPLETED
             await client.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+async def test_budgets_and_costs_say_soon_that_no_worker_answers(client: Client, tmp_path: Path) -> None:
+    """In the words of a decision that no worker takes; a list that nobody answers for is not empty."""
+    queue = f"queue-{uuid.uuid4().hex}"
+    day, costs = account_id(queue, "day"), costs_id(queue, "o/r")
+    account = await client.start_workflow("Account", AccountState(scope="day"), id=day, task_queue=queue)
+    history = await client.start_workflow("Costs", CostHistory(project="o/r"), id=costs, task_queue=queue)
+    await wait_until(lambda: client.count_workflows(f'TaskQueue="{queue}"'), lambda found: found.count == 2)
+    async with api(client, queue, tmp_path) as faces, asyncio.timeout(SOON_SECONDS):
+        answers = await asyncio.gather(
+            faces.http.get("/budgets"),
+            faces.http.get("/budgets/show?budget=day"),
+            faces.http.post("/budgets/raise", json={"budget": "day", "limit": "1usd"}),
+            faces.http.get("/costs"),
+        )
+    await asyncio.gather(account.terminate(), history.terminate())
+    remedy = "Start one with `septet up` or `septet worker`."
+    assert [(each.status_code, each.json()["remedy"]) for each in answers] == [(503, remedy)] * 4
+    assert [each.json()["detail"].partition(" within ")[0] for each in answers] == [
+        *[f"No worker has answered for {day}"] * 3,
+        f"No worker has answered for {costs}",
+    ]
 
 
 class Meanwhile(Interceptor):

@@ -28,7 +28,7 @@ WALL_CLOCKS = {
     "workers/amount_metrics.py": "a pause of a login that is over counts as none, and a daily budget begins anew at midnight; a jump shows either a minute longer",
     "workers/cost_notes.py": "how old a note on disk is; a jump has it told early or late",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
-    "clients/cli/costs.py": "in which week an age began, for people",
+    "septet/costs/weeks.py": "in which week an age began, for people",
     "clients/cli/demo.py": "a folder's name",
     "workers/promotion.py": "whether a worker has asked for work in the last minutes: clocks that differ only have a promotion wait",
     "workers/liveness.py": "since when a host has been silent, for people: how long, the monotonic clock says",

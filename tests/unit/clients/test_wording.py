@@ -1,8 +1,9 @@
 import json
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from septet.contracts.budget import BudgetName
 from septet.contracts.decisions import PlanDecision, RetryCall
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.wording import describe_mistakes
@@ -35,6 +36,15 @@ def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], field
     with pytest.raises(ValidationError) as caught:
         kind.model_validate_json(json.dumps(fields), extra="forbid")
     assert describe_mistakes(caught.value).startswith(words)
+
+
+def test_the_name_of_a_budget_is_told_by_examples() -> None:
+    """It may have slashes, although a work order's id, which is one too, has none."""
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(BudgetName).validate_python("nope/1")
+    assert describe_mistakes(caught.value) == (
+        "the input must be `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
+    )
 
 
 def test_a_sentence_of_ours_stays_whole() -> None:

@@ -1,0 +1,58 @@
+"""What every face says of costs and budgets that cannot be asked for, before any server is."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from fakes.unreached import unreached
+
+from clients.http.app import api_of
+from clients.http.problems import problem_of
+from clients.mcp.tools import ShowCosts
+from septet.errors import InvalidInputError, RefusedTransitionError
+
+WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
+
+
+async def test_http_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
+    """Its words are those of the command line."""
+    transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        for week in WEEKS:
+            answer = await client.get("/costs", params={"since": week})
+            problem = answer.json()
+            assert (answer.status_code, problem["detail"]) == (422, f"since {week!r} is not a week.")
+            assert problem["remedy"] == "Write it as 2026-W40, 4w or 30d."
+
+
+async def test_the_tool_of_agents_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
+    """It reads what the other faces read."""
+    operations = await unreached(tmp_path)
+    for week in WEEKS:
+        with pytest.raises(InvalidInputError, match="is not a week"):
+            await ShowCosts.read({"since": week}).answer(operations)
+
+
+async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
+    """A name may have slashes, and a refusal does not deny it."""
+    transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        shown = await client.get("/budgets/show", params={"budget": "nope/1"})
+        raised = await client.post("/budgets/raise", json={"budget": "team/x", "limit": "1usd"})
+    name = "must be `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order."
+    assert (shown.status_code, shown.json()["detail"]) == (422, f"query parameter budget {name}")
+    assert (raised.status_code, raised.json()["detail"]) == (422, f"budget {name}")
+
+
+def test_the_title_of_a_refusal_fits_budgets_too() -> None:
+    """Budgets and pipelines are refused with the same kind of error as work orders."""
+    answer = problem_of(RefusedTransitionError("The budget of day is not in tokens."))
+    assert json.loads(bytes(answer.body))["title"] == "It cannot be changed that way."
+
+
+async def test_the_description_of_costs_names_every_key(tmp_path: Path) -> None:
+    """What can be told apart is in the path's text too."""
+    described = api_of(await unreached(tmp_path), None).openapi()["paths"]["/costs"]["get"]
+    keys = next(each for each in described["parameters"] if each["name"] == "by")["schema"]["enum"]
+    assert [key for key in keys if key not in described["summary"] + described["description"]] == []
