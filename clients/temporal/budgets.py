@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from clients.temporal.index import page_of
@@ -30,7 +31,14 @@ from septet.contracts.budget import (
 )
 from septet.contracts.names import BUDGET_NAMES
 from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
-from septet.errors import InvalidInputError, NotFoundError, ServerNotReachedError
+from septet.contracts.seal import UNSEALED_INPUT
+from septet.errors import (
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SealedError,
+    ServerNotReachedError,
+)
 
 View = TypeVar("View", bound=AccountView)
 BUDGETS_AT_ONCE: Final = 200
@@ -59,6 +67,10 @@ class BudgetClient:
             return BudgetReply(budget=await self._ask(account_id(self.task_queue, scope)))
         except NotFoundError as error:
             raise _unknown(scope) from error
+        except ServerNotReachedError as error:
+            if await self._began_unsealed(scope):
+                raise _unknown(scope) from error
+            raise
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first those of the day and of all projects, then others, the newest first.
@@ -159,8 +171,25 @@ class BudgetClient:
 
     async def _update(self, scope: str, update: str, call: LimitCall, kind: type[View]) -> View | None:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
-        view = await send_update(handle, update, call, kind, BUDGET)
+        try:
+            view = await send_update(handle, update, call, kind, BUDGET)
+        except RefusedTransitionError as error:
+            if await self._began_unsealed(scope):
+                raise SealedError("Workers refuse a budget that is not sealed.") from error
+            raise
         return view.on(_today()) if view is not None else None
+
+    async def _began_unsealed(self, scope: str) -> bool:
+        """Say whether workers have refused the account itself, which somebody without keys wanted to open."""
+        handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
+        try:
+            if (await handle.describe()).status is WorkflowExecutionStatus.FAILED:
+                await handle.result(follow_runs=False)
+        except WorkflowFailureError as error:
+            return isinstance(error.cause, ApplicationError) and error.cause.type == UNSEALED_INPUT
+        except RPCError as error:
+            raise server_refusal(error) from error
+        return False
 
     async def _ask(self, workflow_id: str) -> AccountView:
         handle = self.client.get_workflow_handle(workflow_id)

@@ -31,14 +31,17 @@ from temporalio.converter import DataConverter, DefaultFailureConverterWithEncod
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
+from clients.temporal.budgets import BudgetClient
 from clients.temporal.seals import seals_in_use
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.budget import LimitCall
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.errors import SealedError, UnknownKeyError
+from septet.errors import NotFoundError, RefusedTransitionError, SealedError, UnknownKeyError
 from septet.key_ring import keys_in_file, new_key_line
 from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
+from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -172,6 +175,25 @@ async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles:
         )
         assert (await ended(own, watch.id)).type == "UnsealedInput"
     assert doubles.calls == []
+
+
+async def test_a_budget_that_is_not_sealed_is_refused_in_words_and_is_none(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """Who has no keys is told that they are missing; the next one with keys opens the budget."""
+    own = sealing(client, keys, serves=True, required=True)
+    strangers, budgets = (BudgetClient(each, doubles.task_queue) for each in (client, own))
+    limit = LimitCall(limit="5usd")
+    async with Worker(own, task_queue=doubles.task_queue, workflows=[Account]):
+        with pytest.raises(SealedError, match="Workers refuse a budget that is not sealed") as refused:
+            await strangers.set("day", limit)
+        assert "SEPTET_SEAL_KEYS_FILE" in refused.value.remedy
+        for each in (strangers, budgets):
+            with pytest.raises(NotFoundError):
+                await each.show("day")
+        assert (await budgets.set("day", limit)).budget.limit == "5usd/day"
+        with pytest.raises(RefusedTransitionError, match="not sealed"):
+            await strangers.set("day", limit)
 
 
 async def test_unsealed_updates_and_signals_are_refused(
