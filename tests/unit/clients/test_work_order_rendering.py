@@ -5,6 +5,7 @@ from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.detail import show_detail
 from clients.cli.render.network import show_refusals
+from clients.cli.render.steps import show_steps
 from clients.cli.render.work_order import console
 from clients.page.rendering import text_of
 from septet.contracts.costs import Estimate
@@ -57,6 +58,8 @@ def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytes
     row = next(line for line in printed.splitlines() if line.startswith("✓  build_plan"))
     assert "8,636" in row.split()
     assert "8,636 tokens" in text_of("_steps.html", look=WatchReply(task=task))
+    show_steps(task.steps)
+    assert "100 in, 80 out, 8,000 from the cache, 456 to the cache" in capsys.readouterr().out
 
 
 def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> None:
