@@ -213,7 +213,8 @@ class AccountBook:
 
     def _remedy(self) -> str:
         """Return the command that lets the first continue who does not ask again by itself; empty where all do."""
-        steps = (step for order_id, step in self._waiting.items() if order_id not in self._to_call)
+        called = set(self._to_call)
+        steps = (step for order_id, step in self._waiting.items() if order_id not in called)
         limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
         return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
