@@ -8,7 +8,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from septet.budgets.account_book import AccountBook
-    from septet.contracts.amounts import describe_spending
+    from septet.budgets.account_words import find_unknown_step
+    from septet.contracts.amounts import describe_spending, parse_limit
     from septet.contracts.budget import (
         DAY,
         PROJECT,
@@ -22,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
         SettleCall,
     )
     from workflows._cancellation import send_signal
-    from workflows._refusals import refusal
+    from workflows._refusals import invalid_update, refusal
     from workflows.update_input import reads_input
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
@@ -105,7 +106,8 @@ class Account:
     @set_limit.validator
     @reads_input("set_limit", LimitCall)
     def _may_set_limit(self, call: LimitCall) -> None:
-        """Refuse what is not a limit."""
+        """Refuse what is not a limit, and a step that there is not."""
+        _check_step(call)
 
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
@@ -119,6 +121,8 @@ class Account:
     @reads_input("raise_limit", RaiseCall)
     def _may_raise_limit(self, call: RaiseCall) -> None:
         """Refuse what is not a limit, or none that can be added to the one that there is."""
+        _check_step(call)
+        _check_expected(call)
         message, remedy = self._book.find_mistake(call)
         if message and self._book.is_expected(call):
             raise refusal(message, remedy)
@@ -193,3 +197,20 @@ class Account:
             f"In all: {view.total.usd:.2f} USD, {view.total.tokens:,} tokens, {view.total.turns} turns.\n\n"
             f"Waiting: {waiting or 'none'}"
         )
+
+
+def _check_step(call: LimitCall) -> None:
+    """Refuse a step that there is not; in validators alone, for what was accepted once replays."""
+    message, remedy = find_unknown_step(call.step)
+    if message:
+        raise invalid_update(f"{message} {remedy}")
+
+
+def _check_expected(call: RaiseCall) -> None:
+    """Refuse an expected limit that cannot be read."""
+    if not call.expected:
+        return
+    try:
+        parse_limit(call.expected)
+    except ValueError as error:
+        raise invalid_update(f"raise_limit: expected {error}.") from None

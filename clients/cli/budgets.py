@@ -32,13 +32,15 @@ Expected = Annotated[
     typer.Option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
 ]
 
+_LIMIT_HELP = "How many to list at most, besides those of the day and of projects, which are on the first page."
+
 
 @app.command("list")
 @given.give_operations
 async def list_budgets(
     operations: "Operations",
     after: given.Next = "",
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 200,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help=_LIMIT_HELP)] = 200,
 ) -> CommandReply:
     """Show the budgets: what was used, and how many work orders wait.
 

@@ -16,12 +16,12 @@ from clients.temporal.index import page_of
 from clients.temporal.queries import send_query
 from clients.temporal.refusals import BUDGET, server_refusal
 from clients.temporal.updates import send_update
+from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (
     DAY,
     ORDER,
     PIPELINE,
     PROJECT,
-    STEPS,
     AccountState,
     AccountView,
     BudgetName,
@@ -218,8 +218,9 @@ def _today() -> str:
 
 def _scope_of(scope: str, call: LimitCall) -> str:
     """Return the whole scope of a budget, where it has the step that is to be limited."""
-    if call.step and call.step not in STEPS:
-        raise InvalidInputError(f"{call.step!r} is not a step.", remedy=f"Name one of {', '.join(STEPS)}.")
+    message, remedy = find_unknown_step(call.step)
+    if message:
+        raise InvalidInputError(message, remedy=remedy)
     return whole_scope(scope)
 
 

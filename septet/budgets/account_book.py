@@ -1,12 +1,13 @@
 """What an account grants and whom it calls: pure decisions over its state, each by the clock that it is given."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from septet.budgets.account_amounts import AccountAmounts, next_midnight
 from septet.budgets.account_words import describe_wait, find_mistake, raise_command
-from septet.contracts.amounts import Spending
+from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import (
     MOST_WAITING,
     AccountState,
@@ -112,8 +113,13 @@ class AccountBook:
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Say whether a limit is the one that was seen by whoever raises it."""
-        return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
+        """Say whether a limit is the one that was seen by whoever raises it, however that is spelled."""
+        if not call.expected:
+            return True
+        limit = self._amounts.limit_of(call.step)
+        with suppress(ValueError):
+            return limit is not None and str(parse_limit(call.expected)) == str(limit)
+        return False
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, remove it, or raise it; who waits asks again."""
@@ -202,8 +208,15 @@ class AccountBook:
             running=len(self._amounts.open_holds()),
             waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
             waiting_count=len(waiting),
-            remedy=f"`{raise_command(self._amounts, self._waiting[waiting[0]])}`" if waiting else "",
+            remedy=self._remedy(),
         )
+
+    def _remedy(self) -> str:
+        """Return the command that lets the first continue who does not ask again by itself; empty where all do."""
+        called = set(self._to_call)
+        steps = (step for order_id, step in self._waiting.items() if order_id not in called)
+        limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
+        return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
         """Return why the turn has to wait; else what it holds, and where its agent is asked to end."""

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from septet.budgets.account_amounts import AccountAmounts, next_midnight
 from septet.contracts.amounts import NO_LIMIT, Limit, Spending, amount_to_add, describe_spending, parse_limit
-from septet.contracts.budget import ORDER, BudgetWait, LimitCall
+from septet.contracts.budget import ORDER, STEPS, BudgetWait, LimitCall
 from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp
 
@@ -35,6 +35,11 @@ def raise_command(amounts: AccountAmounts, step: str) -> str:
     return f"septet budget raise {state.scope} {amount}{option}"
 
 
+def find_unknown_step(step: str) -> tuple[str, str]:
+    """Return that a budget has no such step to limit, and which it has; nothing where it has, or none is named."""
+    return ("", "") if step in {"", *STEPS} else (f"{step!r} is not a step.", f"Name one of {', '.join(STEPS)}.")
+
+
 def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
     """Return why a limit cannot be raised so, and what helps; nothing where it can."""
     state, step = amounts.state, call.step
@@ -52,6 +57,10 @@ def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
     if more.amounts.keys() - limit.amounts.keys():
         message = f"The budget of {whose} is {limit}, and cannot be raised by {call.limit}."
         return message, f"Add an amount of the same kind, such as {amount_to_add(limit, Spending())}."
+    if more.daily and not limit.daily:
+        message = f"The budget of {whose} is {limit} in all, and cannot be raised by {call.limit}."
+        add = f"Add an amount without `/day`, such as {amount_to_add(more, Spending())}"
+        return message, f"{add}, or set another limit with `septet budget set {state.scope} {call.limit}{option}`."
     try:
         parse_limit(str(limit.plus(more)))
     except ValueError as error:

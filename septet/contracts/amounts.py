@@ -189,14 +189,16 @@ def amount_to_add(limit: Limit, use: Spending) -> str:
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:
-    """Return what was used of a limit, in the limit's own units: `4.10 of 5.00 USD`."""
+    """Return what was used of a limit, in the limit's own units and with as many digits: `4.10 of 5.00 USD`."""
     parts = []
     if limit.usd is not None:
-        parts.append(f"{use.usd:.2f} of {limit.usd:.2f} USD")
+        digits = max(_decimals(limit.usd), 2)
+        parts.append(f"{use.usd:.{digits}f} of {limit.usd:.{digits}f} USD")
     if limit.tokens is not None:
         parts.append(f"{use.tokens:,} of {limit.tokens:,} tokens")
     if limit.minutes is not None:
-        parts.append(f"{use.seconds / _SECONDS:.1f} of {_number(limit.minutes)} minutes")
+        digits = max(_decimals(limit.minutes), 1)
+        parts.append(f"{use.seconds / _SECONDS:.{digits}f} of {_number(limit.minutes)} minutes")
     return ", ".join(parts)
 
 
@@ -210,6 +212,10 @@ def _tokens_text(tokens: int | None) -> str:
 
 def _text(amount: float | None, unit: str) -> str:
     return "" if amount is None else f"{_number(amount)}{unit}"
+
+
+def _decimals(amount: float) -> int:
+    return len(_number(amount).partition(".")[2])
 
 
 def _number(amount: float) -> str:

@@ -186,7 +186,7 @@ class AccountView(Wire):
     """The first work orders that wait for it."""
     waiting_count: int = 0
     remedy: str = ""
-    """The command that lets the first of them continue."""
+    """The command that lets the first of them continue; empty if all of them ask again now, as after a raise."""
 
     def on(self, day: str) -> Self:
         """Return it as it is on a day, ISO 8601: its account begins a day only with the next word."""

@@ -34,6 +34,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     assert (other.code, "is 0.03usd, and cannot be raised by 2Mtok" in other.err) == (5, True), other
     raised = served("budget", "raise", order, "5usd", "--expected", "0.03usd", "--json").json
     assert (raised["budget"]["limit"], raised["is_raised"]) == ("5.03usd", True)
+    assert raised["budget"]["remedy"] == ""  # whoever waits asks again by itself
     again = served("budget", "raise", order, "5usd", "--expected", "0.03usd")
     assert (again.code, "Nothing was added: the limit is no longer 0.03usd." in again.out) == (0, True), again
     with served.api as api:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 import uuid
@@ -135,7 +136,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
         assert doubles.calls_of(Step.CLASSIFY_ISSUE)[0].budget == "3usd"
         assert (await budgets.show(order_id)).budget.waiting == (order_id,)
         raised = (await budgets.raise_limit(order_id, LimitCall(limit="4usd"))).budget
-        assert raised.limit == "7usd"
+        assert (raised.limit, raised.remedy) == ("7usd", "")
         task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
         assert (task.status, task.budget, task.usage.cost_usd) == (Status.COMPLETED, None, 7.0)
         view = (await budgets.show(order_id)).budget
@@ -273,6 +274,43 @@ async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
             lambda answer: {each.scope for each in answer.budgets} == {"day", "project/o/r"},
         )
         assert scopes.ok
+
+
+async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the_other_faces(
+    client: Client,
+) -> None:
+    """A step that there is not and an amount that cannot be read are refused; any spelling of the limit counts."""
+    async with fleet(client) as (_, budgets):
+        account = f"{budgets.task_queue}-budget/order/wo-1"
+
+        async def temporal(verb: str, *arguments: str) -> tuple[int | None, str]:
+            """Return the exit code of a command about the account, and what it prints."""
+            process = await asyncio.create_subprocess_exec(
+                *(str(temporal_program()), "workflow", *verb.split(), "--workflow-id", account, *arguments),
+                *("--address", client.service_client.config.target_host),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            printed, _ = await process.communicate()
+            return process.returncode, printed.decode()
+
+        async def update(name: str, call: Mapping[str, str]) -> tuple[int | None, str]:
+            return await temporal("update execute", "--name", name, "--input", json.dumps(call))
+
+        opening = ("--type", "Account", "--input", '{"scope":"order/wo-1"}', "--task-queue", budgets.task_queue)
+        code, printed = await temporal("start", *opening)
+        assert code == 0, printed
+        code, printed = await update("set_limit", {"limit": "0.02usd"})
+        assert (code, "limit:0.02usd" in printed) == (0, True), printed
+        for name in ("set_limit", "raise_limit"):
+            code, printed = await update(name, {"limit": "0.01usd", "step": "bogus"})
+            assert (code, "'bogus' is not a step. Name one of classify_issue" in printed) == (1, True), printed
+        code, printed = await update("raise_limit", {"limit": "1usd", "expected": "much"})
+        assert (code, "raise_limit: expected must be an amount such as 5usd" in printed) == (1, True), printed
+        code, printed = await update("raise_limit", {"limit": "5usd", "expected": "0.02 USD", "who": "ann"})
+        assert (code, "is_raised:true" in printed) == (0, True), printed
+        view = (await budgets.show("wo-1")).budget
+        assert (view.limit, view.step_limits) == ("5.02usd", {})
 
 
 async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_and_goes_on(client: Client) -> None:

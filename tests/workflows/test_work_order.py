@@ -328,7 +328,8 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
 ) -> None:
     """Four columns fit the web UI's half of a window; each cell ends with a gap, for the UI puts none between them."""
     changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
-    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes)]
+    usage = Usage(input_tokens=50, output_tokens=10, cache_read_tokens=1000)
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes, usage=usage)]
     async with work_order(client, doubles, ORDER) as handle:
         await asyncio.wait_for(handle.result(), 30)
         metadata = await handle.query("__temporal_workflow_metadata")
@@ -338,6 +339,7 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
     assert all(cell.endswith("\u00a0") for row in rows for cell in row if cell and cell != "---")
     (changed,) = [row for row in rows if row[0].startswith("✓\u00a0implement_plan")]
     assert "4\u00a0files" in changed[2]
+    assert "1,060\u00a0tokens" in changed[2]  # with the cache, as everywhere
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def format_details(task: Task, running_step: Step | None) -> str:
 def _format_row(row: TaskStep) -> str:
     mark = "✓" if row.success else "✗"
     result = row.output if row.success else row.error_message
-    tokens = row.usage.input_tokens + row.usage.output_tokens
+    tokens = row.usage.tokens
     files = len(row.files_changed)
     took = (
         f"{row.duration_seconds:.1f}{_SPACE}s",

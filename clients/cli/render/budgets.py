@@ -12,6 +12,7 @@ from septet.contracts.replies import BudgetsReply, RaiseReply
 from septet.system.preview import printable
 
 _NO_LIMIT: Final = "no limit"
+_STEPS_ALONE: Final = "limits of steps"
 _DAYS_SHOWN: Final = 7
 
 
@@ -50,6 +51,9 @@ def show_budget(view: AccountView) -> None:
     if view.waiting:
         more = view.waiting_count - len(view.waiting)
         names = ", ".join(view.waiting) + (f" and {more} more" if more else "")
+        if not view.remedy:
+            out.print(Text(printable(f"asking again  {names}")), soft_wrap=True)
+            return
         out.print(Text(printable(f"waiting       {names}"), style="yellow"), soft_wrap=True)
         out.print(f"To continue, run {view.remedy}.", soft_wrap=True)
 
@@ -71,6 +75,6 @@ def _limit_of_step(view: AccountView, step: str) -> str:
 
 def _share_of_limit(view: AccountView) -> str:
     if not view.limit:
-        return _NO_LIMIT
+        return _STEPS_ALONE if view.step_limits else _NO_LIMIT
     limit = parse_limit(view.limit)
     return f"{describe_spending(view.spent, limit)}{' today' if limit.daily else ''}"

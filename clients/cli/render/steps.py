@@ -76,5 +76,6 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
 
 def _tokens(usage: Usage) -> str:
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
+    cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = f", {usage.cost_usd:.2f} USD" if usage.cost_usd is not None else ""
     return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out{cached}{cost}"

@@ -210,13 +210,12 @@ def _note(row: TaskStep) -> str:
 def _cells(row: TaskStep) -> tuple[str, ...]:
     mark = "[green]✓[/green]" if row.success else "[red]✗[/red]"
     result = (row.output if row.success else row.error_message) or ""
-    tokens = row.usage.input_tokens + row.usage.output_tokens
     return (
         mark,
         row.step,
         escape(printable(" ".join(result.split())[:200])),
         f"{row.duration_seconds:.1f} s",
-        f"{tokens:,}",
+        f"{row.usage.tokens:,}",
         str(row.attempts),
         _note(row),
     )

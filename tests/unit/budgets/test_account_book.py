@@ -3,12 +3,22 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import MOST_WAITING, AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
+from septet.contracts.budget import (
+    MOST_WAITING,
+    AccountState,
+    Caps,
+    Hold,
+    LimitCall,
+    RaiseCall,
+    ReserveCall,
+    SettleCall,
+)
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 STEP = "implement_plan"
@@ -297,6 +307,62 @@ def test_a_budget_is_raised_in_its_own_kind() -> None:
     assert remedy == "Set one with `septet budget set order/wo-1 5usd --step build_plan`."
     unlimited = AccountBook(AccountState(scope="day", step_limits={STEP: parse_limit("3usd")}))
     assert "add `--step implement_plan`" in unlimited.find_mistake(LimitCall(limit="5usd"))[1]
+
+
+def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise() -> None:
+    """Who waits is called: the answer names a command again only where that was too little."""
+    for limit, raises in (("5usd", True), ("none", False), ("1usd", True)):
+        account = book("5usd")
+        account.reserve(reserve("a"), NOON)
+        account.settle(settle("a", 7.0), NOON)
+        account.reserve(reserve("b"), NOON)
+        assert account.view.remedy == "`septet budget raise order/wo-1 5usd`"
+        account.set_limit(LimitCall(limit=limit), raises=raises)
+        assert (account.view.waiting, account.view.remedy) == (("wo-1",), "")
+        assert account.take_callers(NOON) == ["wo-1"]
+        is_granted = account.reserve(reserve("b"), NOON).granted
+        assert (bool(account.view.remedy), is_granted) == ((True, False) if limit == "1usd" else (False, True))
+
+
+def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:
+    """Others may have come to wait since the raise, for another limit."""
+    account = book("5usd", "project/o/r")
+    account.reserve(reserve("a", "wo-a"), NOON)
+    account.settle(settle("a", 5.0), NOON)
+    account.reserve(reserve("b", "wo-b"), NOON)
+    account.set_limit(LimitCall(limit="5usd"), raises=True)
+    limited = reserve("c", "wo-c", step="build_plan").model_copy(update={"step_limit": parse_limit("1usd")})
+    account.reserve(limited, NOON)
+    account.settle(settle("c", 1.0), NOON)
+    assert not account.reserve(reserve("d", "wo-d", step="build_plan"), NOON).granted
+    assert account.view.waiting == ("wo-b", "wo-d")
+    assert account.view.remedy == "`septet budget raise project/o/r 5usd --step build_plan`"
+
+
+def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
+    """It would be added once, to what all days share; an amount without a day raises what there is for each."""
+    account = book("5usd")
+    message, remedy = account.find_mistake(LimitCall(limit="20usd/day"))
+    assert message == "The budget of order/wo-1 is 5usd in all, and cannot be raised by 20usd/day."
+    assert remedy == (
+        "Add an amount without `/day`, such as 5usd, or set another limit with `septet budget set order/wo-1 20usd/day`."
+    )
+    account.set_limit(LimitCall(limit="2usd", step=STEP), raises=False)
+    remedy = account.find_mistake(LimitCall(limit="1usd/day", step=STEP))[1]
+    assert "`septet budget set order/wo-1 1usd/day --step implement_plan`" in remedy
+    daily = book("5usd/day", "project/o/r")
+    for limit in ("2usd", "2usd/day"):
+        assert daily.find_mistake(LimitCall(limit=limit)) == ("", "")
+
+
+@pytest.mark.parametrize("expected", ["0.02usd", "0.02 USD", " 0.020Usd ", ""])
+def test_the_limit_that_was_seen_may_be_spelled_in_any_way(expected: str) -> None:
+    """The same amount is the same limit; another one is not, and neither is what cannot be read."""
+    account = book("0.02usd")
+    assert account.is_expected(RaiseCall(limit="1usd", expected=expected))
+    for other in ("0.03usd", "0.02usd/day", "0.02usd,1tok", "none", "much"):
+        assert not account.is_expected(RaiseCall(limit="1usd", expected=other))
+        assert not account.is_expected(RaiseCall(limit="1usd", expected=other, step=STEP))
 
 
 def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:

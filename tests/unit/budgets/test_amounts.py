@@ -73,6 +73,21 @@ def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
     assert describe_spending(Spending(seconds=90), parse_limit("2min")) == "1.5 of 2 minutes"
 
 
+@pytest.mark.parametrize(
+    ("use", "limit", "words"),
+    [
+        (Spending(usd=0.01), "0.001usd/day", "0.010 of 0.001 USD"),
+        (Spending(usd=0.0123), "0.0125usd", "0.0123 of 0.0125 USD"),
+        (Spending(usd=1234.5), "5000.1usd", "1234.50 of 5000.10 USD"),
+        (Spending(seconds=0.12), "0.001min", "0.002 of 0.001 minutes"),
+        (Spending(seconds=90), "1.5h", "1.5 of 90 minutes"),
+    ],
+)
+def test_what_was_used_has_as_many_digits_as_its_limit(use: Spending, limit: str, words: str) -> None:
+    """A limit below a cent is not shown as none, nor what was used of it."""
+    assert describe_spending(use, parse_limit(limit)) == words
+
+
 def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:
     """Ten times three cents are thirty, and not a number with seventeen digits, which is no limit."""
     limit = parse_limit("0.03usd,0.1min")

@@ -57,6 +57,30 @@ def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFi
     )
 
 
+def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
+    """Work orders that wait there do not wait for nothing."""
+    of_step = AccountView(
+        scope="order/wo-1", step_limits={"build_plan": "2usd"}, waiting=("wo-1",), waiting_count=1
+    )
+    show_budgets(BudgetsReply(budgets=(of_step, AccountView(scope="order/wo-2"))))
+    first, second = capsys.readouterr().out.splitlines()[1:]
+    assert first.split("  ")[1].strip() == "limits of steps"
+    assert "no limit" in second
+
+
+def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) -> None:
+    """After a raise the work orders that waited ask again: there is no command to follow."""
+    view = AccountView(scope="order/wo-1", limit="0.53usd", waiting=("wo-1",), waiting_count=1)
+    show_budget(view)
+    printed = capsys.readouterr().out
+    assert "asking again  wo-1" in printed.splitlines()
+    assert "To continue" not in printed
+    assert "waiting" not in printed
+    show_budget(view.model_copy(update={"remedy": "`septet budget raise order/wo-1 5usd`"}))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["waiting       wo-1", "To continue, run `septet budget raise order/wo-1 5usd`."]
+
+
 def test_a_list_says_where_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody takes a page for the whole."""
     show_budgets(BudgetsReply(budgets=(AccountView(scope="day"),), next="there"))

@@ -5,10 +5,13 @@ from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.detail import show_detail
 from clients.cli.render.network import show_refusals
+from clients.cli.render.steps import show_steps
 from clients.cli.render.work_order import console
+from clients.page.rendering import text_of
+from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
-from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply
+from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply, WatchReply
 from septet.contracts.task import Task, TaskError, TaskStep
 
 LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
@@ -43,6 +46,27 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
                   "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
                   "AgentGaveUp: It crashed.", "septet retry wo-1"):  # fmt: skip
         assert words in printed
+
+
+def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cache counts in both, as it does in budgets and costs; the page has the same figure."""
+    usage = Usage(input_tokens=100, output_tokens=80, cache_read_tokens=8000, cache_write_tokens=456)
+    task = TASK.model_copy(update={"steps": (STEPS[0].model_copy(update={"usage": usage}),), "usage": usage})
+    show_detail(DetailReply(task=task))
+    printed = capsys.readouterr().out
+    assert "tokens        8,636" in printed.splitlines()
+    row = next(line for line in printed.splitlines() if line.startswith("✓  build_plan"))
+    assert "8,636" in row.split()
+    assert "8,636 tokens" in text_of("_steps.html", look=WatchReply(task=task))
+    show_steps(task.steps)
+    assert "100 in, 80 out, 8,000 from the cache, 456 to the cache" in capsys.readouterr().out
+
+
+def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what was used it does not read as the whole; one of all says nothing of it."""
+    for aim, shown in ((" to finish: 0.11", "to finish: 0.11"), (": 0.11", "0.11"), (": unknown.", "unknown.")):
+        show_detail(DetailReply(task=TASK, estimate=Estimate(orders=9, issues=1, text=f"Estimate{aim}")))
+        assert f"estimate      {shown}" in capsys.readouterr().out.splitlines()
 
 
 def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
