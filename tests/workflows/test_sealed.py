@@ -37,7 +37,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import LimitCall
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.errors import NotFoundError, RefusedTransitionError, SealedError, UnknownKeyError
+from septet.errors import NotFoundError, SealedError, UnknownKeyError
 from septet.key_ring import keys_in_file, new_key_line
 from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
@@ -192,7 +192,7 @@ async def test_a_budget_that_is_not_sealed_is_refused_in_words_and_is_none(
             with pytest.raises(NotFoundError):
                 await each.show("day")
         assert (await budgets.set("day", limit)).budget.limit == "5usd/day"
-        with pytest.raises(RefusedTransitionError, match="not sealed"):
+        with pytest.raises(SealedError, match="no key is set here"):
             await strangers.set("day", limit)
 
 
