@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,14 +16,15 @@ from septet.contracts.names import CostKey
 from septet.contracts.replies import CostsReply
 from septet.costs.estimate import Question, estimate_costs
 from septet.costs.weeks import first_week
-from septet.errors import NotFoundError, ServerNotReachedError
+from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
 """Longer than others: a sum wants every history, and each may have to be read from its beginning."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """A work order starts without an estimate rather than late."""
 _AT_ONCE: Final = 20
-_NO_ANSWER: Final = "Estimate: unknown. The history of costs did not answer in time; workers answer for it."
+_UNKNOWN: Final = "Estimate: unknown."
+_NO_ANSWER: Final = "The history of costs did not answer in time; workers answer for it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class CostClient:
         return CostsReply(by=by, since=since, costs=tuple(in_order), total=total)
 
     async def estimate(self, question: Question) -> Estimate:
-        """Return what a question's steps will cost; not known where the histories do not answer soon."""
-        with suppress(TimeoutError, RPCError, ServerNotReachedError):
+        """Return what a question's steps will cost; not known where the histories cannot be read soon."""
+        try:
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)
                 estimate = estimate_costs(question, own)
@@ -74,7 +74,10 @@ class CostClient:
                     return estimate
                 others = [each for each in await self._all(MOST_TOGETHER) if each.project != question.project]
                 return estimate_costs(question, own, others)
-        return Estimate(text=_NO_ANSWER)
+        except SealedError as error:
+            return Estimate(text=f"{_UNKNOWN} {error.message}")
+        except (TimeoutError, RPCError, ServerNotReachedError):
+            return Estimate(text=f"{_UNKNOWN} {_NO_ANSWER}")
 
     async def _all(self, limit: int | None = None) -> Sequence[CostHistory]:
         query = f'WorkflowType="Costs" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'

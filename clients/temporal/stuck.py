@@ -11,6 +11,7 @@ from temporalio.common import SearchAttributeKey
 
 from clients.temporal.payloads import seals
 from clients.temporal.seals import began_unsealed
+from septet.errors import SealedError, UnknownKeyError
 from septet.system.text import cut_bytes
 
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -22,6 +23,8 @@ _UNSEALED: Final = (
     "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
     "It continues as soon as its workers run without this setting: remove it until this has closed."
 )
+_LACKS_KEY: Final = frozenset({SealedError.__name__, UnknownKeyError.__name__})
+"""The types of failures of a worker without the keys: they say what helps, and no other build would."""
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
@@ -77,7 +80,9 @@ async def _cause(
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
     error = await client.data_converter.decode_failure(attributes.failure)
-    words = cut_bytes(" ".join(getattr(error, "message", str(error)).split()), _CAUSE_BYTES)
+    if (lack := _lack_of_key(error)) is not None:
+        return f"Its workflow task fails: {_words_of(lack)}."
+    words = _words_of(error)
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
         return (
             f"The current build cannot continue what {build or 'another one'} started: {words}. "
@@ -86,3 +91,15 @@ async def _cause(
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES:
         return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
     return f"Its workflow task fails: {words}. It continues under a build that fixes this: `septet promote`."
+
+
+def _lack_of_key(error: BaseException | None) -> BaseException | None:
+    """Return what says that a worker lacks a key, among a failure and its causes; `None` where nothing does."""
+    while error is not None and getattr(error, "type", None) not in _LACKS_KEY:
+        error = error.__cause__
+    return error
+
+
+def _words_of(error: BaseException) -> str:
+    """Return what an error says on one line, without its full stop."""
+    return cut_bytes(" ".join(getattr(error, "message", str(error)).split()), _CAUSE_BYTES).removesuffix(".")

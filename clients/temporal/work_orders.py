@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -26,7 +27,7 @@ from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.repository import without_credentials
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
-from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
+from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
@@ -107,13 +108,16 @@ class WorkOrders(Executions[Task]):
         await asyncio.gather(*others, *([self._check_issue(order, order_id)] if not again else []))
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it.
+        """Start a work order and return it: as it was asked for, where what workers tell cannot be opened here.
 
         Raises:
             AlreadyRunningError: The id was used before.
             InvalidInputError: It is no id.
         """
-        return await self.get((await self.put(order, order_id)).id)
+        task = await self.put(order, order_id)
+        with suppress(SealedError):
+            return await self.get(task.id)
+        return task
 
     async def put(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
         """Start a work order and return it as it was asked for: no worker is waited for.

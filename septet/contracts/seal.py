@@ -47,4 +47,4 @@ def refusal_of(metadata: Mapping[str, bytes]) -> str | None:
     reason = metadata.get(_REFUSED)
     if reason is None:
         return None
-    return f"The input is refused: {reason.decode()}. Send it by `septet`, or set Temporal's codec endpoint."
+    return f"The input is refused: {reason.decode()}. Send it with `septet`, or set Temporal's codec endpoint."

@@ -32,16 +32,20 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.budgets import BudgetClient
+from clients.temporal.costs import CostClient
 from clients.temporal.seals import seals_in_use
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import LimitCall
+from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
+from septet.costs.estimate import Question
 from septet.errors import NotFoundError, SealedError, UnknownKeyError
 from septet.key_ring import keys_in_file, new_key_line
 from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
 from workflows.account import Account
+from workflows.costs import Costs
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -386,6 +390,50 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
             await own.get_workflow_handle(f"{each}/pr").terminate()
 
 
+@pytest.mark.parametrize("worker_keys", [(), ("k0",), ("k1",)], ids=["none", "another", "another of the same id"])
+async def test_what_stands_still_for_a_key_names_no_other_remedy(
+    client: Client, doubles: Doubles, keys: Path, worker_keys: Sequence[str]
+) -> None:
+    """A work order whose worker lacks its key says which, and what to add: no other build would mend that."""
+    theirs = write_keys(keys.with_name("theirs"), *worker_keys)
+    order_id = (await WorkOrders(sealing(client, keys), doubles.task_queue).put(ORDER)).id
+    worker_client = sealing(client, theirs, serves=True) if worker_keys else client
+    async with worker_of(worker_client, doubles):
+        tried = client.get_workflow_handle(order_id)
+        await wait_until(tried.describe, lambda told: told.raw_description.pending_workflow_task.attempt > 1)
+    cause = (await WorkOrders(worker_client, doubles.task_queue).get(order_id)).stuck
+    assert cause is not None
+    assert cause.startswith("Its workflow task fails: This is sealed")
+    assert cause.count("SEPTET_SEAL_KEYS_FILE") == 1
+    assert ".." not in cause
+    assert "promote" not in cause
+    await tried.terminate()
+
+
+@pytest.mark.parametrize("keys_here", [(), ("k2",), ("k1",)], ids=["none", "another", "another of the same id"])
+async def test_what_cannot_be_read_here_keeps_nothing_from_its_start(
+    client: Client, doubles: Doubles, keys: Path, keys_here: Sequence[str]
+) -> None:
+    """Whoever lacks the workers' key starts a work order, and is told instead of an estimate which key that is."""
+    own = sealing(client, keys, serves=True)
+    here = sealing(client, write_keys(keys.with_name("here"), *keys_here)) if keys_here else client
+    orders, question = WorkOrders(here, doubles.task_queue), Question(project="o/r", agent="claude")
+    async with Worker(own, task_queue=doubles.task_queue, workflows=[*WORKFLOWS, Costs]):
+        history = await own.start_workflow(
+            "Costs",
+            CostHistory(project="o/r"),
+            id=costs_id(doubles.task_queue, "o/r"),
+            task_queue=doubles.task_queue,
+        )
+        estimate = await CostClient(here, doubles.task_queue).estimate(question)
+        assert estimate.text.startswith("Estimate: unknown. This is sealed")
+        assert not estimate.is_known
+        task = await orders.start(ORDER)
+        assert task.title == ORDER.title
+        await client.get_workflow_handle(task.id).terminate()
+        await history.terminate()
+
+
 @workflow.defn(name="WorkOrder")
 class DefectiveWorkOrder:
     """One whose code fails each time that a worker tries it."""
@@ -393,7 +441,7 @@ class DefectiveWorkOrder:
     @workflow.run
     async def run(self, _: RawValue) -> None:
         """Fail."""
-        raise LookupError("the seventh step is missing")
+        raise LookupError("the seventh step is missing.")
 
 
 async def test_what_stands_still_says_why_where_failures_are_sealed(
@@ -406,5 +454,6 @@ async def test_what_stands_still_says_why_where_failures_are_sealed(
         order_id = (await orders.put(ORDER)).id
         task = await wait_until(lambda: orders.get(order_id), lambda task: bool(task.stuck))
         assert task.stuck is not None
-        assert "the seventh step is missing" in task.stuck
+        words = "the seventh step is missing. It continues under a build that fixes this: `septet promote`."
+        assert task.stuck.endswith(words)
         await own.get_workflow_handle(order_id).terminate()

@@ -21,6 +21,7 @@ _LEAST_RESULT = 12
 """Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
 LONGEST_CELL = 200
 GAP = 2
+_NO_PLAN = "not known: no worker has answered"
 _USUAL = (None, "structured")
 """How a step's answer is read where nothing unusual happened."""
 _NUMBERS = ("time", "tokens", "attempts")
@@ -138,8 +139,9 @@ def _first_line(reason: str) -> str:
 def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     """Return what a work order came to: pull request, commit, rescues, error."""
     lines = []
-    if task.waits_for_a_decision:
-        lines.append(Text(f"plan          {task.plan_path}  SHA-256 {task.plan_sha256}"))
+    if task.waits_for_a_decision and (task.plan_path is not None or not task.stuck):
+        plan = f"{task.plan_path}  SHA-256 {task.plan_sha256}" if task.plan_path else _NO_PLAN
+        lines.append(Text(f"plan          {plan}"))
     lines += [
         Text(printable(f"finding       {finding.id or 'cannot be approved'}  {finding.where}"))
         for finding in task.findings

@@ -1,5 +1,8 @@
 """What `septet doctor` says of keys that are in use, and of what began before there were keys."""
 
+import json
+from dataclasses import asdict
+
 from clients.cli.seal_checks import keys_check, unsealed_check
 from clients.temporal.seals import SCHEDULE, SealUse
 
@@ -27,9 +30,59 @@ def test_a_key_that_is_missing_is_a_warning() -> None:
     check = keys_check(uses, "new")
     assert (check.status, check.message) == (
         "warning",
-        "new seals. These keys are missing here: old (septet-janitor-h1, wo-1).",
+        "new seals. These keys are missing here: old (wo-1, septet-janitor-h1).",
     )
     assert "temporal schedule delete" in check.remedy
+
+
+def test_programs_are_told_all_that_needs_another_key() -> None:
+    """People are told some of many; `--json` has each by its id and kind, so that a script can end those it must."""
+    budgets = [SealUse(f"septet-budget/{each}", "Account", OLD, OLD) for each in range(9)]
+    uses = [SealUse("wo-1", "WorkOrder", NEW), SealUse("septet-janitor-h1", SCHEDULE, NEW), *budgets]
+    check = keys_check(uses, "new")
+    assert "and 4 more" in check.message
+    assert "`septet doctor --json` lists all of them" in check.remedy
+    told = json.loads(json.dumps(asdict(check)))["uses"]
+    assert told[0] == {
+        "id": "septet-budget/0", "kind": "Account", "keys": ["old"], "missing_keys": ["old"], "began_unsealed": False
+    }  # fmt: skip
+    assert [each["id"] for each in told] == [f"septet-budget/{each}" for each in range(9)]
+
+
+def test_a_key_that_opens_some_and_is_missing_for_others_names_each_once() -> None:
+    """Two teams may have keys of the same id: what opens here is kept apart from what does not."""
+    check = keys_check([SealUse("wo-1", "WorkOrder", OLD), SealUse("wo-2", "WorkOrder", OLD, OLD)], "new")
+    assert check.message == (
+        "new seals. Keep these keys, with which open work began: old (wo-1). These keys are missing here: old (wo-2)."
+    )
+
+
+JANITOR = SealUse("septet-janitor-h1", SCHEDULE, frozenset(), began_unsealed=True)
+
+
+def test_schedules_that_began_unsealed_have_remedies_of_their_own() -> None:
+    """They never close: a janitor's is sealed by its host's worker or deleted, an intake is sealed without the setting."""
+    check = unsealed_check([JANITOR])
+    assert (
+        check.message == "Workers refuse unsealed input. The input of 1 schedule is not sealed: septet-janitor-h1."
+    )
+    assert "temporal schedule delete --schedule-id" in check.remedy
+    assert "SEPTET_SEAL_REQUIRED" not in check.remedy
+    intake = unsealed_check([SealUse("septet-intake-a", SCHEDULE, frozenset(), began_unsealed=True)])
+    assert "SEPTET_SEAL_REQUIRED" in intake.remedy
+    assert "temporal schedule delete" not in intake.remedy
+
+
+def test_workflows_that_began_unsealed_are_counted_in_words() -> None:
+    """One stands still, three stand still; work orders and pipelines are named before all others."""
+    order, pipeline, board = (
+        SealUse(name, kind, frozenset(), began_unsealed=True)
+        for name, kind in (("wo-1", "WorkOrder"), ("pl-1", "Pipeline"), ("septet-board", "Board"))
+    )
+    told = unsealed_check([board]).message
+    assert told == "Workers refuse unsealed input. 1 workflow began unsealed and stands still: septet-board."
+    told = unsealed_check([board, order, pipeline]).message
+    assert told.endswith(" 3 workflows began unsealed and stand still: pl-1, wo-1, septet-board.")
 
 
 def test_what_began_unsealed_is_counted() -> None:
@@ -43,6 +96,10 @@ def test_what_began_unsealed_is_counted() -> None:
     ]
     check = unsealed_check(uses)
     assert check.status == "warning"
-    assert "1 open work orders and pipelines (wo-1) and 1 other workflows began unsealed" in check.message
-    assert check.message.endswith("They also refuse what 1 schedules start: septet-intake-a.")
+    assert check.message == (
+        "Workers refuse unsealed input. 2 workflows began unsealed and stand still: wo-1, septet-board. "
+        "The input of 1 schedule is not sealed: septet-intake-a."
+    )
+    told = [each["id"] for each in asdict(check)["uses"]]
+    assert told == ["septet-board", "septet-intake-a", "wo-1"]
     assert unsealed_check(uses[-1:]).status == "ok"

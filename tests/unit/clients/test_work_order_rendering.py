@@ -69,6 +69,19 @@ def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> 
         assert f"estimate      {shown}" in capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.parametrize("stuck", [None, "Its workflow task fails: no such step."])
+def test_a_plan_of_which_no_worker_tells_is_not_known(
+    capsys: pytest.CaptureFixture[str], stuck: str | None
+) -> None:
+    """Where a work order waits with its plan and only its row is there, that is said once; a cause says more."""
+    row = Task(id="wo-1", status=Status.WAITING, stage=Stage.EXECUTING, stuck=stuck)
+    work_order.show_task(row)
+    show_detail(DetailReply(task=row))
+    printed = capsys.readouterr().out
+    assert "None" not in printed
+    assert printed.count("plan          not known: no worker has answered") == (0 if stuck else 2)
+
+
 def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """An address is never wrapped, however narrow the terminal."""
     work_order.show_task(TASK)
