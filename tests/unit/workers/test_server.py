@@ -19,7 +19,7 @@ import httpx
 import psutil
 import pytest
 from fakes.septet_command import free_ports
-from fakes.small_disk import small_disk
+from fakes.small_disk import SmallDisk, small_disk
 from fakes.waiting import wait_until
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -311,8 +311,7 @@ async def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
     with small_disk(state.root) as disk:
         with pytest.raises(OSError, match=f"No space left on device: '{state.root}/host-id"):
             async with embedded_server(state, Ports(*free_ports(2)), ENV):
-                disk.fill()
-                state.host_id()
+                _begin_on_full_disk(state, disk)
         state.database.rename(state.root / "another")
         state.database.mkdir()
         os.truncate(disk.path / "ballast", (disk.path / "ballast").stat().st_size - 32 * 1024)
@@ -321,3 +320,8 @@ async def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
                 pytest.fail("the server has started")
     assert re.match(rf"The disk of {re.escape(str(state.root))} is full: \d+ bytes and ", failed.value.message)
     assert failed.value.remedy == f"Make room there, then start it again. Its whole log is {state.server_log}."
+
+
+def _begin_on_full_disk(state: StateDir, disk: SmallDisk) -> None:
+    disk.fill()
+    state.host_id()
