@@ -84,15 +84,19 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
     return Promotion(build=build, before=routing.current, percentage=percentage, waiting=(*sorted(names),))
 
 
-async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
+async def builds_with_workers(deployment: Deployment, silent: timedelta = _SILENT) -> Mapping[str, timedelta]:
     """Return the builds with workers, and how long ago one of each began to ask for work: mostly within a minute.
+
+    Args:
+        deployment: Whose.
+        silent: A build whose workers have not asked for so long has none.
 
     Raises:
         RPCError: The server refused.
     """
     now = datetime.now(UTC)
     ages = {build: now - asked_at for build, asked_at in (await deployment.last_polls()).items()}
-    return {build: age for build, age in ages.items() if age < _SILENT}
+    return {build: age for build, age in ages.items() if age < silent}
 
 
 def _target(routing: Routing, call: PromotionCall, own: str) -> str:

@@ -14,6 +14,8 @@ from workers.promotion import builds_with_workers
 
 _NAME: Final = "workers"
 _WITHIN_SECONDS: Final = 5.0
+_SILENT: Final = timedelta(seconds=90)
+"""A worker asks for work at least once a minute; with half a minute for clocks that differ."""
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
@@ -21,11 +23,12 @@ async def workers_check(client: Client, task_queue: str) -> Check:
     deployment = Deployment(client, task_queue)
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
-            routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
+            routing = await deployment.routing()
+            builds = await builds_with_workers(deployment, _SILENT)
     except (RPCError, TimeoutError) as error:
         why = error.message if isinstance(error, RPCError) else f"it took longer than {_WITHIN_SECONDS:.0f} s"
         remedy = "Run `septet doctor` again when the server answers, with a key that may describe task queues."
-        return Check(_NAME, "warning", f"The server does not tell of its workers: {why}.", remedy)
+        return Check(_NAME, "warning", f"The server does not list its workers: {why}.", remedy)
     return builds_check(task_queue, routing, builds)
 
 
