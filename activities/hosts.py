@@ -124,7 +124,11 @@ class HostActivities:
         host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."
-            raise WorkspaceError(message, remedy="Set SEPTET_CHECKPOINT_REMOTE for all hosts alike.")
+            remedy = (
+                "Set SEPTET_CHECKPOINT_REMOTE for all hosts alike, restart their workers, "
+                f"then run `septet host-gone {workspace.host}` again."
+            )
+            raise WorkspaceError(message, remedy=remedy)
         address = parse_address(workspace.repository, home=Path.home())
         place = place_for(
             host.state,

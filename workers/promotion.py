@@ -84,6 +84,21 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
     return Promotion(build=build, before=routing.current, percentage=percentage, waiting=(*sorted(names),))
 
 
+async def builds_with_workers(deployment: Deployment, silent: timedelta = _SILENT) -> Mapping[str, timedelta]:
+    """Return the builds with workers, and how long ago one of each began to ask for work: mostly within a minute.
+
+    Args:
+        deployment: Whose.
+        silent: A build whose workers have not asked for so long has none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    now = datetime.now(UTC)
+    ages = {build: now - asked_at for build, asked_at in (await deployment.last_polls()).items()}
+    return {build: age for build, age in ages.items() if age < silent}
+
+
 def _target(routing: Routing, call: PromotionCall, own: str) -> str:
     """Return the build that gets more work orders than before."""
     if call.ramp != 0:
@@ -104,18 +119,14 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    polls: Mapping[str, datetime] = {}
+    builds: Mapping[str, timedelta] = {}
     try:
         async with asyncio.timeout(within_seconds):
-            while not (build in polls and await deployment.has(build)):
-                polls = {
-                    name: at
-                    for name, at in (await deployment.last_polls()).items()
-                    if datetime.now(UTC) - at < _SILENT
-                }
-                await asyncio.sleep(0 if build in polls else _LOOK_SECONDS)
+            while not (build in builds and await deployment.has(build)):
+                builds = await builds_with_workers(deployment)
+                await asyncio.sleep(0 if build in builds else _LOOK_SECONDS)
     except TimeoutError:
-        others = ", ".join(sorted(polls.keys() - {UNVERSIONED})) or "none"
+        others = ", ".join(sorted(builds.keys() - {UNVERSIONED})) or "none"
         message = f"No worker of build {build} takes work orders from queue {deployment.name!r}."
         remedy = f"Start one with `septet worker`, or name another build. Builds with workers: {others}."
         raise NotFoundError(message, remedy=remedy) from None

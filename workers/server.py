@@ -28,6 +28,7 @@ from temporalio.service import RPCError
 from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
 from septet.system import processes
+from septet.system.disk import full_disk
 from septet.system.durable import close_after, write_atomically
 from septet.system.locks import take_lock
 from workers.listeners import port_holder
@@ -203,8 +204,9 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             task = group.create_task(work)
             yield
             task.cancel()
-    except* SeptetError as failed:
-        raise failed.exceptions[0] from None
+    except ExceptionGroup as failed:
+        ours = (error for error in failed.exceptions if isinstance(error, SeptetError))
+        raise next(ours, failed.exceptions[0]) from None
 
 
 def temporal_program() -> Path:
@@ -280,9 +282,12 @@ async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[b
             return
         await asyncio.sleep(0.05)
     tail = state.server_log.read_text(encoding="utf-8", errors="replace")[-1000:].strip()
+    full = full_disk(state.root)
+    message = f"The embedded server did not answer at {server_file.address}: {tail or 'it printed nothing'}"
+    remedy = f"Its whole log is {state.server_log}."
     raise ServerNotReachedError(
-        f"The embedded server did not answer at {server_file.address}: {tail or 'it printed nothing'}",
-        remedy=f"Its whole log is {state.server_log}.",
+        f"{full} {message}" if full else message,
+        remedy=f"Make room there, then start it again. {remedy}" if full else remedy,
     )
 
 

@@ -22,6 +22,7 @@ from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
 from clients.cli.seal_checks import seal_checks
+from clients.cli.worker_checks import workers_check
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
@@ -125,7 +126,8 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
         return [Check("server", "warning", message, "Run `septet up`.")]
     where = client.service_client.config.target_host
     is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
-    return [is_there, *await seal_checks(client, required=settings.seal_required)]
+    workers = await workers_check(client, settings.task_queue)
+    return [is_there, workers, *await seal_checks(client, required=settings.seal_required)]
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:

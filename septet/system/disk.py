@@ -33,10 +33,19 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
         return error
     message = error.message if isinstance(error, SeptetError) else _message_of(error)
     if _is_full(error, root):
-        return DiskFullError(f"The disk of {root} is full: {_room(root)}. {message}")
+        return DiskFullError(f"{_full(root)} {message}")
     if _is_read_only(error, root):
         return DiskReadOnlyError(f"The disk of {root} is read-only. {message}")
     return error if isinstance(error, SeptetError) else MachineFailedError(message)
+
+
+def full_disk(root: Path) -> str:
+    """Return the sentence that names a directory and what is free on its disk; empty where there is room."""
+    return _full(root) if _has_no_room(root) else ""
+
+
+def _full(root: Path) -> str:
+    return f"The disk of {root} is full: {_room(root)}."
 
 
 def _message_of(error: OSError) -> str:

@@ -96,7 +96,7 @@ def create_file(path: Path, content: bytes) -> None:
         FileExistsError: There is one already.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with _naming(path), os.fdopen(descriptor, "wb") as file:
         file.write(content)
 
 
@@ -105,7 +105,7 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
     draft = path.with_name(f".{secrets.token_hex(8)}.lock")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with _naming(path), os.fdopen(descriptor, "wb") as file:
             file.write(content)
             if on_disk:
                 file.flush()
@@ -113,4 +113,14 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Have what the machine refuses in the block name the file: it is told so only where a file is opened."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise

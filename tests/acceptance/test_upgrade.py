@@ -45,6 +45,9 @@ def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
             refused = shared.septet("promote", "three", "--within", "0.5", "--json")
             assert (refused.code, refused.json["error"]["type"]) == (3, "NotFound")
             assert "one, two" in refused.json["error"]["remedy"]
+            checks = {check["name"]: check for check in shared.septet("doctor", "--json").json["checks"]}
+            assert checks["workers"]["message"].startswith("The current build one has a worker")
+            assert checks["workers"]["message"].endswith("Other builds with workers: two.")
             half = shared.septet("promote", "two", "--ramp", "50", "--address", up.address, "--json").json
             assert half == {"ok": True, "build": "two", "before": "one", "percentage": 50.0, "waiting": []}
             assert (

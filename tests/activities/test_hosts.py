@@ -290,8 +290,9 @@ async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: Ho
     """The setting is the same for all hosts, or the work order waits and says so."""
     first, second = await host_of("a"), await host_of("b", checkpoint_remote=None)
     await first.open()
-    with pytest.raises(ApplicationError, match="has no checkpoint remote"):
+    with pytest.raises(ApplicationError, match="has no checkpoint remote") as refused:
         await moved(first, second, first.snapshots()[-1])
+    assert f"run `septet host-gone {first.parts.host.id}` again" in refused.value.details[0].remedy
 
 
 async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) -> None:

@@ -75,6 +75,18 @@ async def _cancel_on_a_silent_host(_client: Client, handle: Handle) -> None:
     await wait_until(handle.describe, lambda told: told.close_time)
 
 
+async def _give_up_twice(_client: Client, handle: Handle) -> None:
+    """Say twice that the host is dead, which keeps nothing elsewhere; then cancel it."""
+    await _classifying(handle)
+    await handle.execute_update(WorkOrder.host_gone, "dead")
+    first = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.error)
+    await handle.execute_update(WorkOrder.host_gone, "dead")
+    await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.error != first.error)
+    await handle.cancel()
+    await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
+    await wait_until(handle.describe, lambda told: told.close_time)
+
+
 async def _scheduled(handle: Handle) -> list[str]:
     history = await handle.fetch_history()
     attributes = (each.activity_task_scheduled_event_attributes for each in history.events)
@@ -121,6 +133,9 @@ ON_WATCHED_HOSTS: Final = {
         open_workspace=lambda asked: _watched(
             asked, kept=False, probe_seconds=3600.0, control_queue=_BACK_CONTROL, task_queue=_BACK
         ),
+    ),
+    "host-given-up-twice": Told(
+        event=_give_up_twice, open_workspace=lambda asked: _watched(asked, kept=False, probe_seconds=3600.0)
     ),
     "cancelled-on-a-silent-host": Told(
         event=_cancel_on_a_silent_host, open_workspace=lambda asked: _watched(asked, orphan_limit_seconds=3600.0)

@@ -20,6 +20,7 @@ ENDS = {
     "collected": "CANCELED",
     "failed-again": "FAILED",
     "given-up": "CANCELED",
+    "host-given-up-twice": "CANCELED",
     "invalid-input": "FAILED",
     "no-plan": "FAILED",
     "refused": "FAILED",

@@ -145,6 +145,30 @@ async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client)
         await handle.terminate()
 
 
+async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_time(client: Client) -> None:
+    """Each repeat says when it was, and none has the host look silent for less time."""
+    async with worker_of(client, watched(kept=False, probe_seconds=3600.0)):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        first = await wait_until(lambda: why(handle))
+        assert "has not answered since 20" in first
+        since = first.partition(";")[0]
+        told = {first}
+        for _ in range(2):
+            await handle.execute_update(WorkOrder.host_gone, "dead")
+            again = await wait_until(lambda: why(handle), lambda message: message not in told)
+            assert again.startswith(f"{since} (still silent at 20")
+            told.add(again)
+        await events(handle)
+        await handle.terminate()
+
+
+async def why(handle: WorkflowHandle[Any, Any]) -> str:
+    """Return why a work order waits."""
+    task = await handle.query(WorkOrder.work_order)
+    return task.error.message if task.error else ""
+
+
 async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: Client) -> None:
     """Both may come in one task of the workflow: then the host is asked all the same."""
     control = f"control-{uuid.uuid4().hex}"

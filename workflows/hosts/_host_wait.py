@@ -34,6 +34,10 @@ _ANY: Final = "that opens it"
 _WAIT: Final = (
     "Start a worker on its state directory: the work order continues by itself as soon as the host answers."
 )
+_OR_WAIT: Final = (
+    "Or start a worker on the state directory of host {host}: "
+    "the work order continues by itself as soon as that host answers."
+)
 
 HostCall = StepCall | FinalizeCall | EnterLane
 Running = workflow.ActivityHandle[Any]
@@ -52,6 +56,8 @@ class KnownHosts:
     """Whether the host was heard of again, which nobody has acted on yet: it may be told with its silence."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     """By host, of those that are silent: since when."""
+    unanswered_since: dict[str, datetime] = field(default_factory=dict)
+    """By host, of those whose silence people were told of: since when it has not answered. Decides nothing."""
 
     @property
     def here(self) -> Workspace:
@@ -133,6 +139,7 @@ class HostWait(ABC):
         return True
 
     def _end_wait(self) -> None:
+        self.hosts.unanswered_since.pop(self.hosts.here.host, None)
         self._show_if(self._state.end_wait_for_host(workflow.now()))
 
     def _patience(self, call: HostCall) -> timedelta:
@@ -147,7 +154,8 @@ class HostWait(ABC):
     async def _move(self, call: HostCall, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
         left = self.hosts.here
-        silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
+        since = self._times_of_silence(left.host, silent_since)
+        silence = f"Host {left.host}, which has the workspace, has not answered since {since}"
         if not left.kept:
             self._block(f"{silence}; it keeps no checkpoints elsewhere.", _WAIT)
             return False
@@ -158,14 +166,26 @@ class HostWait(ABC):
                 raise
             why, _ = explain_failure(failed)
             self._block(
-                f"{silence}, and no other host could continue: {why.message}", f"{why.remedy} {_WAIT}".strip()
+                f"{silence}, and no other host could continue: {why.message}",
+                f"{why.remedy} {_OR_WAIT.format(host=left.host)}" if why.remedy else _WAIT,
             )
             return False
         host = self.hosts.here.host
         if host == left.host:
             return False
+        self.hosts.unanswered_since.pop(left.host, None)
         self._show_if(self._state.move_to_host(left.host, host, workflow.now()))
         return True
+
+    def _times_of_silence(self, host: str, silent_since: datetime) -> str:
+        """Return since when a host has not answered, and a later time to which it was said to be silent.
+
+        The later time makes each repeat news, written into the row: without it earlier histories did not replay.
+        """
+        known = self.hosts.unanswered_since
+        known[host] = min(silent_since, known.get(host, silent_since))
+        first, last = timestamp(known[host]), timestamp(silent_since)
+        return first if first == last else f"{first} (still silent at {last})"
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
         """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""

@@ -19,6 +19,7 @@ import httpx
 import psutil
 import pytest
 from fakes.septet_command import free_ports
+from fakes.small_disk import SmallDisk, small_disk
 from fakes.waiting import wait_until
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -301,3 +302,26 @@ def test_a_server_file_that_others_may_write_leads_nobody(state: StateDir) -> No
     state.server_file.rename(state.root / "elsewhere")
     state.server_file.symlink_to(state.root / "elsewhere")
     assert read_server_file(state) is None
+
+
+@pytest.mark.small_disk
+async def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
+    """What the disk refuses beside a server is raised as it is; where a server cannot start, the message says why."""
+    state = StateDir(tmp_path / "disk")
+    with small_disk(state.root) as disk:
+        with pytest.raises(OSError, match=f"No space left on device: '{state.root}/host-id"):
+            async with embedded_server(state, Ports(*free_ports(2)), ENV):
+                _begin_on_full_disk(state, disk)
+        state.database.rename(state.root / "another")
+        state.database.mkdir()
+        os.truncate(disk.path / "ballast", (disk.path / "ballast").stat().st_size - 32 * 1024)
+        with pytest.raises(ServerNotReachedError) as failed:
+            async with embedded_server(state, Ports(*free_ports(2)), ENV):
+                pytest.fail("the server has started")
+    assert re.match(rf"The disk of {re.escape(str(state.root))} is full: \d+ bytes and ", failed.value.message)
+    assert failed.value.remedy == f"Make room there, then start it again. Its whole log is {state.server_log}."
+
+
+def _begin_on_full_disk(state: StateDir, disk: SmallDisk) -> None:
+    disk.fill()
+    state.host_id()

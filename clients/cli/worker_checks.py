@@ -1,0 +1,78 @@
+"""What `septet doctor` says of the workers that take work orders, and of the builds that get them."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from clients.cli.machine_checks import Check
+from workers.deployment import UNVERSIONED, Deployment, Routing
+from workers.promotion import builds_with_workers
+
+_NAME: Final = "workers"
+_WITHIN_SECONDS: Final = 5.0
+_SILENT: Final = timedelta(seconds=90)
+"""A worker asks for work at least once a minute; with half a minute for clocks that differ."""
+
+
+async def workers_check(client: Client, task_queue: str) -> Check:
+    """Ask the server which builds get work orders, and which have workers."""
+    deployment = Deployment(client, task_queue)
+    try:
+        async with asyncio.timeout(_WITHIN_SECONDS):
+            routing = await deployment.routing()
+            builds = await builds_with_workers(deployment, _SILENT)
+    except (RPCError, TimeoutError) as error:
+        why = error.message if isinstance(error, RPCError) else f"it took longer than {_WITHIN_SECONDS:.0f} s"
+        remedy = "Run `septet doctor` again when the server answers, with a key that may describe task queues."
+        return Check(_NAME, "warning", f"The server does not list its workers: {why}.", remedy)
+    return builds_check(task_queue, routing, builds)
+
+
+def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:
+    """Say whether whoever gets work orders has a worker.
+
+    Args:
+        task_queue: The queue of work orders.
+        routing: Which builds get them.
+        builds: The builds with workers, and how long ago one of each asked for work.
+    """
+    if not builds:
+        remedy = "Start one with `septet worker`, or set SEPTET_TASK_QUEUE to the queue of your workers."
+        return Check(_NAME, "warning", f"No worker takes work orders from queue {task_queue!r}.", remedy)
+    if routing.current not in builds:
+        return _current_without_worker(routing.current, builds)
+    ramping = routing.ramping
+    if ramping != UNVERSIONED and routing.percentage and ramping not in builds:
+        message = (
+            f"Build {ramping} gets {routing.percentage:g} % of the work orders and has no worker: these wait. "
+            f"{_with_workers(builds)}"
+        )
+        return Check(_NAME, "warning", message, f"`septet promote --ramp 0`, or start a worker of {ramping}.")
+    asked = f"asked for work {max(builds[routing.current].total_seconds(), 0):.0f} s ago"
+    if routing.current == UNVERSIONED:
+        return Check(_NAME, "ok", f"Workers without a build take the work orders; one {asked}.")
+    others = ", ".join(sorted(builds.keys() - {routing.current, UNVERSIONED}))
+    message = f"The current build {routing.current} has a worker, which {asked}."
+    return Check(_NAME, "ok", f"{message} Other builds with workers: {others}." if others else message)
+
+
+def _current_without_worker(current: str, builds: Mapping[str, timedelta]) -> Check:
+    named = sorted(builds.keys() - {UNVERSIONED})
+    promotion = f"`septet promote {named[0]}`" if len(named) == 1 else "`septet promote BUILD` with one of these"
+    if current == UNVERSIONED:
+        message = f"No build is current, and each worker has one: work orders wait. {_with_workers(builds)}"
+        return Check(_NAME, "warning", message, f"{promotion}.")
+    message = f"The current build {current} has no worker: work orders wait. {_with_workers(builds)}"
+    remedy = f"{promotion}, or start a worker of {current}."
+    if not named:
+        remedy = f"Start a worker of {current}: workers with SEPTET_VERSIONING=off get no work orders."
+    return Check(_NAME, "warning", message, remedy)
+
+
+def _with_workers(builds: Mapping[str, timedelta]) -> str:
+    named = ", ".join(sorted(builds.keys() - {UNVERSIONED}))
+    return f"Builds with workers: {named}." if named else "Only workers without a build are there."
