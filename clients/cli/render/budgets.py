@@ -52,7 +52,7 @@ def show_budget(view: AccountView) -> None:
         more = view.waiting_count - len(view.waiting)
         names = ", ".join(view.waiting) + (f" and {more} more" if more else "")
         if not view.remedy:
-            out.print(Text(printable(f"asking again  {names}")), soft_wrap=True)
+            out.print(Text(printable(f"continuing    {names}")), soft_wrap=True)
             return
         out.print(Text(printable(f"waiting       {names}"), style="yellow"), soft_wrap=True)
         out.print(f"To continue, run {view.remedy}.", soft_wrap=True)

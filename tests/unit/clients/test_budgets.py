@@ -73,7 +73,7 @@ def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) 
     view = AccountView(scope="order/wo-1", limit="0.53usd", waiting=("wo-1",), waiting_count=1)
     show_budget(view)
     printed = capsys.readouterr().out
-    assert "asking again  wo-1" in printed.splitlines()
+    assert "continuing    wo-1" in printed.splitlines()
     assert "To continue" not in printed
     assert "waiting" not in printed
     show_budget(view.model_copy(update={"remedy": "`septet budget raise order/wo-1 5usd`"}))
