@@ -1,4 +1,4 @@
-"""Hosts without a place for a further agent: what any host may take, they leave to the others for a moment."""
+"""Hosts without a free slot for an agent: what any host may take, they leave to the others for a moment."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ from septet.errors import HostFullError
 
 _PASSES: Final = 3
 """Attempts that full hosts pass on. Where all are full, the next one opens the workspace: so it is said at once
-what is wrong with a repository or an issue, however long the agent has to wait for its place."""
+what is wrong with a repository or an issue, however long the agent has to wait for its slot."""
 _PASSED_ON_SECONDS: Final = 0.05
 
 
 def pass_on_if_full(host: Host) -> None:
-    """Leave what comes by the shared queue to a host with a place for its agent; called before anything is done.
+    """Leave what comes by the shared queue to a host with a slot for its agent; called before anything is done.
 
     Raises:
         HostFullError: This host has none; the next attempt may be another one's.

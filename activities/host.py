@@ -89,7 +89,7 @@ class Host:
 
     @property
     def is_full(self) -> bool:
-        """Whether this worker has no place left for an agent."""
+        """Whether this worker has no free slot for an agent."""
         return self.max_agents is not None and self.attempts.count(self.task_queue) >= self.max_agents
 
     @property

@@ -38,7 +38,7 @@ class LaneActivities:
     async def enter_lane(self, request: EnterLane) -> Workspace:
         """Make a lane ready for a work order: as fresh as a new workspace, with the plan in it where there is one.
 
-        A lane that any host may open is passed on by those that have no place left for an agent.
+        A lane that any host may open is passed on by those that have no free slot for an agent.
 
         Idempotent. What the work order before has left and nobody kept is rescued. Leaves the lane's workspace,
         vault and frozen inputs on disk.

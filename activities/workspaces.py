@@ -51,7 +51,7 @@ class WorkspaceActivities:
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Open a workspace of its own, and refuse what cannot work before any agent starts.
 
-        A host that has no place left for an agent passes the work order on, a few times at most: another one may.
+        A host that has no free slot for an agent passes the work order on, a few times at most: another one may.
 
         Idempotent: what an earlier attempt has made is used, and a set-up that was cut short begins anew. Leaves
         mirror, clone, vault and inputs on disk, and what the repository's set-up makes.

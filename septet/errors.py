@@ -140,7 +140,7 @@ class WorkspaceBusyError(WorkspaceError):
 
 
 class HostFullError(SeptetError):
-    """Another host may have a place for the agents of a work order."""
+    """Another host may have a slot for the agents of a work order."""
 
     retryable = True
 

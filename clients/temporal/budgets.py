@@ -1,7 +1,7 @@
 """The budgets of an installation: each is an account, which is looked at, set and raised."""
 
 import asyncio
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
@@ -150,24 +150,21 @@ class BudgetClient:
         Raises:
             ServerNotReachedError: None of the first has answered.
         """
-        views, silent = list[AccountView](), list[ServerNotReachedError]()
+        views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
-            at_once = accounts[first : first + _AT_ONCE]
-            found = await asyncio.gather(*(self._find(each, silent) for each in at_once))
-            views += [view for view in found if view is not None]
+            answers = await asyncio.gather(*map(self._find, accounts[first : first + _AT_ONCE]))
+            views += [answer for answer in answers if isinstance(answer, AccountView)]
+            silent = [answer for answer in answers if isinstance(answer, ServerNotReachedError)]
             if silent and not views:
                 raise silent[0]
         return views
 
-    async def _find(self, workflow_id: str, silent: MutableSequence[ServerNotReachedError]) -> AccountView | None:
-        """Return what an account says; `None` if it has ended, or does not answer, which is added to `silent`."""
+    async def _find(self, workflow_id: str) -> AccountView | NotFoundError | ServerNotReachedError:
+        """Return what an account says; else that it has ended, or does not answer."""
         try:
             return await self._ask(workflow_id)
-        except NotFoundError:
-            return None
-        except ServerNotReachedError as error:
-            silent.append(error)
-            return None
+        except (NotFoundError, ServerNotReachedError) as error:
+            return error
 
     async def _update(self, scope: str, update: str, call: LimitCall, kind: type[View]) -> View | None:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
