@@ -207,10 +207,12 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that cannot be read."""
+    """Refuse an expected limit that cannot be read, or is not written as limits are: none would be that one."""
     if not call.expected:
         return
     try:
-        parse_limit(call.expected)
+        limit = parse_limit(call.expected)
     except ValueError as error:
         raise invalid_update(f"raise_limit: expected {error}.") from None
+    if str(limit) != call.expected:
+        raise invalid_update(f"raise_limit: expected must be written as {limit}.")

@@ -1,13 +1,12 @@
 """What an account grants and whom it calls: pure decisions over its state, each by the clock that it is given."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from septet.budgets.account_amounts import AccountAmounts, next_midnight
 from septet.budgets.account_words import describe_wait, find_mistake, raise_command
-from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.amounts import Spending
 from septet.contracts.budget import (
     MOST_WAITING,
     AccountState,
@@ -113,13 +112,8 @@ class AccountBook:
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Say whether a limit is the one that was seen by whoever raises it, however that is spelled."""
-        if not call.expected:
-            return True
-        limit = self._amounts.limit_of(call.step)
-        with suppress(ValueError):
-            return limit is not None and str(parse_limit(call.expected)) == str(limit)
-        return False
+        """Say whether a limit is the one that was seen by whoever raises it."""
+        return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, remove it, or raise it; who waits asks again."""

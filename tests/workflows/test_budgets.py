@@ -307,7 +307,9 @@ async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the
             assert (code, "'bogus' is not a step. Name one of classify_issue" in printed) == (1, True), printed
         code, printed = await update("raise_limit", {"limit": "1usd", "expected": "much"})
         assert (code, "raise_limit: expected must be an amount such as 5usd" in printed) == (1, True), printed
-        code, printed = await update("raise_limit", {"limit": "5usd", "expected": "0.02 USD", "who": "ann"})
+        code, printed = await update("raise_limit", {"limit": "1usd", "expected": "0.02 USD"})
+        assert (code, "raise_limit: expected must be written as 0.02usd" in printed) == (1, True), printed
+        code, printed = await update("raise_limit", {"limit": "5usd", "expected": "0.02usd", "who": "ann"})
         assert (code, "is_raised:true" in printed) == (0, True), printed
         view = (await budgets.show("wo-1")).budget
         assert (view.limit, view.step_limits) == ("5.02usd", {})
