@@ -142,7 +142,7 @@ TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
 TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"
 TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
 TRIAL_newcomer := test-newcomer SHORT=1
-TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--releases 0.1.1 --patience 300"
+TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--patience 300"
 
 trials: ready ## The short trials of .ci/run, three at a time; each prints all it has to say when it ends
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=recurse $(TRIALS:%=trial-%)

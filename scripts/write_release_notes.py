@@ -14,6 +14,10 @@ _CONTINUES = (
     "Work orders that {began} began continue under this release: their recorded histories replay on it. "
     "Start workers of it beside the old ones, then run `septet promote`."
 )
+_BEGINS = (
+    "No work order of an earlier release continues under this release: "
+    "let the workers of that release finish their work orders first."
+)
 _PATCHES = (
     "Patches that this release brings. Once a running work order has one, `septet promote` does not go back to a "
     "build without it unless you use `--force`:"
@@ -50,7 +54,7 @@ def release_notes(version: str, changes: str, patches: str, recorded: list[str])
         f"# Septet {version}",
         section[1].strip(),
         "## Workflow compatibility",
-        _CONTINUES.format(began=began),
+        _CONTINUES.format(began=began) if began else _BEGINS,
         _PATCHES if new else _NO_PATCH,
         "\n".join(new),
     ]

@@ -1,7 +1,6 @@
 """Which patches a build has: a work order whose history holds another one waits under it."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -10,28 +9,13 @@ from typing import Final
 from workers.build_id import import_closure
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
-_OF_0_1: Final = frozenset(
-    {
-        "board", "goes-on-beside", "late-cancel", "plan-gate", "project-while-it-waits", "readable-activity-ids",
-        "row-in-memo", "told-at-a-reset", "watches-pull-request",
-    }
-)  # fmt: skip
-_EARLIER: Final[Mapping[str, frozenset[str]]] = {"0.1.0": _OF_0_1, "0.1.1": _OF_0_1}
-"""Those of releases that did not tell the server which they have."""
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where a statement, or a case of one, has others."""
-_RELEASE: Final = re.compile(r"(\d+\.\d+\.\d+)-")
 
 
 def own_patches() -> frozenset[str]:
     """Return the ids of all patches that the workflows of this installation ask for or deprecate."""
     return patches_below(Path(__file__).resolve().parent.parent)
-
-
-def earlier_patches(build: str) -> frozenset[str] | None:
-    """Return the patches of a build of a release that did not tell them; `None` where it is none of those."""
-    release = _RELEASE.match(build)
-    return _EARLIER.get(release[1]) if release else None
 
 
 @cache
@@ -44,11 +28,10 @@ def patches_below(root: Path) -> frozenset[str]:
         ValueError: The id of a patch is neither a text nor a module's constant.
     """
     code = Code({name: path.read_bytes() for name, path in import_closure(root).items()})
-    asks = _CALLS.union(*map(_wrappers_in, code.trees_with(_CALLS).values()))
     return frozenset(
         code.id_of(argument, name)
-        for name, tree in code.trees_with(asks).items()
-        for argument in _patch_arguments(tree, asks)
+        for name, tree in code.trees_with(_CALLS).items()
+        for argument in _patch_arguments(tree)
     )
 
 
@@ -86,38 +69,13 @@ class Code:
         return self._trees[name]
 
 
-def _wrappers_in(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of functions that ask for a patch whose id they are given."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            parameters = {each.arg for each in function.args.args}
-            ids = (each for each in _asked_ids(function, _CALLS) if isinstance(each, ast.Name))
-            if any(each.id in parameters for each in ids):
-                yield function.name
-
-
-def _patch_arguments(tree: ast.Module, asks: frozenset[str]) -> Iterator[ast.expr]:
-    """Yield the id in each call that asks for a patch, but for the parameters of what wraps such a call."""
-    wrapped = {
-        argument
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and function.name in asks
-        for argument in _asked_ids(function, asks)
-        if isinstance(argument, ast.Name) and argument.id in {each.arg for each in function.args.args}
-    }
-    yield from (argument for argument in _asked_ids(tree, asks) if argument not in wrapped)
-
-
-def _asked_ids(part: ast.AST, asks: frozenset[str]) -> Iterator[ast.expr]:
-    """Yield the first argument of each call of these functions, of the SDK's as `workflow.patched(…)` alone."""
-    for node in ast.walk(part):
-        if not isinstance(node, ast.Call) or not node.args:
+def _patch_arguments(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield the first argument of each call `workflow.patched(…)` and `workflow.deprecate_patch(…)`."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args or not isinstance(node.func, ast.Attribute):
             continue
-        name = node.func
-        if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == "workflow":
-            if name.attr in _CALLS:
-                yield node.args[0]
-        elif isinstance(name, ast.Name) and name.id in asks - _CALLS:
+        owner = node.func.value
+        if node.func.attr in _CALLS and isinstance(owner, ast.Name) and owner.id == "workflow":
             yield node.args[0]
 
 

@@ -16,7 +16,7 @@ from septet.errors import NotFoundError, RefusedTransitionError, ServerNotReache
 from septet.settings import Settings
 from workers.build_id import build_id
 from workers.deployment import UNVERSIONED, Deployment, Routing
-from workers.patch_ids import earlier_patches, own_patches
+from workers.patch_ids import own_patches
 
 _SILENT: Final = timedelta(seconds=150)
 """A worker asks for work at least once a minute; with as much again for clocks that differ."""
@@ -136,9 +136,6 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
     """Return the patches of a build; `None` where its workers, which may just have begun, do not tell them."""
     if build == UNVERSIONED:
         return None
-    earlier = earlier_patches(build)
-    if earlier is not None:
-        return await deployment.patches_of(build) or earlier
     with suppress(TimeoutError):
         async with asyncio.timeout(min(call.within_seconds, _TOLD_WITHIN_SECONDS)):
             while (patches := await deployment.patches_of(build)) is None:  # noqa: ASYNC110 -- a worker's event

@@ -33,17 +33,15 @@ class Waiting(Protocol):
 class BudgetGate:
     """Where work waits for a budget."""
 
-    def __init__(self, waiting: Waiting, show: Callable[[], None], has_gate: Callable[[], bool]) -> None:
+    def __init__(self, waiting: Waiting, show: Callable[[], None]) -> None:
         """Begin with no budget used up.
 
         Args:
             waiting: Whose work it is.
             show: Shows it where people look.
-            has_gate: Asks for the patch before which nothing waited here, by its name, which releases list.
         """
         self._waiting = waiting
         self._show = show
-        self._has_gate = has_gate
         self._is_open = False
 
     def open(self) -> None:
@@ -62,15 +60,12 @@ class BudgetGate:
             self._is_open = False
             result = await take(call)
             wait = result.budget_wait if result.verdict is Verdict.OVER_BUDGET else None
-            if wait is None or not self._waits():
+            if wait is None:
                 return result
+            if is_to_end():
+                raise asyncio.CancelledError
             await self._wait(wait)
             call = _go_on(call, result)
-
-    def _waits(self) -> bool:
-        if is_to_end():
-            raise asyncio.CancelledError
-        return self._has_gate()
 
     async def _wait(self, wait: BudgetWait) -> None:
         shown = wait.model_copy(update={"remedy": wait.remedy[:_REMEDY_LIMIT]})

@@ -26,8 +26,6 @@ from workflows.policies import WORKSPACE_OPTIONS, priority_of
 _TITLES_SHOWN: Final = 5
 _GONE: Final = "its branch is gone"
 _TRIES: Final = (1, 2)
-_BUDGET_GATE: Final = "round-waits-for-budget"
-"""Before it, a budget that was used up ended the rounds. Asked for by itself, and only where one is."""
 
 
 class Follower:
@@ -39,7 +37,7 @@ class Follower:
         self._show = show
         self._hosts = HostWatch(self, show)
         self._ids = ActivityIds()
-        self._budget_gate = BudgetGate(self, show, lambda: workflow.patched(_BUDGET_GATE))
+        self._budget_gate = BudgetGate(self, show)
         self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()

@@ -1,7 +1,6 @@
 """What people are told of a work order: that it waits for them, has failed, or is completed."""
 
 import asyncio
-from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError
@@ -14,11 +13,6 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import Workspace
 from workflows._cancellation import wait_despite_cancel
 from workflows.notification import NotificationWorkflow
-
-_OF_FINDINGS: Final = "notifies-of-findings"
-"""Before it, nobody was told that a work order waits with what looks like a key."""
-_BUDGETS_ONCE: Final = "notifies-of-budgets-once"
-"""Before it, people were told of each wait for a budget, also of one that needs nobody. Asked for by itself."""
 
 
 class Notifications:
@@ -66,10 +60,10 @@ class Notifications:
     def _is_news(self, wait: BudgetWait) -> bool:
         """Say whether people are told of a wait: once at each limit, and not where others only hold the rest."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
-        if wait.is_spent and limit not in self._told_limits:
+        is_news = wait.is_spent and limit not in self._told_limits
+        if is_news:
             self._told_limits.add(limit)
-            return True
-        return not workflow.patched(_BUDGETS_ONCE)
+        return is_news
 
 
 def _queue_of(workspace: Workspace) -> str:
@@ -79,11 +73,7 @@ def _queue_of(workspace: Workspace) -> str:
 
 def _kind_of(task: Task) -> NotificationKind | None:
     waits_with_findings = task.status is Status.WAITING and bool(task.findings)
-    if (
-        task.waits_for_a_decision
-        or task.budget is not None
-        or (waits_with_findings and workflow.patched(_OF_FINDINGS))
-    ):
+    if task.waits_for_a_decision or task.budget is not None or waits_with_findings:
         return "waiting"
     match task.status:
         case Status.FAILED:

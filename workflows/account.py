@@ -30,18 +30,6 @@ _CALLED_AGAIN: Final = timedelta(minutes=2)
 """Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
 _KEPT: Final = timedelta(days=45)
 """How long the account of a work order or a pipeline outlives the last word on it: a step may wait for a month."""
-_CALLS_BY_NEWS: Final = "account-calls-by-news"
-"""Before it, who was refused while the budget had any room was called again at once, over and over. Asked for by
-itself, and only where somebody waits."""
-_STEPS_AND_HOLDS: Final = "account-days-of-steps-and-ends-of-holds"
-"""Before it, the limit of a step knew neither days nor what others hold, and what a lost turn held was never free.
-Asked for by itself, and only where that matters."""
-_CALLS_IN_SILENCE: Final = "account-calls-in-silence"
-"""Before it, the account of a work order that closed as it waited, or whose host was lost, was kept for ever.
-Asked for by itself, and only where an account has been silent for long and somebody waits or holds some of it."""
-_KEEPS_OLDEST: Final = "account-keeps-the-oldest"
-"""Before it, the oldest of more than 2,000 work orders that waited was forgotten, and never called. Asked for by
-itself, and only where so many wait."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -52,12 +40,9 @@ class Account:
     @workflow.init
     def __init__(self, state: AccountState) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._book = AccountBook(
-            state, lambda: workflow.patched(_STEPS_AND_HOLDS), lambda: workflow.patched(_KEEPS_OLDEST)
-        )
+        self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
-        self._calls_by_news = True
 
     @workflow.run
     async def run(self, state: AccountState) -> AccountView:
@@ -137,9 +122,7 @@ class Account:
 
     async def _call_waiting(self) -> None:
         """Have those ask again for whom there may be room now."""
-        if self._book.waits:
-            self._calls_by_news = workflow.patched(_CALLS_BY_NEWS)
-        while callers := self._book.take_callers(workflow.now(), by_news=self._calls_by_news):
+        while callers := self._book.take_callers(workflow.now()):
             scope = self._book.view.scope
             await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
             if not self._book.calls_more:
@@ -163,7 +146,7 @@ class Account:
     def _pause(self) -> timedelta | None:
         """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
         book = self._book
-        if book.waits and (book.calls_again if self._calls_by_news else book.has_room):
+        if book.waits and book.calls_again:
             return _CALLED_AGAIN
         ends = (book.day_ends_in(workflow.now()), book.hold_ends_in(workflow.now()))
         return min((end for end in ends if end is not None), default=None)
@@ -178,11 +161,7 @@ class Account:
         while left > timedelta():
             await workflow.sleep(left, summary="is it still used?")
             left = self._last_news + _KEPT - workflow.now()
-            if self._book.is_idle:
-                continue
-            if not workflow.patched(_CALLS_IN_SILENCE):
-                left = _KEPT
-            elif self._book.waits and left <= timedelta():
+            if self._book.waits and left <= timedelta():
                 self._book.call_all()
                 self._has_news, left = True, _KEPT
 

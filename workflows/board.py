@@ -26,9 +26,6 @@ _STOCK_LASTS: Final = 300.0
 """Seconds after which a board that does not remember all looks for better ones among the others."""
 _STOCK_AGAIN: Final = 10.0
 """Seconds after which it does so where few are left."""
-_TAKEN_IN_BEFORE: Final = 4000
-_FEW_BEFORE: Final = 5000
-"""What boards took in and held for few, before they kept the best alone."""
 
 
 @workflow.defn(name="Board")
@@ -38,9 +35,7 @@ class Board:
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._keeps_deadlines = workflow.patched("looks-by-a-deadline")
-        """And takes stock again: runs that began before do neither."""
-        self._seats = Seats.of(state or BoardState(), keeps_best=self._keeps_deadlines)
+        self._seats = Seats.of(state or BoardState())
         self._has_news = True
         self._look_after = _FIRST_LOOK
         self._stock_at = _now()
@@ -59,8 +54,7 @@ class Board:
             await self._give_seats()
             self._show()
             await self._wait_for_news()
-        if self._keeps_deadlines:
-            self._seats.keep_best(_now())
+        self._seats.keep_best(_now())
         workflow.continue_as_new(self._seats.state)
 
     @workflow.signal(description="A work order waits for its turn.")
@@ -101,44 +95,26 @@ class Board:
                     self._seats.leave(taker.id)
         if self._seats.passed_over and self._is_stock_due():
             await self._take_stock()
-            self._has_news = self._has_news or self._keeps_deadlines
+            self._has_news = True
 
     def _next_takers(self) -> list[SeatRequest]:
         """Return those whose turn it is now."""
-        if self._keeps_deadlines:
-            self._seats.keep_best(_now())
+        self._seats.keep_best(_now())
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
         """Say whether it is time to ask who was passed over: few are left, or it was long ago."""
-        if not self._keeps_deadlines:
-            return len(self._seats.waiting) < _FEW_BEFORE
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
         """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
-        if not self._keeps_deadlines:
-            await self._wait_for_news_or_look()
-            return
         if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)
         if self._look is not None and self._look.done():
             closed, self._look = self._look.result(), None
             for order_id in self._asked.intersection(closed):
-                self._seats.leave(order_id)
-
-    async def _wait_for_news_or_look(self) -> None:
-        """Wait as boards did before they kept deadlines: each piece of news put the look off."""
-        looks = bool(self._seats.waiting and self._seats.holders)
-        try:
-            await workflow.wait_condition(
-                self._must_go_on, timeout=self._look_after if looks else None, timeout_summary=_LOOK_SUMMARY
-            )
-        except TimeoutError:
-            self._look_after = min(2 * self._look_after, _RAREST_LOOK)
-            for order_id in await self._find_closed():
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
@@ -166,9 +142,8 @@ class Board:
     async def _take_stock(self) -> None:
         """Take in those that wait as the server tells: a board that is new has heard of none."""
         known = (*self._seats.waiting, *self._seats.holders)
-        limit = MOST_WAITING if self._keeps_deadlines else _TAKEN_IN_BEFORE
         orders = await FIND_WAITING.start(
-            KnownOrders(ids=known, limit=limit, project_limit=self._seats.project_limit),
+            KnownOrders(ids=known, limit=MOST_WAITING, project_limit=self._seats.project_limit),
             start_to_close_timeout=_ANSWER_WITHIN,
             retry_policy=_RETRIES,
             summary="who waits?",

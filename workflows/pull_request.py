@@ -30,7 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows._failures import AgentEnded
     from workflows._follower import Follower
     from workflows._notifications import Notifications
-    from workflows._patches import has_patch
     from workflows._refusals import refusal
     from workflows._row import Row
     from workflows.activity_stubs import LOOK_AT_PULL_REQUEST
@@ -41,12 +40,6 @@ _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
 """An open pull request and a forge that is away are looked at again by retries: they grow no history. The look
 itself says after which pause."""
-_BY_HOST: Final = "host-looks-at-pull-request"
-"""Before it, each look at a pull request was an attempt of an activity: an Action."""
-_EARLY_LOOKS: Final = "hears-early-looks"
-"""Before it, what a host had seen before the first decision was lost. Asked for only where that is so."""
-_EARLY_NUDGES: Final = "hears-early-nudges"
-"""Before it, a nudge before the first decision was lost. Asked for only where that is so."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _DELIVERIES: Final = 50
@@ -117,8 +110,7 @@ class PullRequestWorkflow:
 
         A person's nudge has a round ask for its budget again, too; a forge's deliveries tell nothing of budgets.
         """
-        if not self._has_begun and workflow.patched(_EARLY_NUDGES):
-            self._begin()
+        self._begin()
         if nudge is not None and nudge.delivery:
             if nudge.delivery in self._deliveries:
                 return
@@ -174,7 +166,7 @@ class PullRequestWorkflow:
 
     def _take_in_watch(self, watch: PullRequestWatch) -> None:
         self._watch, self._task = watch, watch.task
-        self._is_looked_after = watch.watcher is not None and has_patch(_BY_HOST)
+        self._is_looked_after = watch.watcher is not None
         self._looks_again = not self._is_looked_after
         if watch.follow is not None and self._is_looked_after:
             self._follower.begin(watch.follow, watch.task)
@@ -185,8 +177,6 @@ class PullRequestWorkflow:
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
         """Take in what is new; of a pull request that is not watched any more, nothing is."""
-        if not self._has_begun and not workflow.patched(_EARLY_LOOKS):
-            return
         self._begin()
         if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return

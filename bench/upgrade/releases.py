@@ -25,6 +25,12 @@ class Release:
     """What `PYTHONPATH` names."""
 
 
+def kept_releases() -> list[str]:
+    """Return the versions of the releases whose wheels are kept, the oldest first."""
+    versions = (wheel.name.split("-")[1] for wheel in KEPT.glob("septet-*.whl"))
+    return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
+
+
 def releases(names: Sequence[str], folder: Path) -> list[Release]:
     """Unpack kept releases by their versions, and this commit's under the name `today`."""
     return [_unpacked(name, folder) for name in names]

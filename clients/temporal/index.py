@@ -19,8 +19,6 @@ from workflows.search_attributes import TAKEN_UP_AGAIN
 _MARK_BYTES: Final = 6
 _NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")
 _NAMES_AT_ONCE: Final = 500
-_OF_0_1: Final = 'TemporalChangeVersion="told-at-a-reset"'
-"""Runs that a reset took up again under 0.1.x; docs/patches.md says when they need not be found any more."""
 _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -96,7 +94,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
     Raises:
         RPCError: The server refused.
     """
-    filters = f'WorkflowType="WorkOrder" AND ({TAKEN_UP_AGAIN.name}=true OR {_OF_0_1}){query}'
+    filters = f'WorkflowType="WorkOrder" AND {TAKEN_UP_AGAIN.name}=true{query}'
     return latest([run async for run in client.list_workflows(filters)])
 
 

@@ -15,8 +15,6 @@ MOST_WAITING: Final = 1_600
 """So many are remembered; with the longest ids that is 215 KB, and the server warns of payloads above 512 KB."""
 _LISTED_WITHIN_SECONDS: Final = 60.0
 """The server's lists lag."""
-_MOST_WAITING_BEFORE: Final = 10_000
-"""What boards remembered before they kept the best and took stock again."""
 _KEY_BYTES: Final = 40
 """Of a project's name, as JSON writes it."""
 
@@ -35,8 +33,6 @@ class Seats:
     """More wait than are remembered."""
     most_waiting: int = MOST_WAITING
     """How many are remembered."""
-    keeps_best: bool = True
-    """Whether `keep_best` is called in every turn; boards that began before pass over the last one as it comes."""
     _late: set[str] = field(default_factory=set)
     """Those that came while more wait than are remembered, and are behind all others: some that were passed over
     may be better, so they have their turn after the next stock-taking."""
@@ -44,7 +40,7 @@ class Seats:
     """When somebody was passed over last, in seconds since the epoch."""
 
     @classmethod
-    def of(cls, state: BoardState, *, keeps_best: bool = True) -> "Seats":
+    def of(cls, state: BoardState) -> "Seats":
         """Return the seats as they were."""
         return cls(
             {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
@@ -52,7 +48,6 @@ class Seats:
             {host: (limit, until) for host, limit, until in state.hosts},
             state.project_limit,
             state.passed_over,
-            keeps_best=keeps_best,
         )
 
     @property
@@ -70,14 +65,11 @@ class Seats:
         """Take in who waits; one that asks again has no seat any more."""
         self.holders.pop(request.id, None)
         self._take_in(request)
-        if self.passed_over and self.keeps_best:
+        if self.passed_over:
             self._late.add(request.id)
 
     def _take_in(self, request: SeatRequest) -> None:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
-        if not self.keeps_best and len(self.waiting) > _MOST_WAITING_BEFORE:
-            self.passed_over = True
-            del self.waiting[max(self.waiting.values(), key=_rank).id]
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
         """Take in the best of those that wait and were not known.

@@ -3,7 +3,7 @@
 A limit is named by its step; the empty name is that of the whole budget.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -30,16 +30,9 @@ _TOLD: Final = 0.9
 class AccountAmounts:
     """Those of one account."""
 
-    def __init__(self, state: AccountState, has_patch: Callable[[], bool]) -> None:
-        """Go on from a state.
-
-        Args:
-            state: What is known.
-            has_patch: Asks for the patch before which the limit of a step knew neither days nor what others hold,
-                and a hold had no end. Asked for only where that matters.
-        """
+    def __init__(self, state: AccountState) -> None:
+        """Go on from a state."""
         self._state = state
-        self._has_patch = has_patch
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
 
     @property
@@ -55,8 +48,7 @@ class AccountAmounts:
         """Return what counts against a limit."""
         if not step:
             return self._state.today if self.is_daily() else self._state.total
-        is_daily = self.is_daily(step) and self._has_patch()
-        by_step = self._state.today_by_step if is_daily else self._state.by_step
+        by_step = self._state.today_by_step if self.is_daily(step) else self._state.by_step
         return by_step.get(step, Spending())
 
     def is_daily(self, step: str = "") -> bool:
@@ -81,7 +73,7 @@ class AccountAmounts:
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
         """Return what a turn may hold of a limit, and where its agent is asked to end; `None` to wait."""
         left = self._left_of(step, limit)
-        if step and not self._shares_steps:
+        if step and self._is_single:
             return _whole(left)
         share = self._share(limit, call.step)
         has_others = bool(self.open_holds(step))
@@ -138,7 +130,7 @@ class AccountAmounts:
         for hold in self.open_holds():
             if hold.ends_at is None:  # of an earlier release
                 self._holds[hold.key] = hold.model_copy(update={"ends_at": now.timestamp() + DAY_SECONDS})
-            elif hold.ends_at <= now.timestamp() and self._has_patch():
+            elif hold.ends_at <= now.timestamp():
                 self._holds[hold.key] = hold.model_copy(update={"is_open": False})
                 has_freed = True
         return has_freed
@@ -157,7 +149,7 @@ class AccountAmounts:
         state = self._state
         if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
             self._change(step_limits={**state.step_limits, call.step: call.step_limit})
-        if call.limit is not None and state.limit is None and "" not in state.unlimited and self._has_patch():
+        if call.limit is not None and state.limit is None and "" not in state.unlimited:
             self._change(limit=call.limit)
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
@@ -182,14 +174,9 @@ class AccountAmounts:
         """Whether one agent at a time uses the account."""
         return self._state.scope.startswith(f"{ORDER}/")
 
-    @property
-    def _shares_steps(self) -> bool:
-        """Whether several agents hold parts of the limit of a step."""
-        return not self._is_single and self._has_patch()
-
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
         """Return what is left of a limit that nobody holds."""
-        held = self._amounts_held(step) if not step or self._shares_steps else {}
+        held = {} if step and self._is_single else self._amounts_held(step)
         return _amounts_left(limit, self.use_of(step), held)
 
     def _amounts_held(self, step: str) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """What an account grants and whom it calls: pure decisions over its state, each by the clock that it is given."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -34,23 +33,9 @@ _TOLD_WITHIN_SECONDS: Final = 600.0
 class AccountBook:
     """One budget's account."""
 
-    def __init__(
-        self,
-        state: AccountState,
-        has_patch: Callable[[], bool] = lambda: True,
-        keeps_oldest: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Go on from a state.
-
-        Args:
-            state: What is known.
-            has_patch: As `AccountAmounts` asks for it.
-            keeps_oldest: Asks for the patch before which the oldest of too many that waited was forgotten. Asked
-                for only where there are too many.
-        """
-        self._amounts = AccountAmounts(state, has_patch)
-        self._has_patch = has_patch
-        self._keeps_oldest = keeps_oldest
+    def __init__(self, state: AccountState) -> None:
+        """Go on from a state."""
+        self._amounts = AccountAmounts(state)
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
         self._to_call = list(state.to_call or ())
@@ -124,19 +109,15 @@ class AccountBook:
         """Have all who wait ask again; one who has closed meanwhile waits no more."""
         self._to_call = list(self._waiting)
 
-    def take_callers(self, now: datetime, *, by_news: bool = True) -> list[str]:
+    def take_callers(self, now: datetime) -> list[str]:
         """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise.
 
-        Args:
-            now: The time.
-            by_news: Call only those for whom there is news since the last time: there may be room, or what others
-                held is used up. Else, as it was once, who is refused is called again at once where the whole
-                budget has any room.
+        Only those are called for whom there is news since the last time: there may be room, or what others held is
+        used up.
         """
         self._take_time(now)
-        if by_news:
-            self._to_call += self._to_tell
-        callers, self._to_tell = self._callers(by_news=by_news), []
+        self._to_call += self._to_tell
+        callers, self._to_tell = self._callers(), []
         self._is_room_new = False
         for order_id in callers:
             del self._waiting[order_id]
@@ -161,18 +142,11 @@ class AccountBook:
     def hold_ends_in(self, now: datetime) -> timedelta | None:
         """Return when the first hold ends by itself for whose end somebody waits; `None` where nobody does."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
-        if (
-            not ends
-            or not any(self._amounts.is_held(self._limiting(step)) for step in set(self._waiting.values()))
-            or not self._has_patch()
+        if not ends or not any(
+            self._amounts.is_held(self._limiting(step)) for step in set(self._waiting.values())
         ):
             return None
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
-
-    @property
-    def has_room(self) -> bool:
-        """Whether there is anything left that nobody holds."""
-        return self._amounts.has_room()
 
     @property
     def waits(self) -> bool:
@@ -228,12 +202,9 @@ class AccountBook:
     def _list(self, order_id: str, step: str) -> bool:
         """List a work order among those that are called, and say whether there was a place for it."""
         is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
-        if is_full and self._keeps_oldest():
-            return False
-        self._waiting[order_id] = step
-        while len(self._waiting) > MOST_WAITING:
-            self._waiting.pop(next(iter(self._waiting)))
-        return True
+        if not is_full:
+            self._waiting[order_id] = step
+        return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
         """Count what a turn used; who waited for what others held is to be told that it is used up now."""
@@ -252,12 +223,10 @@ class AccountBook:
         if self._amounts.free_ended(now):
             self._is_room_new = True
 
-    def _callers(self, *, by_news: bool) -> list[str]:
+    def _callers(self) -> list[str]:
         if to_call := [order_id for order_id in dict.fromkeys(self._to_call) if order_id in self._waiting]:
             self._to_call = to_call[_MOST_CALLED:]
             return to_call[:_MOST_CALLED]
-        if not by_news:
-            return list(self._waiting)[:_FEW_CALLED] if self.has_room else []
         return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
 
     def _find_room(self) -> list[str]:
@@ -272,7 +241,7 @@ class AccountBook:
     @property
     def _waits_for_day_of_step(self) -> bool:
         """Whether anybody waits for the daily limit of a step."""
-        return any(self._is_daily_step(step) for step in self._waiting.values()) and self._has_patch()
+        return any(self._is_daily_step(step) for step in self._waiting.values())
 
     def _is_daily_step(self, step: str) -> bool:
         return step != "" and self._amounts.is_daily(step)

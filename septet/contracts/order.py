@@ -14,7 +14,6 @@ from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
-FOLLOW_PR_REFUSAL: Final = "follow_pr: agents do not answer checks and reviews of a pull request yet: leave it out"
 """What work orders of 0.2.0 answer that began before it was so."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
 

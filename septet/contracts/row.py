@@ -13,20 +13,6 @@ DESCRIPTION_LIMIT: Final = 200
 _TITLE_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 500
 _RESCUES: Final = 3
-_SHOWN: Final = (
-    "status",
-    "stage",
-    "title",
-    "project",
-    "assigned_agent",
-    "branch_name",
-    "pr_url",
-    "error",
-    "rework",
-    "budget",
-    "score",
-)
-"""A row is written anew when one of these has changed."""
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
 """What the search attributes of a task do not tell, and people look for."""
 
@@ -42,11 +28,6 @@ def row_of(task: Task) -> Task:
             "error": _cut_error(task.error) if task.error else None,
         }
     )
-
-
-def differ(row: Task, other: Task) -> bool:
-    """Say whether two rows of a task show something else."""
-    return any(getattr(row, name) != getattr(other, name) for name in _SHOWN)
 
 
 def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:

@@ -26,9 +26,7 @@ from workflows.work_order import WorkOrder
 
 _SILENT: Final = "account-in-silence"
 _FULL: Final = "account-full"
-BUDGETS: Final = (
-    *("order-over-budget", "account", "account-by-news", "account-of-steps", _FULL, _SILENT, "quota", "costs"),
-)
+BUDGETS: Final = (*("order-over-budget", "account", "account-of-steps", _FULL, _SILENT, "quota", "costs"),)
 _ORDER: Final = "wo-over-budget"
 _WITHIN_SECONDS: Final = 60.0
 
@@ -56,7 +54,7 @@ async def history_of_budget(client: Client, name: str) -> WorkflowHistory:
         account = client.get_workflow_handle(account_id(doubles.task_queue, f"order/{_ORDER}"))
         handles = {
             "order-over-budget": await _order_over_budget(client, doubles.task_queue),
-            **dict.fromkeys(("account", "account-by-news"), account),
+            "account": account,
             "account-of-steps": await _shared_step(client, accounts, doubles.task_queue),
             _FULL: await _full_account(client, accounts, doubles.task_queue),
             "quota": await _quota(client, accounts, doubles.task_queue),

@@ -198,12 +198,6 @@ async def _rework(client: Client, handle: Handle) -> None:
     await OrderDecisions(WorkOrders(client, QUEUE)).move(handle.id, call)
 
 
-async def _begin(_client: Client, handle: Handle) -> None:
-    """Say that it is its turn, once it waits for that."""
-    await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage is Stage.TRIAGED)
-    await handle.signal(WorkOrder.begin)
-
-
 def _where_one_may_follow(asked: OpenWorkspace) -> Workspace:
     return Doubles(QUEUE).workspace(asked).model_copy(update={"follow": FollowTerms()})
 
@@ -214,8 +208,6 @@ _OF_TRACKER: Final = {
 }
 
 TOLD: Final = {
-    "watched": Told(),
-    "had-its-turn": Told(order={**ORDER, "stage": "triaged"}, event=_begin),
     "completed": Told(),
     "text": Told(
         order={"repository": "/app", "title": "Totals are wrong", "description": "Ten items.", "priority": 5}
@@ -240,10 +232,8 @@ TOLD: Final = {
         event=_give_up_and_cancel, open_workspace=lambda asked: on_a_dead_host(asked, kept=False)
     ),
     "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
-    "retried-and-told": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
     "collected": Told(order={**ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
     "triaged": Told(order={**ORDER, "stage": "triaged"}, event=_give_it_its_turn),
-    "triaged-with-project": Told(order={**ORDER, "stage": "triaged"}, event=_give_it_its_turn),
     "before-its-turn": Told(order={**ORDER, "stage": "collected"}, event=_start_before_its_turn),
     "plan-approved": Told(
         {Step.FIND_PLAN_FILE: [done, lambda call: done(call, _OTHER_PLAN)]},
@@ -253,7 +243,6 @@ TOLD: Final = {
     "planned": Told(order={**ORDER, "plan_only": True}),
     "planned-and-continued": Told(order={**ORDER, "plan_only": True}, event=_retry),
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
-    "findings-in-lists": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "notified-of-findings": Told(
         {Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass, open_workspace=_that_notifies
     ),

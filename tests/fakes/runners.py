@@ -1,15 +1,13 @@
-"""A runner of supervisors as a process of its own: of today's code, of a copy of it, or of an earlier release."""
+"""A runner of supervisors as a process of its own: of today's code, or of a copy of it."""
 
 import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-WHEELS = sorted((ROOT / "tests" / "data" / "releases").glob("*.whl"))
 ENDS_SECONDS = 30.0
 _SEPTET = Path(sys.executable).with_name("septet")
 _PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
@@ -45,13 +43,6 @@ class Runner:
         for process in self.processes:
             process.kill()
             process.communicate(timeout=ENDS_SECONDS)
-
-
-def unpack_release(wheel: Path, folder: Path) -> Path:
-    """Unpack a release into a folder and return it."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
 
 
 def copy_packages(folder: Path) -> Path:

@@ -1,5 +1,3 @@
-import base64
-import json
 from pathlib import Path
 
 import pytest
@@ -39,21 +37,6 @@ async def test_every_recorded_history_replays(path: Path) -> None:
     await replay(path, [WorkOrder])
 
 
-BEFORE_REFUSED = [path for path in PATHS if path.stem in SEVERAL and path.parent.name.startswith("0.1.")]
-"""Of releases that took `follow_pr`."""
-
-
-@pytest.mark.parametrize("path", BEFORE_REFUSED, ids=name_of)
-async def test_a_history_with_an_input_that_is_refused_today_replays(path: Path, tmp_path: Path) -> None:
-    """A work order that was started with `follow_pr`, before it was refused, goes on as it began."""
-    history = json.loads(path.read_text(encoding="utf-8"))
-    (payload,) = history["events"][0]["workflowExecutionStartedEventAttributes"]["input"]["payloads"]
-    order = json.loads(base64.b64decode(payload["data"]))
-    payload["data"] = base64.b64encode(json.dumps({**order, "follow_pr": True}).encode()).decode()
-    (tmp_path / path.name).write_text(json.dumps(history), encoding="utf-8")
-    await replay(tmp_path / path.name, [WorkOrder])
-
-
 @each_history
 def test_every_recorded_history_ends_as_its_name_says(path: Path) -> None:
     """A history is whole: its last event is the end of a work order."""
@@ -73,7 +56,7 @@ def test_every_way_of_a_work_order_is_recorded() -> None:
 
 def test_the_retried_work_order_was_reset() -> None:
     """The history of a retry holds the steps of the run before it, and the point where it was taken up again."""
-    for path in (path for path in PATHS if path.stem in {"retried", "retried-and-told", "given-up", "reworked"}):
+    for path in (path for path in PATHS if path.stem in {"retried", "given-up", "reworked"}):
         causes = [event.get("workflowTaskFailedEventAttributes", {}) for event in events_of(path)]
         assert "WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW" in {cause.get("cause") for cause in causes}
 

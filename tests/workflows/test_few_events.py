@@ -41,20 +41,13 @@ async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
 async def test_a_stage_is_one_upsert(client: Client, doubles: Doubles) -> None:
     """What the client wrote is not written again; the end writes the attributes once, and the memo once."""
     counts = Counter(event.WhichOneof("attributes") for event in await completed(client, doubles))
-    upserts = counts["upsert_workflow_search_attributes_event_attributes"]
-    assert (upserts - counts["marker_recorded_event_attributes"]) <= 2  # each patch is one, by the SDK
+    assert counts["upsert_workflow_search_attributes_event_attributes"] <= 2
     assert counts["workflow_properties_modified_event_attributes"] == 1
 
 
-async def test_a_new_work_order_has_one_patch_for_all_of_before(client: Client, doubles: Doubles) -> None:
-    """A patch costs two events and two Actions: a new work order pays for one."""
-    counts = Counter(event.WhichOneof("attributes") for event in await completed(client, doubles))
-    assert counts["marker_recorded_event_attributes"] == 1
-
-
 async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, doubles: Doubles) -> None:
-    """At most 65, of which 48 are those of its eight activities."""
+    """At most 63, of which 48 are those of its eight activities."""
     events = await completed(client, doubles)
     scheduled = sum(event.HasField("activity_task_scheduled_event_attributes") for event in events)
     assert scheduled == ACTIVITIES
-    assert len(events) <= 65
+    assert len(events) <= 63

@@ -192,7 +192,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
 ) -> None:
     """The refusal names patches and work orders; with force they wait, and go on once their build is current again."""
     doubles = Doubles(f"{settings.task_queue}-host")
-    old, later = named(settings, "0.1.1-00000000"), named(settings, "later")
+    old, later = named(settings, "old"), named(settings, "later")
     back, forth = PromotionCall(build=old.build_id), PromotionCall(build=later.build_id)
     async with asyncio.timeout(110):
         async with (
@@ -232,9 +232,9 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
 
 @asynccontextmanager
 async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Doubles]:
-    """Have a work order under way that holds patches of this build, for a minute at most."""
+    """Have a work order under way that holds a patch, for a minute at most."""
     doubles = Doubles(f"{settings.task_queue}-host")
-    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+    async with asyncio.timeout(60), serving(client, settings, PatchedWorkOrder, doubles):
         order = await begun(client, settings)
         await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
         yield doubles
@@ -244,17 +244,14 @@ async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Do
 async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_in_use(
     client: Client, settings: Settings
 ) -> None:
-    """What is not known is said to be unknown; the patches of earlier releases are known without their word."""
+    """What is not known is said to be unknown."""
     async with (
         patches_in_use(client, settings) as doubles,
         worker_of(client, named(settings, "mute"), WorkOrder, doubles),
-        worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
     ):
         await wait_until(lambda: is_served(client, settings, "mute"))
         with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
             await promote(client, settings, PromotionCall(build="mute", within_seconds=5))
-        with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
-            await promote(client, settings, PromotionCall(build="0.1.0-x"))
 
 
 async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
@@ -263,13 +260,13 @@ async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_unti
     """A release promotes its build right after it has started its workers."""
     async with (
         patches_in_use(client, settings) as doubles,
-        worker_of(client, named(settings, "later"), WorkOrder, doubles),
+        worker_of(client, named(settings, "later"), PatchedWorkOrder, doubles),
     ):
         await wait_until(lambda: is_served(client, settings, "later"))
         promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
         done_early, _ = await asyncio.wait([promoted], timeout=1)
         assert not done_early
-        await Deployment(client, settings.task_queue).tell_patches("later", own_patches())
+        await Deployment(client, settings.task_queue).tell_patches("later", {"plan-first"})
         assert (await promoted).waiting == ()
 
 

@@ -16,7 +16,6 @@ from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
 from workflows._failures import explain_failure
-from workflows._patches import has_patch
 from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.policies import WORKSPACE_OPTIONS, probe_options
 
@@ -25,10 +24,6 @@ RAREST: Final = 10
 LONGEST_PAUSE: Final = timedelta(days=1)
 """Of one that is gone the pauses double up to this: some that are never come back, and a history has a limit. What
 was asked of it is carried out as soon as it is back, whatever the pause."""
-
-_RARE_HEARTBEATS: Final = "patience-of-rare-heartbeats"
-_FREQUENT_HEARTBEAT_SECONDS: Final = 30.0
-"""Before it, the time-out of heartbeats where nobody chose another."""
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
@@ -146,10 +141,7 @@ class HostWait(ABC):
         """Return how long a silent host may still have a living agent."""
         limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
         limits = call.limits if isinstance(call, StepCall) else limits
-        seconds = limits.heartbeat_seconds
-        if "heartbeat_seconds" not in limits.model_fields_set and not has_patch(_RARE_HEARTBEATS):
-            seconds = _FREQUENT_HEARTBEAT_SECONDS
-        return timedelta(seconds=self.hosts.here.orphan_limit_seconds + seconds)
+        return timedelta(seconds=self.hosts.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
     async def _move(self, call: HostCall, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""

@@ -1,11 +1,6 @@
 """The ids by which people name activities, as in `temporal activity pause --activity-id implement_plan-1`."""
 
 from collections import Counter
-from typing import Final
-
-from workflows._patches import has_patch
-
-_PATCH: Final = "readable-activity-ids"
 
 
 class ActivityIds:
@@ -15,9 +10,7 @@ class ActivityIds:
         """Begin at one."""
         self._counts: Counter[str] = Counter()
 
-    def of(self, activity: str) -> str | None:
-        """Return the next id of a type; `None` in a work order that began with plain numbers: it keeps them."""
-        if not has_patch(_PATCH):
-            return None
+    def of(self, activity: str) -> str:
+        """Return the next id of a type."""
         self._counts[activity] += 1
         return f"{activity}-{self._counts[activity]}"

@@ -6,7 +6,7 @@ person says so.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
@@ -17,20 +17,12 @@ from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
 from workflows._cancellation import forget, is_to_end
-from workflows._patches import has_patch
 from workflows.activity_stubs import DELIVER_CANCEL
 from workflows.hosts._host_wait import HostNews, HostWait, KnownHosts, Running
 from workflows.hosts._probed_hosts import ProbedHostWait
 from workflows.hosts._watched_hosts import WatchedHostWait
 from workflows.policies import deliver_options
 from workflows.search_attributes import HOST
-
-_LATE_CANCEL: Final = "late-cancel"
-"""Before it, a cancel that met the end of an activity was forgotten with it."""
-_DELIVERY: Final = "delivers-cancels"
-"""Before it, a cancel came with the answer to a heartbeat, which came every two seconds."""
-_TOLD: Final = "told-of-silent-hosts"
-"""Before it, each work order asked its host itself."""
 
 AnyCall = TypeVar("AnyCall", StepCall, FinalizeCall, EnterLane)
 AnyStepCall = TypeVar("AnyStepCall", StepCall, FinalizeCall)
@@ -141,7 +133,7 @@ class HostWatch:
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
         """Wait for an activity's end, on one host after the other; what that costs is put into `warnings`."""
-        if is_to_end() and has_patch(_LATE_CANCEL):
+        if is_to_end():
             raise asyncio.CancelledError
         while True:
             call = place_call(call, self.here)
@@ -161,7 +153,7 @@ class HostWatch:
     @property
     def _is_watched(self) -> bool:
         """Whether somebody tells the work order of its host."""
-        return self.workspace is not None and LIVENESS in self.workspace.serves and has_patch(_TOLD)
+        return self.workspace is not None and LIVENESS in self.workspace.serves
 
     @property
     def _wait(self) -> HostWait:
@@ -176,7 +168,7 @@ class HostWatch:
             AgentLeft: The host is silent, and nobody waits for it.
         """
         running.cancel()
-        if DELIVERS_CANCELS not in self.here.serves or not has_patch(_DELIVERY):
+        if DELIVERS_CANCELS not in self.here.serves:
             return await self.end_of(running)
         delivery = DELIVER_CANCEL.start(
             CancelledWork(work_order_id=workflow.info().workflow_id),

@@ -1,18 +1,10 @@
 """Which issues of a pipeline get a work order now."""
 
-from typing import ClassVar, Final
-
-from temporalio import workflow
+from typing import ClassVar
 
 from septet.contracts.pipeline_view import IssueState, IssueStatus
 from workflows.pipeline._handlers import PipelineHandlers
 from workflows.pipeline.window import Window, WindowLimits
-
-_BATCH: Final = 40
-"""So many were started at a time before there was a window."""
-_MOST_EVENTS: Final = 3_000
-"""With a shorter history, and one of fewer bytes, there was room for a second batch in the same run."""
-_MOST_BYTES: Final = 2_500_000
 
 
 class PipelineChoice(PipelineHandlers):
@@ -45,21 +37,6 @@ class PipelineChoice(PipelineHandlers):
         else:
             self._window.begin_patience()
         return [issue for issue in following[:room] if issue.issue_id not in state.to_skip]
-
-    def _first_issues(self) -> list[IssueState]:
-        """Return what runs without a window began with."""
-        return self._state.open_issues[:_BATCH]
-
-    def _issues_beside(self) -> list[IssueState]:
-        """Return what runs without a window start: more where all that are left wait for a person."""
-        state, info = self._state, workflow.info()
-        left, following = self._issues_left(), self._following_issues()
-        if self._holders or state.is_paused or state.is_stopping or not left or not following:
-            return []
-        if not all(self._is_held_back(issue) for issue in left):
-            return []
-        short = info.get_current_history_length() < _MOST_EVENTS and info.get_current_history_size() < _MOST_BYTES
-        return following[: _BATCH - len(left)] if short and workflow.patched("goes-on-beside") else []
 
     def _issues_left(self) -> list[IssueState]:
         """Return the issues whose work orders are under way."""

@@ -43,21 +43,13 @@ class PipelineBase(PipelineChoice):
         self._texts: dict[str, PipelineIssue] = {}
         """By issue: what its work order is given to read."""
 
-    def _start_first_orders(self) -> None:
-        """Start the first work orders of a run."""
-        self._slides = workflow.patched("starts-by-a-window")
-        self._start_orders(self._next_issues() if self._slides else self._first_issues())
-
-    def _start_more_orders(self) -> bool:
+    def _start_orders(self) -> bool:
         """Start the work orders for which there is room now; return whether there were any."""
-        issues = self._next_issues() if self._slides else self._issues_beside()
-        self._start_orders(issues)
-        return bool(issues)
-
-    def _start_orders(self, issues: list[IssueState]) -> None:
+        issues = self._next_issues()
         for issue in issues:
             task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
             task.add_done_callback(partial(self._check_result, issue.issue_id))
+        return bool(issues)
 
     async def _carry_out_issue(self, issue: IssueState) -> None:
         """Have one issue worked on, and take in how that ended."""

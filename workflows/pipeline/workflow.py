@@ -96,14 +96,14 @@ class Pipeline(PipelineBase):
         """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
         state = self._state
         self._skip_issues()
-        self._start_first_orders()
-        while self._is_under_way or self._start_more_orders() or await self._has_news_as_notes_are_written():
+        self._start_orders()
+        while self._is_under_way or self._start_orders() or await self._has_news_as_notes_are_written():
             if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
                 raise asyncio.CancelledError
             self._has_news = False
             self._skip_issues()
             await self._give_lanes()
-            self._start_more_orders()
+            self._start_orders()
             workflow.set_current_details(state.details())
             await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
 

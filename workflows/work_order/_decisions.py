@@ -14,7 +14,6 @@ from septet.contracts.task import Task, TaskError
 from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
-from workflows._patches import has_patch
 from workflows._refusals import refusal
 from workflows.activity_stubs import CANCEL_WORK_ORDER
 from workflows.hosts.host_watch import HostWatch
@@ -23,8 +22,6 @@ from workflows.work_order.state import WorkOrderState
 
 _REASON_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
-_RESET_REASON: Final = "told-at-a-reset"
-_RESET_ATTRIBUTE: Final = "reset-has-an-attribute"
 
 
 class Decisions:
@@ -142,11 +139,10 @@ class Decisions:
         Returns: Whether there was one.
         """
         seed, self._seed = self._seed, workflow.random_seed()
-        if seed == self._seed or not has_patch(_RESET_REASON):
+        if seed == self._seed:
             return False
         self.was_reset = self.is_of_a_reset = True
-        if has_patch(_RESET_ATTRIBUTE):
-            workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
+        workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._previous_run is not None,

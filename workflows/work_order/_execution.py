@@ -86,7 +86,7 @@ class WorkOrderBase(WorkOrderHandlers):
         gate = self._findings_gate
         result = await self._try_twice(step, feedback or self._decisions.take_feedback())
         while result.verdict is not Verdict.DONE:
-            if not gate.takes(result.findings):
+            if not result.findings:
                 raise StepFailed(step, result.reasons)
             words = (await gate.wait_for_words(result.findings),)
             if gate.rejects and step is Step.CREATE_PULL_REQUEST:  # its commit is what is pushed

@@ -1,7 +1,6 @@
 """A failure after a retry, told in the session of the issue, whose own workflow heard of the first alone."""
 
 from contextlib import suppress
-from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError
@@ -13,15 +12,10 @@ from septet.contracts.tracker import TrackedIssue
 from septet.trackers.words import failed_message
 from workflows.tracker_session import TrackerReport
 
-_PATCH: Final = "reports-further-failures"
-"""Before it, the session of an issue heard of the first failure of its work order alone."""
-
 
 async def report_failure(task: Task, issue: TrackedIssue | None) -> None:
     """Have a failure told that a retry ended in; it is told by a workflow of its own, which nobody waits for."""
     if issue is None or not issue.session or task.status is not Status.FAILED or task.error is None:
-        return
-    if not workflow.patched(_PATCH):
         return
     why = f"{task.error.message} {task.error.remedy}".strip()
     with suppress(FailureError):  # it was told before

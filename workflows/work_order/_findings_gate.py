@@ -1,7 +1,6 @@
 """The gate before a commit or push with what looks like a key: a person lets it pass, or has it taken out."""
 
 from collections.abc import Callable
-from typing import Final
 
 from temporalio import workflow
 
@@ -11,9 +10,6 @@ from septet.contracts.task import Task
 from workflows._refusals import refusal
 from workflows.work_order._person_gate import PersonGate, check_feedback
 from workflows.work_order.state import WorkOrderState
-
-_PATCH: Final = "findings-gate"
-"""Before it, a work order in whose work keys were found failed."""
 
 
 class FindingsGate(PersonGate):
@@ -26,10 +22,6 @@ class FindingsGate(PersonGate):
         """Whether the last word was that the agent takes something out."""
         self.allowed: tuple[str, ...] = ()
         """The ids of what people have let pass."""
-
-    def takes(self, findings: tuple[KeyFinding, ...]) -> bool:
-        """Say whether a person is asked about what a step ended with."""
-        return bool(findings) and workflow.patched(_PATCH)
 
     async def wait_for_words(self, findings: tuple[KeyFinding, ...]) -> str:
         """Wait until a person has let all findings pass, or rejected them; return what the agent is told.

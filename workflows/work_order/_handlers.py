@@ -1,7 +1,5 @@
 """What a work order can be asked and told: its queries, its updates with their validators, its signals."""
 
-from typing import Final
-
 from temporalio import workflow
 
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision, PreviousRun, RetryCall
@@ -23,8 +21,6 @@ from workflows.work_order._seat import Seat
 from workflows.work_order.state import WorkOrderState
 
 _ANYBODY = RetryCall()
-_BUDGET_GATE: Final = "budget-gate"
-"""Noted where one waits: a build without it cannot go on with such a work order."""
 
 
 class WorkOrderHandlers:
@@ -39,7 +35,7 @@ class WorkOrderHandlers:
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
         self._findings_gate = FindingsGate(self._state, self._show)
-        self._budget_gate = BudgetGate(self._state, self._show, lambda: workflow.patched(_BUDGET_GATE))
+        self._budget_gate = BudgetGate(self._state, self._show)
         self._seat = Seat()
         self._visit = LaneVisit(self._hosts)
 

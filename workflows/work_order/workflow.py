@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -11,33 +11,18 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage, Status, Step
-    from septet.contracts.order import FOLLOW_IN_PIPELINE, FOLLOW_PR_REFUSAL, WorkOrderInput
+    from septet.contracts.order import FOLLOW_IN_PIPELINE, WorkOrderInput
     from septet.contracts.pull_request import Follow
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
     from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, notifying_queue
-    from workflows._patches import has_patch
     from workflows.hosts.host_watch import place_call
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
     from workflows.work_order._failure_report import report_failure
     from workflows.work_order._watch import watch_pull_request
-
-
-_PLAN_GATE: Final = "plan-gate"
-"""Before it, no plan was waited with."""
-_BOARD: Final = "board"
-"""Before it, a work order that comes after others began at once."""
-_PROJECT: Final = "project-while-it-waits"
-"""Before it, a work order that waits had no project where who started it named none."""
-_FOLLOW_PR: Final = "refuses-follow-pr"
-"""Before it, `follow_pr` was taken, and did nothing."""
-FOLLOWS_PATCH: Final = "follows-pr"
-"""Before it, `follow_pr` was refused. Asked for only where a pull request is to be followed."""
-_WATCH: Final = "watches-pull-request"
-"""Before it, nobody saw what became of a pull request."""
 
 
 @workflow.defn(name="WorkOrder")
@@ -71,12 +56,10 @@ class WorkOrder(WorkOrderBase):
         info = workflow.info()
         of_pipeline = info.parent is not None
         self._order = parse_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
-        if self._order.follow_pr and not workflow.patched(FOLLOWS_PATCH) and has_patch(_FOLLOW_PR):
-            raise invalid_input(FOLLOW_PR_REFUSAL)
         if self._order.follow_pr and self._order.pipeline is not None:
             raise invalid_input(FOLLOW_IN_PIPELINE)
-        stage = _waiting_stage(self._order)
-        if stage and self._order.project is None and has_patch(_PROJECT):
+        stage = waits_in(self._order)
+        if stage and self._order.project is None:
             self._order = with_project(self._order)
         self._decisions.is_in_pipeline = self._order.pipeline is not None
         self._state.begin(info.workflow_id, self._order, info.start_time, stage)
@@ -101,7 +84,7 @@ class WorkOrder(WorkOrderBase):
 
     async def _wait_for_approval(self) -> None:
         """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
-        if not (self._order.approve_plan and has_patch(_PLAN_GATE)):
+        if not self._order.approve_plan:
             return
         while feedback := await self._plan_gate.wait_for_feedback():
             await self._take(Step.BUILD_PLAN, feedback=(f"a person rejected the plan: {feedback}",))
@@ -109,8 +92,7 @@ class WorkOrder(WorkOrderBase):
 
     async def _watch_pull_request(self) -> None:
         """Let the pull request be watched from now on, by a workflow that outlives this one."""
-        if has_patch(_WATCH):
-            await watch_pull_request(self._state.task, self._hosts.here, self._follow())
+        await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:
         """Return what an agent needs to follow the pull request, where that is asked for and the host can."""
@@ -118,8 +100,6 @@ class WorkOrder(WorkOrderBase):
         terms = workspace.follow
         is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
         if not is_wanted or terms is None or self._order.pipeline is not None:
-            return None
-        if not workflow.patched(FOLLOWS_PATCH):
             return None
         sessions = [row.session_id for row in task.steps if row.step == Step.IMPLEMENT_PLAN]
         call = self._make_call(Step.IMPLEMENT_PLAN, 1, ())
@@ -207,8 +187,3 @@ class WorkOrder(WorkOrderBase):
     ) -> None:
         self._state.close(status, stage, workflow.now(), error, who=who, why=why)
         self._show()
-
-
-def _waiting_stage(order: WorkOrderInput) -> Stage | None:
-    """Return the stage in which it waits; before there was a board, one that came after others did not wait."""
-    return waits_in(order) if order.stage is not None or (order.after and has_patch(_BOARD)) else None

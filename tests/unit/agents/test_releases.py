@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ import psutil
 import pytest
 from fakes.agent_lab import Lab
 from fakes.guest_kinds import confine
-from fakes.runners import WHEELS, Runner, copy_packages, unpack_release
+from fakes.runners import Runner, copy_packages
 from structlog.testing import capture_logs
 
 from activities.host import Host
@@ -25,8 +23,6 @@ from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.settings import Settings
 from septet.state import StateDir
-
-WORKER_OF_0_1 = Path(__file__).parents[2] / "fakes" / "attempting_of_0_1.py"
 
 
 @pytest.fixture
@@ -49,70 +45,9 @@ def served(lab: Lab, runner: Runner) -> Lab:
     return lab
 
 
-@pytest.fixture(params=WHEELS, ids=lambda wheel: wheel.name.split("-")[1])
-def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """An earlier release, unpacked."""
-    return unpack_release(request.param, tmp_path / "release")
-
-
 def starts(lab: Lab) -> list[str]:
     """Return the starts of processes, without their turns."""
     return [line for line in lab.journal if line.startswith("start")]
-
-
-async def carry_out_by(
-    release: Path, lab: Lab, runner: Runner, number: int, *session: str
-) -> tuple[str, str, str | None]:
-    """Carry one turn out by a worker's process of an earlier release."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *(str(WORKER_OF_0_1), str(lab.root), str(lab.program), str(runner.folder), str(number), *session),
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(release)},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    printed, _ = await process.communicate()
-    text, session_id, recovered_by = json.loads(printed)
-    return text, session_id, recovered_by
-
-
-async def test_a_runner_of_an_earlier_release_starts_the_agents_of_today(
-    served: Lab, runner: Runner, release: Path
-) -> None:
-    """It gets orders that it reads: one process serves turns, and the next one is started for an agent of its own."""
-    runner.packages = release
-    runner.start()
-    first = await served.carry_out(served.warm_turn(1))
-    second = await served.carry_out(served.warm_turn(2, first.outcome.session_id))
-    assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", None)
-    assert starts(served) == ["start new"]
-    served.agent("init(); result('done')")
-    assert (await served.carry_out()).outcome.text == "done"
-    assert starts(served) == ["start new", "start new"]
-
-
-async def test_the_runner_of_today_starts_the_agents_of_an_earlier_release(
-    served: Lab, runner: Runner, release: Path
-) -> None:
-    """Workers of both releases take turns with one process, whose orders come in either form."""
-    runner.start()
-    text, session_id, recovered_by = await carry_out_by(release, served, runner, 1)
-    assert (text, recovered_by) == ("Turn 1.;", None)
-    second = await served.carry_out(served.warm_turn(2, session_id))
-    assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", None)
-    text, _, recovered_by = await carry_out_by(release, served, runner, 3, session_id)
-    assert (text, recovered_by) == ("Turn 1.;Turn 2.;Turn 3.;", None)
-    assert starts(served) == ["start new"]
-
-
-async def test_a_worker_of_an_earlier_release_goes_on_with_a_process_of_today(
-    served: Lab, runner: Runner, release: Path
-) -> None:
-    """After a step back to it, the process that today's worker started serves its turns."""
-    runner.start()
-    first = await served.carry_out(served.warm_turn(1))
-    text, _, recovered_by = await carry_out_by(release, served, runner, 2, first.outcome.session_id or "")
-    assert (text, recovered_by) == ("Turn 1.;Turn 2.;", None)
-    assert starts(served) == ["start new"]
 
 
 async def test_what_a_runner_of_an_earlier_release_cannot_give_is_in_the_record(

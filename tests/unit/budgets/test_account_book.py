@@ -406,28 +406,14 @@ def test_a_hold_that_an_earlier_release_noted_ends_after_a_day() -> None:
     assert account.view.running == 0
 
 
-def test_a_run_without_the_patch_decides_as_it_began() -> None:
-    """Its limits of steps know neither days nor holds, and its holds have no end: what was recorded replays."""
-    limits = {STEP: parse_limit("2usd"), "build_plan": parse_limit("1usd/day")}
-    account = AccountBook(AccountState(scope="project/o/r", step_limits=limits), has_patch=lambda: False)
-    for key in ("a", "b"):
-        assert account.reserve(reserve(key, key), NOON).caps == Caps(usd=2.0)
-    account.reserve(reserve("c", "c", step="build_plan"), NOON)
-    account.settle(settle("c", 1.0), NOON)
-    later = NOON + timedelta(days=7)
-    assert account.take_callers(later) == []
-    assert not account.reserve(reserve("c", "c", step="build_plan"), later).granted
-    assert (account.view.running, account.day_ends_in(later), account.hold_ends_in(later)) == (2, None, None)
-
-
-def full_list(*, keeps_oldest: bool = True) -> tuple[list[str], AccountBook]:
+def full_list() -> tuple[list[str], AccountBook]:
     """Return the account of a budget that is used up, and the work orders that wait for it: as many as it lists."""
     names = [f"wo-{number}" for number in range(MOST_WAITING)]
     spent = Spending(usd=5.0)
     state = AccountState(
         scope="project/o/r", limit=parse_limit("5usd"), total=spent, waiting=tuple(names), to_call=()
     )
-    return names, AccountBook(state, keeps_oldest=lambda: keeps_oldest)
+    return names, AccountBook(state)
 
 
 def called(account: AccountBook) -> list[str]:
@@ -448,14 +434,6 @@ def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called
     account.set_limit(LimitCall(limit="5usd"), raises=True)
     assert called(account) == names
     assert account.reserve(reserve("late", "wo-late"), NOON).granted
-
-
-def test_a_run_without_the_patch_forgets_the_oldest_as_it_did() -> None:
-    """What it has recorded replays."""
-    names, account = full_list(keeps_oldest=False)
-    assert account.reserve(reserve("late", "wo-late"), NOON).is_listed
-    account.set_limit(LimitCall(limit="5usd"), raises=True)
-    assert called(account) == [*names[1:], "wo-late"]
 
 
 def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:

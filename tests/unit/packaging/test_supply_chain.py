@@ -219,11 +219,7 @@ def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> Non
     changes, _, compatibility = notes.partition("\n## Workflow compatibility\n")
     assert changes.startswith("# Septet 0.1.0\n")
     assert "### Added" in changes
-    assert "- `plan-gate`: a plan waits for approval where that is asked for." in compatibility
-    assert "told-of-silent-hosts" not in compatibility
-    coming = subprocess.run([*script, "Unreleased"], capture_output=True, text=True, check=True).stdout
-    assert "`told-of-silent-hosts`" in coming
-    assert "0.1.0 began" in coming
+    assert compatibility.strip().startswith("No work order of an earlier release continues under this release")
     refused = subprocess.run([*script, "9.9.9"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (1, "CHANGELOG.md has no section 9.9.9.\n")
 
