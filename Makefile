@@ -8,14 +8,14 @@ ARGS ?=
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
-REST := "not recovery and not faces and not newcomer and not release"
+REST := "not recovery and not faces and not newcomer and not release and not world"
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
+.PHONY: help setup ready demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,10 @@ test-api: ready ## The HTTP API under schemathesis for ten minutes
 test-agents: ready ## Real agent CLIs from a cache, against a model on loopback; AGENTS="claude codex" ARGS="-k …"
 	@scripts/agents install $(AGENTS)
 	@scripts/agents run $(BIN)/python -m pytest $(TESTERS) --maxschedchunk=1 tests/agents $(ARGS)
+
+# One process begins all cases, each of which waits most of its time.
+world: ready ## What strangers have reported, as whole work orders; SAMPLE=1 takes a few, ARGS="-k stash" those of a name
+	@$(if $(SAMPLE),SEPTET_WORLD=sample) $(BIN)/python -m pytest -m world tests/world $(ARGS)
 
 flaky: ready ## Named tests thirty times, each time with another seed: TESTS="tests/workflows -k board" RUNS=30
 	@$(BIN)/python scripts/try_often.py $(if $(RUNS),--runs $(RUNS)) $(TESTS)

@@ -27,9 +27,9 @@ Fake = TypeVar("Fake", bound=ForgeFake)
 
 
 @contextmanager
-def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler closes over its forge
+def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler closes over its forge
     """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
-    _protect(forge)
+    protect(served)
     ended = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -38,8 +38,9 @@ def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler c
         def handle_any(self) -> None:
             content = body_of(self)
             parts = urlsplit(self.path)
+            forge = served.at(parts.path)
             if ".git/" in parts.path:
-                self._answer_git(content)
+                self._answer_git(forge, content)
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = json.loads(content) if content else None
@@ -47,7 +48,7 @@ def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler c
             with forge.lock:
                 forge.asked.append(asked)
                 fault = _fault_for(forge, asked)
-                answer = self._answer(asked, fault)
+                answer = self._answer(forge, asked, fault)
             if fault is not None and fault.lie == "slow":
                 ended.wait(fault.seconds)
             if answer is not None:
@@ -55,7 +56,9 @@ def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler c
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 -- http.server calls them
 
-        def _answer(self, asked: Asked, fault: Fault | None) -> tuple[int, dict[str, str], bytes] | None:
+        def _answer(
+            self, forge: ForgeFake, asked: Asked, fault: Fault | None
+        ) -> tuple[int, dict[str, str], bytes] | None:
             before = copy.deepcopy(forge.pulls) if fault is not None and fault.lie == "stale" else {}
             if fault is None or fault.after or fault.lie in {"slow", "truncated", "wrong_type", "stale"}:
                 if fault is not None and fault.lie == "stale":
@@ -81,9 +84,9 @@ def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler c
             if fault.lie == "wrong_type":
                 status = fault.status if fault.status in range(200, 300) else 200
                 return status, {"Content-Type": "application/json"}, b'{"number": "seven", "state": []}'
-            return fault.status, fault.headers, json.dumps({"message": fault.text}).encode()
+            return fault.status, fault.headers, fault.content
 
-        def _answer_git(self, content: bytes) -> None:
+        def _answer_git(self, forge: ForgeFake, content: bytes) -> None:
             given = self.headers.get("Authorization", "").removeprefix("Basic ")
             if b64decode(given).decode().rpartition(":")[2] != forge.token:
                 self._send(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
@@ -122,11 +125,11 @@ def serving_forge(forge: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler c
             """Say nothing of clients that have hung up."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    forge.url = f"http://127.0.0.1:{server.server_address[1]}"
+    served.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield forge
+        yield served
     finally:
         ended.set()
         server.shutdown()
@@ -172,7 +175,7 @@ def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
     return None
 
 
-def _protect(forge: ForgeFake) -> None:
+def protect(forge: ForgeFake) -> None:
     """Let the repositories refuse pushes to protected branches, as branch protection does."""
     if forge.repositories is None:
         return

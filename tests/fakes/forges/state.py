@@ -1,5 +1,6 @@
 """What a forge knows: one state under the three ways of telling it."""
 
+import json
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -109,6 +110,9 @@ class Fault:
     status: int = 500
     headers: dict[str, str] = field(default_factory=dict)
     text: str = "Server Error"
+    """The message of its body."""
+    body: Json | bytes = None
+    """The whole body, where it is another."""
     method: str = ""
     """Only for requests of this method; for any, when empty."""
     path: str = ""
@@ -120,6 +124,13 @@ class Fault:
     times: int = 1
     seconds: float = 0.0
     """For so long a slow answer takes."""
+
+    @property
+    def content(self) -> bytes:
+        """The body of the answer."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return json.dumps({"message": self.text} if self.body is None else self.body).encode()
 
 
 @dataclass
@@ -165,6 +176,11 @@ class ForgeFake:
     is_numbered_together = True
     has_etags = True
     standing_words: dict[str, str] = field(default_factory=dict)
+
+    def at(self, path: str) -> "ForgeFake":
+        """Return what answers the requests for a path: one address may have several repositories."""
+        del path
+        return self
 
     def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = ()) -> int:
         """Add an issue and return its number."""

@@ -1,0 +1,319 @@
+"""How cases run: one `septet up` for all, the stand-in for each CLI, and forges on which each case has a repository."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import unquote
+
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import protect, serving_forge
+from fakes.forges.state import Fault, ForgeFake
+from fakes.repositories import Origin, git_env, make_origin
+from fakes.septet_command import PROGRAMS, Ended, Septet
+from fakes.warm_command import run_septet
+from world.came import Came
+from world.case import Act, Answer, Case, fill
+
+CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")
+_FAKES: Final = (GitHubFake, GitLabFake, GiteaFake)
+_KEYS: Final = dict.fromkeys(
+    (
+        "ANTHROPIC_API_KEY",
+        "CODEX_API_KEY",
+        "GEMINI_API_KEY",
+        "COPILOT_GITHUB_TOKEN",
+        "OPENCODE_API_KEY",
+    ),
+    "made-up-key",
+)
+_FILES: Final = {"calc.py": "def add(a, b):\n    return a - b\n"}
+WORK: Final = {"calc.py": "def add(a, b):\n    return a + b\n", "new.txt": "# kept\n"}
+"""What an ordinary turn of the implementor writes."""
+_LOOK_EVERY_SECONDS: Final = 1.0
+_CLOSED: Final = {"completed", "failed", "cancelled"}
+
+
+@dataclass
+class Street(ForgeFake):
+    """A forge on which each case has a repository of its own."""
+
+    houses: dict[str, ForgeFake] = field(default_factory=dict)
+    spare: ForgeFake = field(default_factory=ForgeFake)
+    """What answers questions about none of them."""
+
+    def at(self, path: str) -> ForgeFake:
+        """Return the fake of the repository that a path names; of a longer name, the longer one."""
+        found = [project for project in self.houses if f"/{project}" in unquote(path)]
+        return self.houses[max(found, key=len)] if found else self.spare
+
+
+@dataclass
+class World:
+    """The machine on which cases run."""
+
+    septet: Septet
+    streets: dict[str, Street]
+    address: str = ""
+
+    def came_of(self, case: Case) -> Came:
+        """Run a case to its end, and return what came out."""
+        folder = self.septet.root / "cases" / case.order
+        folder.mkdir(parents=True)
+        origin = self._origin_of(case, folder)
+        repository = str(origin.bare)
+        env = {
+            **git_env(folder / "home"),
+            "CASE": str(case.folder),
+            "ORIGIN": repository,
+            "ORDER": case.order,
+            "WORK": str(folder),
+        }
+        env |= {
+            f"GIT_{role}_{key}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for key, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+        }
+        _write({**_FILES, **case.files}, origin.checkout)
+        _run(case.setup, origin.checkout, env)
+        origin.push({}, message="first")
+        came = Came(case, origin.bare, env, origin.sha(case.base))
+        _run(case.origin, folder, env)
+        house = self._move_in(case)
+        if house is not None:
+            repository = f"{self.streets[house.name].url}/{house.project}.git"
+        plan = fill(json.dumps(_plan(case, origin)), self._names(case, repository))
+        (folder / "plan.json").write_text(plan, encoding="utf-8")
+        with self._machine(case) as septet:
+            self._run_order(septet, came, repository)
+            self._look(septet, came, folder, house)
+        return came
+
+    def _origin_of(self, case: Case, folder: Path) -> Origin:
+        if case.forge is None:
+            return make_origin(folder, f"{case.name}.git", case.base)
+        root = self.streets[case.forge.kind].repositories
+        assert root is not None
+        return make_origin(root / "o", f"{case.name}.git", case.base)
+
+    def _names(self, case: Case, repository: str) -> dict[str, str]:
+        return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
+
+    def _move_in(self, case: Case) -> ForgeFake | None:
+        """Let the forge have the repository, with its issues and odd answers."""
+        if case.forge is None:
+            return None
+        street = self.streets[case.forge.kind]
+        (kind,) = (fake for fake in _FAKES if fake.name == case.forge.kind)
+        house = kind(
+            project=f"o/{case.name}", repositories=street.repositories, url=street.url,
+            protected=frozenset(case.forge.protected),
+        )  # fmt: skip
+        for issue in case.forge.issues:
+            number = house.add_issue(issue.title, issue.body, issue.labels)
+            for words in issue.comments:
+                house.add_comment(number, words)
+        names = self._names(case, "")
+        house.faults += [_fault(answer, names) for answer in case.forge.answers]
+        street.houses[house.project] = house
+        protect(house)
+        return house
+
+    @contextmanager
+    def _machine(self, case: Case) -> Iterator[Septet]:
+        """Give the machine of all cases, or one with a worker and settings of the case's own."""
+        if not case.settings:
+            yield self.septet
+            return
+        own = {"TEMPORAL_ADDRESS": self.address, "SEPTET_TASK_QUEUE": case.order}
+        root = self.septet.root / "machines" / case.order
+        septet = Septet(root, {**self.septet.extra, **own, **case.settings}, shares=self.septet)
+        _give_name(septet)
+        with septet.serving("worker"):
+            yield septet
+
+    def _run_order(self, septet: Septet, came: Came, repository: str) -> None:
+        case, names = came.case, self._names(came.case, repository)
+        about = ("--issue", str(case.forge.issue)) if case.forge else ("--title", case.title, "--body", case.body)
+        argv = ["run", "--repo", repository, *about, "--id", case.order, "--agent", case.agent, *case.args]
+        _take(came, septet, [*argv, *([] if case.ends else ["--wait"]), "--json"])
+        if case.ends:
+            _wait_for_words(septet, case)
+            came.out = septet("show", case.order, "--json").out
+        for each in case.next:
+            _run(fill(each.shell, names), came.origin, came.env)
+            if each.septet:
+                _take(came, septet, [fill(part, names) for part in each.septet])
+
+    def _look(self, septet: Septet, came: Came, folder: Path, house: ForgeFake | None) -> None:
+        with suppress(ValueError):
+            came.answer = json.loads(came.out)
+        order = came.case.order
+        shown = septet("show", order, "--json")
+        told = json.loads(shown.out) if shown.out else {}
+        came.task = told.get("task") or {}
+        came.status = came.task.get("status", "refused")
+        came.shown = septet("show", order).out
+        log = folder / "calls.jsonl"
+        came.calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        if house is None:
+            listed = septet("pr", "list", "--repo", came.origin, "--all", "--json").out
+            came.pulls = json.loads(listed).get("pull_requests", []) if listed else []
+        else:
+            came.pulls = [
+                {"title": pull.title, "body": pull.body, "draft": pull.draft} for pull in house.pulls.values()
+            ]
+            came.asked = [f"{asked.method} {asked.path}" for asked in house.asked]
+        if came.case.expect.kept:
+            came.rescues = list(_restored(septet, order, folder / "rescues"))
+        if came.task and came.status not in _CLOSED:
+            septet("cancel", order, "--json")
+
+
+@contextmanager
+def world_at(root: Path, before: Any = None) -> Iterator[World]:
+    """Run `septet up` and the forges below a folder for as long as the block lasts."""
+    with ExitStack() as stack:
+        streets = {fake.name: stack.enter_context(serving_forge(_street(fake, root))) for fake in _FAKES}
+        septet = Septet(root, _environment(root, streets))
+        _give_name(septet)
+        if before is not None:
+            before(septet)
+        running = stack.enter_context(septet.up())
+        yield World(septet, streets, running.address)
+
+
+def _street(fake: type[ForgeFake], root: Path) -> Street:
+    repositories = root / "forges" / fake.name
+    (repositories / "o").mkdir(parents=True)
+    street = Street(repositories=repositories, spare=fake(repositories=repositories))
+    street.name = fake.name
+    return street
+
+
+def _environment(root: Path, streets: Mapping[str, Street]) -> dict[str, str]:
+    """Return what the worker and the commands have in common: no sandbox, the CLIs' stand-ins, and the forges."""
+    env = {**_KEYS, "SEPTET_SANDBOX": "none", "SEPTET_SANDBOXED": "true", "SEPTET_LOOK_SECONDS": "600"}
+    program = root / "bin"
+    program.mkdir(parents=True)
+    for name in CLIS:
+        path = program / name
+        path.write_text(
+            f"#!{sys.executable} -IS\n" + Path(__file__).with_name("stand_in.py").read_text(encoding="utf-8")
+        )
+        path.chmod(0o755)
+        env[f"SEPTET_{name.upper()}_PATH"] = str(path)
+    for name, street in streets.items():
+        env[f"SEPTET_{name.upper()}_HOSTS"] = street.url.removeprefix("http://")
+        env[f"SEPTET_{name.upper()}_API_URL"] = street.url + street.spare.api_path
+        env[f"SEPTET_{name.upper()}_TOKEN"] = street.token
+    return env
+
+
+def _give_name(septet: Septet) -> None:
+    """Give the person of a machine a name for git."""
+    home = Path(septet.env["HOME"])
+    (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n", encoding="utf-8")
+
+
+def _plan(case: Case, origin: Origin) -> dict[str, Any]:
+    """Return what the stand-in reads."""
+    turns = {
+        step: [_said(turn) for turn in turns] if isinstance(turns, list) else _said(turns)
+        for step, turns in case.turns.items()
+    }
+    plan = {case.plan: "# Bug: add() subtracts\n\n1. Add.\n"}
+    return {
+        "folder": str(case.folder),
+        "origin": str(origin.bare),
+        "turns": turns,
+        "every": _said(case.every),
+        "answers": _answers(case),
+        "files": {"build_plan": plan, "implement_plan": WORK},
+    }
+
+
+def _answers(case: Case) -> dict[str, str]:
+    """Return what the ordinary turns answer, by step."""
+    done = {"success": True, "summary": "add adds", "key_changes_made": ["add adds"], "key_learnings": []}
+    answers: dict[str, dict[str, Any]] = {
+        "classify_issue": {"issue_class": "/bug"},
+        "build_plan": {"plan_path": case.plan},
+        "find_plan_file": {"plan_path": case.plan},
+        "generate_branch": {"branch_name": case.branch},
+        "create_commit": {"commit_message": "implementor: bug: add adds"},
+    }
+    if case.plain:
+        texts = {step: str(*answer.values()) for step, answer in answers.items()}
+    else:
+        answers["build_plan"]["summary"] = "add() is to add"
+        texts = {step: json.dumps(answer) for step, answer in answers.items()}
+    pull = {"title": "add adds", "body": f"It adds.\n\nWork order: {case.order}"}
+    return {**texts, "implement_plan": json.dumps(done), "create_pull_request": json.dumps(pull)}
+
+
+def _said(turn: Act) -> dict[str, Any]:
+    told: dict[str, Any] = turn.model_dump(exclude_unset=True)
+    return told
+
+
+def _fault(answer: Answer, names: Mapping[str, str]) -> Fault:
+    body = answer.text.encode() if answer.text is not None else answer.body
+    if isinstance(body, (dict, list)):
+        body = json.loads(fill(json.dumps(body), names))
+    headers = {name: fill(value, names) for name, value in answer.headers.items()}
+    return Fault(
+        lie=answer.lie, status=answer.status, headers=headers, body=body, method=answer.method, path=answer.path,
+        about=fill(answer.about, names), after=answer.after, times=answer.times, seconds=answer.seconds,
+    )  # fmt: skip
+
+
+def _run(commands: str, folder: Path, env: Mapping[str, str]) -> None:
+    if commands:
+        argv = ["bash", "-euc", commands]
+        ended = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, f"{commands}\n{ended.stdout}{ended.stderr}"
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _take(came: Came, septet: Septet, args: list[str]) -> None:
+    argv = [str(PROGRAMS / "septet"), *args]
+    with TemporaryDirectory(prefix="septet-") as output:
+        try:
+            came.out = run_septet(argv, septet.env, Path(output), Path(output), came.case.seconds)[1]
+        except AssertionError:
+            came.out = ""
+
+
+def _wait_for_words(septet: Septet, case: Case) -> None:
+    """Wait until `septet show` says the case's words, or the work order has ended."""
+    deadline = time.monotonic() + case.seconds
+    while time.monotonic() < deadline:
+        shown: Ended = septet("show", case.order)
+        if (
+            case.ends in shown.out
+            or json.loads(septet("show", case.order, "--json").out)["task"]["status"] in _CLOSED
+        ):
+            return
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _restored(septet: Septet, order: str, folder: Path) -> Iterator[Path]:
+    for number, rescue in enumerate(septet("rescue", "list", order, "--json").json["rescues"]):
+        place = folder / str(number)
+        if septet("rescue", "restore", rescue["snapshot"], "--to", place, "--json").code == 0:
+            yield place
