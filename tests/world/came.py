@@ -34,6 +34,8 @@ class Came:
     pulls: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """The requests to the forge: method and path."""
+    waits: float | None = None
+    """In so many seconds its step is tried again, where it waits for that."""
     rescues: list[Path] = field(default_factory=list)
     """Folders to which what was saved has been restored."""
 
@@ -63,7 +65,7 @@ class Came:
             for step in self.steps
         )
         lines = (
-            f"{self.status}; starts (* resumed): {starts}",
+            f"{self.status}, next try in {self.waits} s; starts (* resumed): {starts}",
             *steps,
             f"error: {self.error}",
             f"pulls: {self.pulls}",
@@ -88,13 +90,16 @@ def _of_end(came: Came) -> Iterator[str]:
     expect = came.case.expect
     if not came.answer:
         yield f"stdout is not one JSON object: {came.out[:200]!r}"
-    if came.status != expect.status:
-        yield f"the status is {came.status}, not {expect.status}: {came.error.get('message', '')}"
+    wanted = (expect.status,) if isinstance(expect.status, str) else expect.status
+    if came.status not in wanted:
+        yield f"the status is {came.status}, not {' or '.join(wanted)}: {came.error.get('message', '')}"
     if expect.error is not None:
         if expect.error.type not in {None, came.error.get("type")}:
             yield f"the error is a {came.error.get('type')}, not a {expect.error.type}"
         yield from _words("the error", came.error.get("message", ""), expect.error)
         yield from _words("the remedy", came.error.get("remedy", ""), Words(says=expect.error.remedy))
+    if expect.waits is not None and not (came.waits and expect.waits[0] <= came.waits <= expect.waits[1]):
+        yield f"the next try is {came.waits} seconds away, not {expect.waits}"
     yield from _words("the warnings", "\n".join(came.warnings), Words(says=expect.warnings))
     yield from _words("`septet show`", came.shown, Words(says=expect.shows))
 
@@ -199,7 +204,8 @@ def _of_rescues(came: Came) -> Iterator[str]:
 def _of_check(came: Came) -> Iterator[str]:
     if not came.case.expect.check:
         return
-    told = {"BRANCH": came.task.get("branch_name") or "", "BASE": came.begun_at}
+    told = {"BRANCH": came.task.get("branch_name") or "", "BASE": came.begun_at, "STATUS": came.status}
+    told["ERROR"] = f"{came.error.get('message', '')} {came.error.get('remedy', '')}"
     argv = ["bash", "-euc", came.case.expect.check]
     ended = subprocess.run(
         argv, cwd=came.origin, env={**came.env, **told}, capture_output=True, text=True, check=False

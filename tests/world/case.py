@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 CASES: Final = Path(__file__).parent / "cases"
 Agent = Literal["claude", "codex", "copilot", "gemini", "opencode"]
 ForgeName = Literal["github", "gitlab", "gitea"]
+Status = Literal["completed", "failed", "cancelled", "running", "waiting", "refused"]
 Count: TypeAlias = int | tuple[int, int]
 """So many; two figures are the least and the most."""
 
@@ -159,11 +160,13 @@ class Pull(Part):
 class Expect(Part):
     """What must come out."""
 
-    status: Literal["completed", "failed", "cancelled", "running", "waiting", "refused"] = "completed"
-    """`refused`: the command did not start it."""
+    status: Status | tuple[Status, ...] = "completed"
+    """`refused`: the command did not start it. Of several, any."""
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
     """Words of warnings of any step."""
+    waits: tuple[float, float] | None = None
+    """The next try of the step is so many seconds away, at least and at most, when the look is taken."""
     shows: tuple[str, ...] = ()
     """Words of `septet show`."""
     steps: dict[str, StepEnd] = {}
@@ -185,7 +188,10 @@ class Expect(Part):
     """Patterns of requests (`POST .*/pulls`) that the forge was asked."""
     not_asked: tuple[str, ...] = ()
     check: str = ""
-    """Commands for bash, in the origin, that end with 0; what they print is told where they do not."""
+    """Commands for bash, in the origin, that end with 0; what they print is told where they do not.
+
+    They find `$ORIGIN`, `$WORK`, `$BRANCH`, `$BASE` (its first commit), `$STATUS` and `$ERROR` (with the remedy).
+    """
 
 
 class Case(Part):
@@ -216,6 +222,8 @@ class Case(Part):
     """By then it must have ended."""
     ends: str = ""
     """Words of `septet show` at which the look is taken, where it is not to end by itself; it is cancelled then."""
+    alone: bool = False
+    """It has a worker of its own: a login that is paused would hold up other cases."""
     settings: dict[str, str] = {}
     """Variables of a worker of its own."""
     files: dict[str, str] = {}

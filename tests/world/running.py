@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -130,7 +131,7 @@ class World:
     @contextmanager
     def _machine(self, case: Case) -> Iterator[Septet]:
         """Give the machine of all cases, or one with a worker and settings of the case's own."""
-        if not case.settings:
+        if not case.settings and not case.alone:
             yield self.septet
             return
         own = {"TEMPORAL_ADDRESS": self.address, "SEPTET_TASK_QUEUE": case.order}
@@ -162,6 +163,8 @@ class World:
         came.task = told.get("task") or {}
         came.status = came.task.get("status", "refused")
         came.shown = septet("show", order).out
+        if came.case.expect.waits is not None:
+            came.waits = self._next_try(order)
         log = folder / "calls.jsonl"
         came.calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         if house is None:
@@ -176,6 +179,14 @@ class World:
             came.rescues = list(_restored(septet, order, folder / "rescues"))
         if came.task and came.status not in _CLOSED:
             septet("cancel", order, "--json")
+
+    def _next_try(self, order: str) -> float | None:
+        described = self.septet.temporal("workflow", "describe", "--workflow-id", order, "--output", "json").out
+        times = [
+            each.get("nextAttemptScheduleTime") for each in json.loads(described).get("pendingActivities", [])
+        ]
+        due = [datetime.fromisoformat(when) - datetime.now(UTC) for when in times if when]
+        return max(due).total_seconds() if due else None
 
 
 @contextmanager
