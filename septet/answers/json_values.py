@@ -63,6 +63,23 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
     An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
     """
     text = text.strip(_AROUND)
+    for opening, reading in _readings_in(text):
+        rung = _rung(text, opening, reading)
+        if opening["key"]:
+            yield JsonCandidate(None, rung, faults=("it is a part of a larger value that is broken",))
+        elif reading.value or reading.faults or rung != "embedded":
+            yield JsonCandidate(reading.value, rung, reading.mends, reading.faults)
+
+
+def value_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the outermost whole arrays and objects of a text begin and end, in their order."""
+    for opening, reading in _readings_in(text):
+        if reading.value is not None:
+            yield opening.end(), reading.end
+
+
+def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
+    """Yield what is read at each place of a text where an array or an object may begin."""
     at = broken_until = 0
     while opening := _OPENING.search(text, at):
         start = opening.end()
@@ -75,11 +92,7 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
         if may_be_prose and reading.value is None:
             # A stray brace before `Answer: {...}`, say: what stands behind it is looked at once more.
             at, broken_until = start + 1, reading.end
-        rung = _rung(text, opening, reading)
-        if opening["key"]:
-            yield JsonCandidate(None, rung, faults=("it is a part of a larger value that is broken",))
-        elif reading.value or reading.faults or rung != "embedded":
-            yield JsonCandidate(reading.value, rung, reading.mends, reading.faults)
+        yield opening, reading
 
 
 def _rung(text: str, opening: re.Match[str], reading: Reading) -> Rung:

@@ -7,8 +7,9 @@
     plain        the whole text is the step's plain form
     mended       the value has slips of syntax that leave no doubt about its meaning
 
-Validation is strict on every rung. The whole text is read before any value in it is believed: two different
-values that both match are a conflict and not a choice, wherever they stand.
+Where a model prints its reasoning, the text is what stands behind the reasoning. Validation is strict on every
+rung. The whole text is read before any value in it is believed: two different values that both match are a
+conflict and not a choice, wherever they stand.
 """
 
 import json
@@ -21,6 +22,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from septet.answers.json_values import JsonCandidate, Rung, values_in, whole_scalar
 from septet.answers.plain import NotPlainError, PlainReader
+from septet.answers.reasoning import answer_part, has_printed_marks
 from septet.errors import SeptetError
 from septet.system.text import cut, one_line
 
@@ -70,23 +72,25 @@ def read_answer(
     *,
     structured: JsonValue = None,
     plain: PlainReader | None = None,
-    also: Iterable[JsonCandidate] = (),
 ) -> Answer[T]:
     """Read the one answer that meets the contract: a model, a list, or an adapter of whatever pydantic adapts.
 
-    `also` is what was found in the text by other means. Raises `AnswerError`; its reasons are fit for the agent.
+    Raises `AnswerError`; its reasons are fit for the agent.
     """
     proof = _Proof(contract)
     if answer := proof.one_of(_output_candidates(structured)):
         return answer
     warnings = (*proof.reasons, *_cut_off(text or ""))
-    final = (text or "")[-MAX_TEXT_CHARACTERS:]
+    whole = (text or "")[-MAX_TEXT_CHARACTERS:]
+    final = answer_part(whole)
     scalar = whole_scalar(final)
     structures = _structures(scalar, final)
-    answer = proof.one_of([*scalar, *structures, *also])
+    answer = proof.one_of([*scalar, *structures])
     if not (answer or structures):
-        proof.reasons.append("The text holds no JSON object." if final.strip() else "The text is empty.")
-        answer = proof.one_of(_plain(plain, final))
+        proof.reasons.append(_why_no_json(whole, final))
+        if final != whole and not has_printed_marks(whole):  # a sentence about such marks
+            answer = proof.one_of(_plain(plain, whole))
+        answer = answer or proof.one_of(_plain(plain, final))
     if not answer:
         raise AnswerError(proof.reasons)
     return replace(answer, warnings=(*warnings, *answer.warnings))
@@ -118,6 +122,12 @@ def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
             yield JsonCandidate(read(text), "plain")
     except NotPlainError as error:
         yield JsonCandidate(None, "plain", faults=(str(error),))
+
+
+def _why_no_json(whole: str, final: str) -> str:
+    if final.strip():
+        return "The text holds no JSON object."
+    return "Only reasoning was printed, and no answer behind it." if whole.strip() else "The text is empty."
 
 
 def _cut_off(text: str) -> Iterator[str]:

@@ -45,6 +45,8 @@ _PULL_REQUEST: Final = re.compile(
     r"(?:https?://[^\s/\"'`<>()\[\]]+|file://)/[^\s\"'`<>()\[\]]+/(?:pull|pulls|merge_requests)/[1-9][0-9]*/?"
 )
 
+_EMOJI: Final = re.compile(r"(?::[a-z0-9_+-]+:|[\u2190-\u2bff\U0001f000-\U0001faff]\ufe0f?) +")
+_ISSUE: Final = re.compile(r"(?:#[1-9]\d*|\[?[A-Z][A-Z0-9]{1,9}-[1-9]\d*\]?)(?P<colon>:)?(?: +-)? *(?=\S)")
 _TYPED_SUBJECT: Final = re.compile(
     r"(?:(?:classifier|planner|implementor|committer|pr_creator): )?"
     r"(?:bug|build|chore|ci|docs|feat|feature|fix|perf|refactor|revert|style|test)(?:\([\w./ -]+\))?!?: \S.*"
@@ -59,7 +61,20 @@ _FIRST_WORDS: Final = """
     speed split start stop store strip support switch throw tidy tighten treat trim turn unify update upgrade
     use validate verify warn wrap write
 """
-_IMPERATIVES: Final = frozenset(_FIRST_WORDS.split())
+# What a subject begins with in French, German, Italian, Portuguese and Spanish.
+_FIRST_WORDS_ELSEWHERE: Final = """
+    actualiza actualizar adapte adiciona adicionar aggiorna aggiunge aggiungi agrega agregar ajoute ajouter
+    ajusta ajustar aktualisiere améliore améliorer arregla arreglar atualiza atualizar añade añadir behebe
+    cambia cambiar change changer corregge correggi corrige corriger corrigir elimina eliminar entferne
+    ergänze ersetze evita evitar füge implementa implementar implémente korrigiere mejora mejorar melhora
+    mettre migliora modifica modificar modifie modifier permet permite prüfe quita quitar refactoriza remove
+    remover remplace remplacer renombra renomeia renomme rimuove rimuovi simplifica simplifie supprime
+    supprimer utilise verbessere vereinfache verhindere verschiebe verwende ändere
+"""
+_IMPERATIVES: Final = frozenset((_FIRST_WORDS + _FIRST_WORDS_ELSEWHERE).split())
+# Scripts without the words above. A text in one of them is a subject unless it ends as a sentence does.
+_OTHER_SCRIPT: Final = re.compile(r"[\u0370-\u1fff\u3040-\ud7af\uf900-\ufaff]")
+_SENTENCE_ENDS: Final = tuple(".!?:\u2026\u3002\uff01\uff1a\uff1f")
 
 
 class NotPlainError(ValueError):
@@ -104,17 +119,32 @@ def read_branch(text: str) -> JsonValue:
 
 
 def read_commit_message(text: str) -> JsonValue:
-    """Read a message whose subject begins as subjects do: with a type, as in `feat: …`, or with an imperative."""
+    """Read a message whose subject begins as subjects do.
+
+    A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative. An emoji may
+    stand before it.
+    """
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise NotPlainError("it is too long")
     message = _unwrap(text)
     subject, _, rest = message.partition("\n")
-    imperative = subject.partition(" ")[0].lower() in _IMPERATIVES and " " in subject
-    if not (imperative or _TYPED_SUBJECT.fullmatch(subject)) or subject.endswith((":", "?", "!", "}")):
+    if not _begins_as_subject(subject) or subject.endswith((":", "?", "!", "}")):
         raise NotPlainError("it does not begin as a commit message does")
     if len(subject) > MAX_SUBJECT_CHARACTERS or "```" in message or (rest and not rest.startswith("\n")):
         raise NotPlainError("it is not a subject line with a body after a blank line")
     return {"commit_message": message}
+
+
+def _begins_as_subject(subject: str) -> bool:
+    emoji = _EMOJI.match(subject)
+    words = subject[emoji.end() :] if emoji else subject
+    if issue := _ISSUE.match(words):
+        if issue["colon"]:
+            return True
+        words = words[issue.end() :]
+    imperative = words.partition(" ")[0].lower() in _IMPERATIVES and " " in words
+    elsewhere = _OTHER_SCRIPT.match(words) and not words.endswith(_SENTENCE_ENDS)
+    return bool(imperative or elsewhere or _TYPED_SUBJECT.fullmatch(words))
 
 
 def read_pull_request(text: str) -> JsonValue:

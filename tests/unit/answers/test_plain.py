@@ -165,6 +165,16 @@ MESSAGES = {
     "```\nfeat: add a greeting\n\nIt greets by name.\n```": "feat: add a greeting\n\nIt greets by name.",
     "Rename `a` to `b`\n\n- one\n- two": "Rename `a` to `b`\n\n- one\n- two",
     'Print "hello"': 'Print "hello"',
+    "#42: add adds\n\n# no comment\nIt adds.": "#42: add adds\n\n# no comment\nIt adds.",
+    "PROJ-42: totals of ten items": "PROJ-42: totals of ten items",
+    "[PROJ-42] Fix the total": "[PROJ-42] Fix the total",
+    ":bug: Fix the total": ":bug: Fix the total",
+    "\N{BUG} fix: round the total": "\N{BUG} fix: round the total",
+    "\N{SPARKLES} #7: rounding": "\N{SPARKLES} #7: rounding",
+    "Corrige la suma de diez artículos": "Corrige la suma de diez artículos",
+    "Ajoute la remise par quantité\n\nElle manquait.": "Ajoute la remise par quantité\n\nElle manquait.",
+    "修复十件商品的折扣": "修复十件商品的折扣",
+    "Исправить сумму заказа": "Исправить сумму заказа",
 }
 NO_MESSAGES = [
     "",
@@ -189,6 +199,14 @@ NO_MESSAGES = [
     'Add x"}',
     "Let me know!",
     "Successfully added x",
+    "#42 is fixed",
+    "PROJ-42 is done",
+    "UTF-8 is used now",
+    "#: x",
+    "\N{WHITE HEAVY CHECK MARK} All done",
+    "已完成修改。",
+    "提交信息如下\N{FULLWIDTH COLON}",
+    "La modification est faite",
 ]
 URLS = {
     "https://github.com/o/r/pull/1": "https://github.com/o/r/pull/1",

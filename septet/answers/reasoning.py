@@ -1,0 +1,74 @@
+"""Find the part of a final text that is the answer, where a model prints its reasoning beside the answer.
+
+Each family of models has its own marks: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony. Some
+models print only the closing mark, because the prompt's template holds the opening mark.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from septet.answers.json_values import value_spans, whole_scalar
+
+_NAME: Final = r"(?:[\w-]+:)?(?:think|thinking|thought|thoughts|reasoning)"
+_MARK: Final = re.compile(
+    rf"(?P<opens><{_NAME}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>)"
+    rf"|(?P<closes></{_NAME}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>)"
+    r"|(?P<answers><\|channel\|>\s*+final\b[^<>|]*+(?:<\|constrain\|>[^<>|]*+)?<\|message\|>)"
+    r"|(?P<channel><\|channel\|>)",
+    re.IGNORECASE,
+)
+_MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call|start)\|>")
+# What is left of harmony's channels where a server has removed the special tokens.
+_BARE_ANALYSIS: Final = re.compile(r"\s*+analysis\S")
+_BARE_FINAL: Final = "assistantfinal"
+
+
+def answer_part(text: str) -> str:
+    """Return what stands behind the last mark of reasoning, up to the next mark that opens; else the whole text.
+
+    A mark inside a JSON value belongs to the value: a text that is one JSON value is returned as it stands. An
+    opening mark that nothing closes counts only at the start of its line. Nothing inside the marks is returned.
+    """
+    if _BARE_ANALYSIS.match(text) and _BARE_FINAL in text:
+        return text.rpartition(_BARE_FINAL)[2]
+    marks = list(_marks_outside_values(text))
+    last = next((mark for mark in reversed(marks) if mark["closes"] or mark["answers"]), None)
+    start = last.end() if last else 0
+    ends = (mark.start() for mark in marks if mark.start() >= start and _is_printed_by_model(mark))
+    part = text[start : next(ends, len(text))]
+    return _MESSAGE_END.split(part, maxsplit=1)[0] if last and last["answers"] else part
+
+
+def has_printed_marks(text: str) -> bool:
+    """Say whether a mark stands where models print marks: at the start of a line, not within a sentence."""
+    return any(map(_is_printed_by_model, _marks_in(text)))
+
+
+def _marks_in(text: str) -> Iterator[re.Match[str]]:
+    """Yield the marks of a text; a mark in backquotes or quotes is what the text speaks of."""
+    for mark in _MARK.finditer(text):
+        before, behind = text[max(mark.start() - 1, 0) : mark.start()], text[mark.end() : mark.end() + 1]
+        if before != behind or before not in {"`", '"', "'"}:
+            yield mark
+
+
+def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
+    """Yield the marks that stand outside of the text's whole JSON values."""
+    if _MARK.search(text) is None or whole_scalar(text):
+        return
+    spans = value_spans(text)
+    start, end = next(spans, (len(text), len(text)))
+    for mark in _marks_in(text):
+        while end <= mark.start():
+            start, end = next(spans, (len(text), len(text) + 1))
+        if mark.start() < start:
+            yield mark
+
+
+def _is_printed_by_model(mark: re.Match[str]) -> bool:
+    """Say whether a mark is no part of a sentence: it is a channel's, or stands at the start of its line."""
+    if mark["channel"] or mark["answers"]:
+        return True
+    line_start = mark.string.rfind("\n", 0, mark.start()) + 1
+    return not mark.string[line_start : mark.start()].strip()

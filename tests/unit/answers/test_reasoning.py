@@ -1,0 +1,117 @@
+"""The answer behind printed reasoning: the marks of each family of models, and texts that only speak of marks."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.answers.ladder import AnswerError
+from septet.answers.reasoning import answer_part
+from septet.answers.steps import read_step_answer
+from septet.contracts.names import Step
+
+ANSWER = {"success": True, "summary": "add adds", "key_changes_made": ["add"], "key_learnings": []}
+DRAFT = json.dumps(ANSWER | {"success": False, "summary": "not yet"})
+JSON = json.dumps(ANSWER)
+SPOKEN = json.dumps(
+    ANSWER | {"summary": "The parser drops </think> and <think>.", "key_changes_made": ["</think>"]}
+)
+HARMONY = (
+    f"<|channel|>analysis<|message|>A draft: {DRAFT}<|end|><|start|>assistant<|channel|>final <|constrain|>json"
+    f"<|message|>{JSON}<|return|>"
+)
+
+READ = [
+    ("think", f"<think>\n{DRAFT}\n</think>\n\n{JSON}"),
+    ("think on one line", f"<think>{DRAFT}</think>{JSON}"),
+    ("an empty think", f"<think>\n\n</think>\n\n{JSON}"),
+    ("only the closing mark", f"The user wants JSON: {DRAFT}\n</think>\n\n{JSON}"),
+    ("only the closing mark, in a line", f"So it is done: {DRAFT}.</think> {JSON}"),
+    ("two thoughts", f"<think>a</think>\nOn it.\n<think>{DRAFT}</think>\n{JSON}"),
+    ("thinking", f"<thinking>\n{DRAFT}\n</thinking>\n```json\n{JSON}\n```"),
+    ("a name before it", f"<seed:think>{DRAFT}</seed:think>{JSON}"),
+    ("brackets", f"[THINK]{DRAFT}[/THINK]{JSON}"),
+    ("special tokens", f"◁think▷{DRAFT}◁/think▷{JSON}"),
+    ("begin of thought", f"<|begin_of_thought|>{DRAFT}<|end_of_thought|>{JSON}"),
+    ("start thinking", f"<|START_THINKING|>{DRAFT}<|END_THINKING|>{JSON}"),
+    ("harmony", HARMONY),
+    ("harmony without its tokens", f"analysisWe draft {DRAFT} and thenassistantfinal{JSON}"),
+    ("a thought that breaks JSON", f'<think>{{"success": tr\n</think>\n{JSON}'),
+    ("a thought with quotes", f"<think>It's \"{{\" and 'so'</think>\n{JSON}"),
+    ("a thought after the answer that is cut off", f"{JSON}\n<think>\nIs it {DRAFT}?"),
+    ("prose that speaks of the mark", f"The `</think>` is dropped now.\n\n{JSON}\nNo `<think>` is left."),
+    ("prose that names the mark", f"I handle <think> in the parser.\n\n{JSON}"),
+]
+
+
+@pytest.mark.parametrize("text", [text for _, text in READ], ids=[name for name, _ in READ])
+def test_the_answer_behind_the_reasoning_is_read(text: str) -> None:
+    """The draft inside the marks neither answers nor makes a conflict."""
+    answer = read_step_answer(Step.IMPLEMENT_PLAN, text)
+    assert (answer.value.result_text, getattr(answer.value, "success", None)) == ("add adds", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SPOKEN, f"```json\n{SPOKEN}\n```", f"Done: {SPOKEN} I hope that helps.", f"<think>x</think>{SPOKEN}"],
+)
+def test_a_mark_inside_of_the_answers_strings_is_text(text: str) -> None:
+    """Work on a parser of such marks is told whole."""
+    assert (
+        read_step_answer(Step.IMPLEMENT_PLAN, text).value.result_text == "The parser drops </think> and <think>."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"<think>\nA draft: {JSON}", "Only reasoning was printed"),
+        (f"<think>{JSON}</think>", "Only reasoning was printed"),
+        (f"<think>{JSON}</think>\nAll done.", "holds no JSON object"),
+        (f"<|channel|>analysis<|message|>{JSON}", "Only reasoning was printed"),
+        (f"<|channel|>commentary to=functions.shell<|message|>{JSON}<|call|>", "Only reasoning was printed"),
+    ],
+)
+def test_what_stands_inside_the_marks_is_never_the_answer(text: str, reason: str) -> None:
+    """A model that was cut off in thought has not answered."""
+    with pytest.raises(AnswerError, match=reason):
+        read_step_answer(Step.IMPLEMENT_PLAN, text)
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "result"),
+    [
+        (Step.CLASSIFY_ISSUE, "<think>\nIt may be a /feature.\n</think>\n\n/bug", "/bug"),
+        (Step.CLASSIFY_ISSUE, "It is a feature, no: a bug.</think>/bug", "/bug"),
+        (Step.BUILD_PLAN, "<think>specs/other.md?</think>\nspecs/plan.md", "specs/plan.md"),
+        (Step.CREATE_COMMIT, "<think>fix: x</think>\n\nfix: drop <think> marks", "fix: drop <think> marks"),
+        (Step.CREATE_COMMIT, "fix: drop a lone </think>", "fix: drop a lone </think>"),
+        (
+            Step.CREATE_COMMIT,
+            "Remove </think> from answers\n\nRemove it everywhere.",
+            "Remove </think> from answers\n\nRemove it everywhere.",
+        ),
+    ],
+)
+def test_a_plain_form_is_read_behind_the_reasoning_and_may_speak_of_marks(
+    step: Step, text: str, result: str
+) -> None:
+    """A mark in the middle of a plain form's sentence is a word of it."""
+    assert read_step_answer(step, text).value.result_text == result
+
+
+@given(
+    st.lists(st.sampled_from(["<think>", "</think>", '{"a": "', '"}', "x", "\n", "`", "<|channel|>", "[THINK]"]))
+)
+def test_what_is_returned_is_a_part_of_the_text(parts: list[str]) -> None:
+    """Nothing is made up, whatever marks stand in whatever order."""
+    assert answer_part("".join(parts)) in "".join(parts)
+
+
+@pytest.mark.parametrize(
+    "unit", ["<think>", "</think>", '{"a": "</think>', "<|channel|>", '<think>{"a": 1}</think>']
+)
+def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
+    """A text of 2 MB is read at once; a quadratic reader would need hours."""
+    assert len(answer_part(unit * (2_000_000 // len(unit)))) <= 2_000_000
