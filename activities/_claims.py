@@ -16,6 +16,7 @@ from septet.git.worktree_status import WorktreeStatus
 from septet.repository_settings import RepositorySettings
 
 A = TypeVar("A")
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,36 @@ class Proof:
 
 class RefusedError(EvidenceError):
     """The agent said itself that the work failed."""
+
+
+class UnclearAnswerError(EvidenceError):
+    """The answer can mean two things: its session is asked for it once more, and the work is not done again."""
+
+
+def prove_bare(given: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
+    """Return what proves a value as it was given, or else as it is without its dress.
+
+    Args:
+        given: The agent's value.
+        bare: What the value may be without its dress.
+        prove: Proves one of them; raises `EvidenceError`.
+
+    Raises:
+        UnclearAnswerError: The parts of a link do not mean the same.
+        EvidenceError: Nothing holds.
+    """
+    try:
+        return prove(given)
+    except EvidenceError as error:
+        refusal = error
+    proofs, refusals = list[P](), list[EvidenceError]()
+    for value in bare:
+        try:
+            proofs.append(prove(value))
+        except EvidenceError as error:
+            refusals.append(error)
+    if not proofs:
+        raise [refusal, *refusals][-1]
+    if refusals or any(proof != proofs[0] for proof in proofs):
+        raise UnclearAnswerError(f"{given[:200]!r} is a link whose two parts differ: give the bare value alone.")
+    return proofs[0]

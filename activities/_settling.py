@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from activities._claims import AnyClaim, Claim, RefusedError
+from activities._claims import AnyClaim, Claim, RefusedError, UnclearAnswerError
 from activities._prepared_steps import PreparedStep
 from activities._proofs.table import PROOFS
 from activities._rescues import rescues_of
@@ -97,11 +97,16 @@ class Settling:
     """The walk over the worktree that the evidence is from, for the snapshot after it."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
-        """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
-        call, result = self.prepared_step.call, with_answer(result, answer)
+        """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
+
+        An answer that can mean two things counts as not read.
+        """
+        call, unread, result = self.prepared_step.call, result, with_answer(result, answer)
         try:
             with self.prepared_step.fence.halt.over():
                 proof = PROOFS[call.name](self.host, self._claim(answer))
+        except UnclearAnswerError as error:
+            return self.leave_unread(unread, (str(error),))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, KeysFoundError):

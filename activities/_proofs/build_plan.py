@@ -1,8 +1,11 @@
 """Step 2 is proved by the plan's file; inside a pipeline, by the solution's judgement as well."""
 
-from activities._claims import Claim, Proof
+from functools import partial
+
+from activities._claims import Claim, Proof, prove_bare
 from activities._pipeline import issue_id, pipeline_store
 from activities.host import Host
+from septet.answers.dressed import bare_values
 from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError
@@ -15,9 +18,11 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
     """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it.
 
     Raises:
+        UnclearAnswerError: The path is a link whose two parts differ.
         EvidenceError: It is not, or the solution has findings: all of them.
     """
-    path = plan_file(claim.place, claim.answer.plan_path)
+    given = claim.answer.plan_path
+    path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
     if not isinstance(claim.answer, SolutionAnswer):
         return Proof(path)
     return _accept(host, claim, claim.answer, path)

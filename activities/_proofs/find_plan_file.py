@@ -1,10 +1,12 @@
 """Step 3 is proved by the file."""
 
 import hashlib
+from functools import partial
 from typing import Final
 
-from activities._claims import Claim, Proof
+from activities._claims import Claim, Proof, prove_bare
 from activities.host import Host
+from septet.answers.dressed import bare_values
 from septet.contracts.answers import FindPlanFileAnswer
 from septet.git.evidence import plan_file
 
@@ -14,9 +16,10 @@ NONE: Final = "0"
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
     """Look whether the file is there; `0` is an answer too, and the workflow plans once more."""
-    if claim.answer.plan_path == NONE:
+    given = claim.answer.plan_path
+    if given == NONE:
         return Proof(NONE)
-    path = plan_file(claim.place, claim.answer.plan_path)
+    path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
     with (claim.place.worktree / path).open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return Proof(path, plan_sha256=sha256, plan_bytes=file.tell())

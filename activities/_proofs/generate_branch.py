@@ -1,14 +1,16 @@
 """Step 4 is proved by the branch, which is made where the agent has not made it."""
 
 from dataclasses import dataclass
+from functools import partial
 
-from activities._claims import Claim, Proof
+from activities._claims import Claim, Proof, prove_bare
 from activities.host import Host
+from septet.answers.dressed import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.forge import ended_one
-from septet.git.branches import branch_refusal, branches_of, create_branch
+from septet.git.branches import branch_refusal, branches_of, create_branch, usable_name
 from septet.git.own_pushes import is_own_push
 from septet.system.masking import mask
 
@@ -20,18 +22,20 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
     that one: another would become a second pull request.
 
     Raises:
+        UnclearAnswerError: The name is a link whose two parts differ.
         EvidenceError: The name cannot be used.
         ForgeError: The pull request that this work order had has ended.
         GitError: Its branch holds what others have pushed.
     """
-    name, token = claim.answer.branch_name, host.token_for(claim.place.destination)
-    if mask(name) != name:
+    given, token = claim.answer.branch_name, host.token_for(claim.place.destination)
+    if mask(given) != given:
         raise EvidenceError("The branch's name holds a key of the worker: choose another one.")
     earlier = None if claim.call.workspace.lane else _earlier_branch(host, claim, token)
     if earlier is not None:
         claim.fence.check()
         create_branch(claim.place, earlier.name)
-        return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(name)))
+        return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(given)))
+    name = prove_bare(given, bare_branches(given), partial(usable_name, claim.place))
     if refusal := branch_refusal(claim.place, name, began_at=claim.call.workspace.began_at, token=token):
         raise EvidenceError(refusal)
     claim.fence.check()

@@ -121,12 +121,12 @@ def read_branch(text: str) -> JsonValue:
 def read_commit_message(text: str) -> JsonValue:
     """Read a message whose subject begins as subjects do.
 
-    A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative. An emoji may
-    stand before it.
+    A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative, each of
+    them behind an emoji too.
     """
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise NotPlainError("it is too long")
-    message = _unwrap(text)
+    message = unwrap(text)
     subject, _, rest = message.partition("\n")
     if not _begins_as_subject(subject) or subject.endswith((":", "?", "!", "}")):
         raise NotPlainError("it does not begin as a commit message does")
@@ -165,10 +165,11 @@ def _bare_line(text: str) -> str:
     """Return the text without what may stand around it, a full stop inside or outside of the quotes included."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
-    return _unwrap(_unwrap(text).removesuffix("."))
+    return unwrap(unwrap(text).removesuffix("."))
 
 
-def _unwrap(text: str) -> str:
+def unwrap(text: str) -> str:
+    """Return a text without the lone fence, quotes, backquotes and emphasis around it."""
     text = text.strip()
     if fenced := _LONE_FENCE.fullmatch(text):
         text = fenced["inside"].strip()

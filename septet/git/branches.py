@@ -11,6 +11,8 @@ from septet.git.record import record_of
 from septet.git.remote import Remote
 from septet.git.view import view_git
 
+_NO_NAMES: Final = ("-", "refs/", "remotes/", "heads/", "origin/")
+"""What begins an option, or the full name of a ref."""
 _NO_COMMIT: Final = "0" * 40
 _LONGEST: Final = 200
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
@@ -24,6 +26,12 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
     A branch at a commit that the engine pushed for this work order is its own. So is one that the remote has at
     the worktree's HEAD, for the agent has pushed it; but not at `began_at`, the commit of another work order that
     this one goes on from.
+
+    Args:
+        place: The work order's place.
+        name: The name.
+        began_at: The commit that the work order goes on from, where that is another work order's.
+        token: The forge's key.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -108,8 +116,19 @@ def protected_branches(place: Place) -> frozenset[str]:
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
+def usable_name(place: Place, name: str) -> str:
+    """Return a name that a work order's branch may have, whatever the origin holds.
+
+    Raises:
+        EvidenceError: It may not have this name.
+    """
+    if refusal := _name_refusal(place, name):
+        raise EvidenceError(refusal)
+    return name
+
+
 def _name_refusal(place: Place, name: str) -> str | None:
-    if not name or name.startswith(("-", "refs/")) or name in {"HEAD", "@"}:
+    if not name or name.startswith(_NO_NAMES) or name in {"HEAD", "@"}:
         return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
         return f"{name[:40]}… is longer than {_LONGEST} characters"

@@ -26,12 +26,35 @@ async def test_an_absolute_path_inside_becomes_relative(lab: StepLab) -> None:
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
 
 
+@pytest.mark.parametrize("dressed", [f"[{PLAN}]({PLAN})", f"`{PLAN}`", f"[`{PLAN}`](./{PLAN})", f'**"{PLAN}"**'])
+async def test_a_path_in_markdown_is_taken_without_it(lab: StepLab, dressed: str) -> None:
+    """A link whose parts mean the same, backquotes and quotes are taken off where the path as it stands is none."""
+    done = await _planned(lab, dressed, **{PLAN: "# Bug: totals\n"})
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+
+
+async def test_a_file_whose_name_is_in_backquotes_is_named_as_it_stands(lab: StepLab) -> None:
+    """A value is undressed only where it does not hold as it was given."""
+    done = await _planned(lab, "`plan`.md", **{"`plan`.md": "# Bug\n", "plan.md": "# Other\n"})
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "`plan`.md")
+
+
+@pytest.mark.parametrize("dressed", [f"[the plan]({PLAN})", f"[README.md]({PLAN})", f"[{PLAN}](specs/none.md)"])
+async def test_a_link_whose_parts_differ_is_asked_for_again_in_a_short_turn(lab: StepLab, dressed: str) -> None:
+    """The answer counts as not read: the finalizer asks the same session, and the plan is not paid twice."""
+    unclear = await _planned(lab, dressed, **{PLAN: "# Bug: totals\n"})
+    assert (unclear.verdict, unclear.result_text) == (Verdict.UNPARSED, None)
+    assert unclear.session_id
+    assert "two parts differ" in unclear.reasons[0]
+
+
 @pytest.mark.parametrize(
     ("plan_path", "edits", "reason"),
     [
         ("specs/none.md", {}, "no file"),
         ("specs/empty.md", {"specs/empty.md": ""}, "empty"),
         ("../outside.md", {}, "outside the worktree"),
+        ("[the plan](specs/none.md)", {}, "no file 'specs/none.md'"),
     ],
 )
 async def test_a_plan_that_is_not_there_is_refused(

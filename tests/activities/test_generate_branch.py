@@ -36,6 +36,16 @@ async def test_the_agents_own_branch_stays(lab: StepLab) -> None:
 
 
 @pytest.mark.parametrize(
+    "dressed", [f"refs/heads/{BRANCH}", f"origin/{BRANCH}", f"`{BRANCH}`", f"`heads/{BRANCH}`"]
+)
+async def test_a_dressed_name_is_taken_without_its_dress(lab: StepLab, dressed: str) -> None:
+    """Neither a ref's full name nor backquotes become a part of the branch's name."""
+    done = await _named(lab, dressed)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
+    assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
+
+
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("bug..totals", "not a branch name that git accepts"),
