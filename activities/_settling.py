@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -19,6 +19,7 @@ from septet.agents.runs.refusals import recording_refusals
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
+from septet.answers.printed_calls import ends_in_printed_call
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -30,6 +31,10 @@ from septet.git.worktree_status import WorktreeStatus, save_worktree_status
 from septet.system.preview import preview
 
 _log = structlog.get_logger()
+_PRINTED_CALL: Final = (
+    "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
+    "done: call the tool itself."
+)
 
 
 def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepResult:
@@ -45,6 +50,8 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, scan)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
+        if turn.outcome.structured is None and ends_in_printed_call(turn.outcome.text or ""):
+            return reject(host, prepared_step, result, Verdict.UNPROVEN, (_PRINTED_CALL,))
         try:
             answer = read_answer(host, prepared_step.call, turn)
         except AnswerError as error:

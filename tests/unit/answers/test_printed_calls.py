@@ -1,0 +1,54 @@
+"""Tool calls that a model printed as text, and texts that only quote such calls."""
+
+import json
+
+import pytest
+
+from septet.answers.printed_calls import ends_in_printed_call
+
+INVOKE = '<invoke name="Bash">\n<parameter name="command">make test</parameter>\n</invoke>'
+CALL = '{"name": "bash", "arguments": {"command": "make test"}}'
+BAR = "\N{FULLWIDTH VERTICAL LINE}"
+ANSWER = {"success": True, "summary": "x", "key_changes_made": [], "key_learnings": []}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I will now run the tests.\n\ncourt\n{INVOKE}",
+        f"<function_calls>\n{INVOKE}\n</function_calls>",
+        '<invoke name="Bash">\n<parameter name="command">make',
+        f"<tool_call>\n{CALL}\n</tool_call>\n",
+        f"On it.\n<tool_call>{CALL}",
+        f"[TOOL_CALLS][{CALL}]",
+        "<function=bash>\n<parameter=command>\nmake test\n</parameter>\n</function>\n</tool_call>",
+        f"<|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{CALL}<|tool_call_end|>",
+        f"<{BAR}tool\u2581calls\u2581begin{BAR}>bash\n{CALL}<{BAR}tool\u2581calls\u2581end{BAR}>",
+        CALL,
+        '{"tool": "shell", "input": {"command": "ls"}}',
+        f"<think>Which tool?</think>\n{CALL}",
+    ],
+)
+def test_a_text_that_ends_in_a_call_is_noticed(text: str) -> None:
+    """The call was never carried out, whoever wrote it in whichever form."""
+    assert ends_in_printed_call(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "All done.",
+        json.dumps(ANSWER | {"summary": f"The parser drops\n{INVOKE}"}),
+        json.dumps(ANSWER | {"summary": f"The parser drops\n{INVOKE}"}).replace("\\n", "\n"),
+        f"The parser drops this:\n\n```xml\n{INVOKE}\n```",
+        f"The parser drops this:\n\n{INVOKE}\n\nAll tests pass.",
+        f"{INVOKE}\n\n{json.dumps(ANSWER)}\nThat was all.",
+        "fix: handle <invoke> in prose",
+        '{"title": "add adds", "body": "x"}',
+        '{"name": "x", "arguments": {}, "success": true}',
+    ],
+)
+def test_a_text_that_quotes_a_call_is_no_call(text: str) -> None:
+    """Work on a parser of such calls is told as any other work."""
+    assert not ends_in_printed_call(text)
