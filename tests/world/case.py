@@ -179,7 +179,9 @@ class Expect(Part):
     argv: dict[str, tuple[str, ...]] = {}
     """Words of the command line of each start for a step, or for `finalizer`."""
     branch: Branch | None = None
-    pull_requests: int | None = None
+    base: Literal["as it was", "moved", "deleted"] = "as it was"
+    """Where the base branch stands at the end."""
+    pull_requests: Count | None = None
     """So many; one, where the work order is completed."""
     pull: Pull = Pull()
     kept: dict[str, str] = {}
@@ -233,8 +235,6 @@ class Case(Part):
     origin: str = ""
     """Commands for bash in the origin, when the base is there."""
     base: str = "main"
-    base_moves: bool = False
-    """Whether the base branch is to be another at the end."""
     plain: bool = False
     """Whether ordinary answers are plain texts, `/bug` for example, and no JSON; two steps have no such form."""
     every: Turn = Turn()
