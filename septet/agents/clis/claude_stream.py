@@ -27,7 +27,7 @@ class ClaudeStream:
 
     def __init__(self) -> None:
         self._totals = StreamTotals()
-        self._reader = EventReader(Event, self._totals.take)
+        self._reader = EventReader(Event, self._totals.take, lambda event: isinstance(event.session_id, str))
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, cut anywhere."""

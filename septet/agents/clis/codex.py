@@ -222,6 +222,10 @@ class CodexStream(LineStream[_Event]):
         """What this run used; the last turn tells what the thread did."""
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
+    def is_own(self, event: _Event) -> bool:
+        """Say so by its type: those of items have no dot."""
+        return "." in str(event.type) or event.type == "error"
+
     def take(self, event: _Event) -> None:
         """Add one event to the facts; nearly all of them tell of an item."""
         item, kind = event.item, event.type

@@ -116,7 +116,7 @@ class CommandStream:
         """Decide by the first line that is not blank whether the rest are events."""
         head = self._text.lstrip()
         line, newline, _ = head.partition(b"\n")
-        if self._has_events is None and line and (newline or over or not line.startswith(b"{")):
+        if self._has_events is None and line and (newline or over or not line.startswith((b"{", b"\x1b"))):
             self._has_events = is_event(line)
             if self._has_events:
                 self._events.feed(bytes(self._text))

@@ -118,6 +118,10 @@ class CopilotStream(LineStream[_Event]):
         self._tools: dict[str, str] = {}
         self._unreached = False
 
+    def is_own(self, event: _Event) -> bool:
+        """Say so by its data, and of the last event by its session."""
+        return event.data is not None or isinstance(event.session_id, str)
+
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
         kind = event.type

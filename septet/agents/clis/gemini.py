@@ -69,6 +69,7 @@ _CHOOSE_LOGIN: Final = (
 """With an address in GOOGLE_GEMINI_BASE_URL it takes `gateway` by itself, which it then refuses."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
+_EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
 _TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then run `septet retry`."
 _OWN_ERRORS: Final[Mapping[str, Ending]] = {
     "FatalTurnLimitedError": Ending("limit", "turns", remedy=_TURNS_REMEDY),
@@ -185,6 +186,10 @@ class GeminiStream(LineStream[_Event]):
     def usage(self) -> Usage:
         """What the run used: the statistics of its result, or those of each model."""
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
+
+    def is_own(self, event: _Event) -> bool:
+        """Say so by its type, and of a result by its status, which the result of another CLI has not."""
+        return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""

@@ -104,7 +104,7 @@ class LineStream(ABC, Generic[E]):
 
     def __init__(self, event_type: type[E]) -> None:
         """Take the partial type of an event."""
-        self._reader = EventReader(event_type, self.take)
+        self._reader = EventReader(event_type, self.take, self.is_own)
         self.begin()
 
     def begin(self) -> None:
@@ -126,6 +126,10 @@ class LineStream(ABC, Generic[E]):
     @abstractmethod
     def take(self, event: E) -> None:
         """Add one event to the facts."""
+
+    @abstractmethod
+    def is_own(self, event: E) -> bool:
+        """Say whether an event has what every event of the dialect has, and nothing inside of one."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
         """Add what stderr says, once the process has ended: warnings, where there was an event at all."""

@@ -303,6 +303,10 @@ class OpenCodeStream(LineStream[_Event]):
         """What the last step has read and said."""
         return self._last_step
 
+    def is_own(self, event: _Event) -> bool:
+        """Say so by its session, which a part has not."""
+        return isinstance(event.session_id, str)
+
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
         facts, kind = self.facts, event.type

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from septet.agents.supervisor.event_lines import object_at_end
 from septet.system.masking import mask_bytes
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
@@ -28,13 +29,20 @@ _BLANKS: Final = re.compile(r"\s*")
 class EventReader(Generic[E]):
     """Turns lines of JSON into events of one partial type; what is no JSON object is passed over.
 
+    Where something else stands on a line before an event, that event ends the line and is one of the dialect.
+
     A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that
     does not decode is looked at again, slowly. A stream that is one object or one array over several lines is no
     stream of lines: `finish` gives its events, once it has ended.
     """
 
-    def __init__(self, event_type: type[E], take: Callable[[E], None]) -> None:
-        """Hand each event to `take`; the event's fields are best `Any` or `msgspec.Raw`, which refuse nothing."""
+    def __init__(
+        self, event_type: type[E], take: Callable[[E], None], is_own: Callable[[E], bool] = lambda _: True
+    ) -> None:
+        """Hand each event to `take`; the event's fields are best `Any` or `msgspec.Raw`, which refuse nothing.
+
+        `is_own` says of an event behind other bytes whether it has what all of the dialect have.
+        """
         self.skipped_lines = 0
         """Lines over 16 MiB."""
         self.words = ""
@@ -42,7 +50,7 @@ class EventReader(Generic[E]):
         self.last: E | None = None
         """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
-        self._take = take
+        self._take, self._is_own = take, is_own
         self._partial: list[bytes] = []
         self._partial_bytes = 0
         self._skipping = False
@@ -68,7 +76,7 @@ class EventReader(Generic[E]):
         try:
             if self._first_line.startswith(b"["):
                 elements = msgspec.json.decode(self._document, type=list[msgspec.Raw])
-                events = [event for element in elements for event in self._read_objects(bytes(element))]
+                events = [event for element in elements for event in self._read_objects(bytes(element))[0]]
             else:
                 events = [self._decoder.decode(self._document)]
         except _NO_EVENT:
@@ -119,14 +127,16 @@ class EventReader(Generic[E]):
 
     def _mend_line(self, line: bytes) -> list[E]:
         """Return what there is in a line that does not decode as it stands."""
-        events = self._read_objects(line)
+        events, rest = self._read_objects(line)
+        if rest:
+            events += filter(self._is_own, self._read_objects(object_at_end(rest))[0])
         words = mask_bytes(line)[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
         if words and not events:
             self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
         return events
 
-    def _read_objects(self, line: bytes) -> list[E]:
-        """Return the objects at the head of a line.
+    def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
+        """Return the objects at the head of a line, and what stands behind them.
 
         It may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, a number that is none, two
         objects, or an object and words after it.
@@ -143,7 +153,7 @@ class EventReader(Generic[E]):
             except _NO_EVENT:
                 break
             position = _end_of_blanks(text, position)
-        return events
+        return events, text[position:].encode()
 
     def _keep_for_document(self, document: bytearray, piece: bytes) -> None:
         if len(document) + len(piece) <= LINE_LIMIT_BYTES:
@@ -157,7 +167,7 @@ class EventReader(Generic[E]):
             first = line.strip().removeprefix(_BYTE_ORDER_MARK)
             if first:
                 self._first_line = first[:1]
-                if not first.startswith((b"{", b"[")) or self._read_objects(first):
+                if not first.startswith((b"{", b"[")) or self._read_objects(first)[0]:
                     self._document = None
                 return
 
@@ -172,14 +182,19 @@ def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
 
 class _Typed(msgspec.Struct):
     type: Any = None
+    session_id: Any = None
 
 
 def is_event(line: bytes | bytearray) -> bool:
-    """Say whether a line is a JSON object with a `type`."""
+    """Say whether a line is a JSON object with a `type`, or ends with one that also names its session."""
     try:
         return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
     except _NO_EVENT:
-        return False
+        event = read_field(msgspec.Raw(object_at_end(line)), _typed)
+        return event is not None and isinstance(event.type, str) and isinstance(event.session_id, str)
+
+
+_typed: Final = msgspec.json.Decoder(_Typed)
 
 
 def _end_of_blanks(text: str, position: int) -> int:

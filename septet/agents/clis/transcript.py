@@ -44,7 +44,7 @@ class EventTranscript(ABC):
         self._spoke = False
         self._last = ""
         self._tools: dict[str, str] = {}
-        self._reader = EventReader(dict[str, Any], self._take)
+        self._reader = EventReader(dict[str, Any], self._take, lambda event: isinstance(event.get("type"), str))
 
     @abstractmethod
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:

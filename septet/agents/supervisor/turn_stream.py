@@ -2,6 +2,8 @@
 
 import json
 
+from septet.agents.supervisor.event_lines import object_at_end
+
 LINE_LIMIT_BYTES = 16 * 1024 * 1024
 """A longer line is passed on unread, as the reader of the stream skips it too."""
 _NO_EVENT: dict[str, object] = {}
@@ -74,8 +76,13 @@ class TurnStream:
         """Return an event that may begin or end a turn, and nothing for any other."""
         if b'"result"' not in line and self._mark.encode() not in line:
             return _NO_EVENT
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            return _NO_EVENT
-        return event if isinstance(event, dict) else _NO_EVENT
+        return _read_object(line) or _read_object(object_at_end(line), ends_line=True)
+
+
+def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
+    """Return an object, and nothing for anything else; one that only ends its line has to name its session."""
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_EVENT
+    return event if isinstance(event, dict) and not (ends_line and "session_id" not in event) else _NO_EVENT

@@ -1,4 +1,5 @@
 import json
+import time
 from typing import Any
 
 import msgspec
@@ -41,7 +42,20 @@ HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
     "a raw control character": (b'{"type":"a","x":"\x01\x02"}\n', ["a"]),
     "two objects on a line": (b'{"type":"a"}{"type":"b"} {"type":"c"}\n', ["a", "b", "c"]),
     "an object and words": (b'{"type":"a"} and more\n', ["a"]),
-    "words and an object": (b'log: {"type":"a"}\n', []),
+    "words and an object": (b'log: {"type":"a"}\n{"type":"b"}\n', ["a", "b"]),
+    "words with braces and quotes": (b'log {"x": "y\\" } {"type":"a","x":{"y":"}\\"{"}}\r\n', ["a"]),
+    "a title": (b'\x1b]0;fix "this" {now\x07{"type":"a"}\n\x1b[?25l\x1b[2K{"type":"b"}', ["a", "b"]),
+    "a title after an event": (b'{"type":"a"}\x1b]0;x\x07{"type":"b"}\x1b]0;x\x07\n{"type":"c"}\n', ["a", "c"]),
+    "an event that was cut off before another": (b'{"type":"a","x":"y{"type":"b"}\n', ["b"]),
+    "an event that is quoted": (
+        b'He said "{\\"type\\":\\"a\\"}"\n{"type":"b","x":"{\\"type\\":\\"a\\"}"}\n',
+        ["b"],
+    ),
+    "an event in the midst of words": (b'It was {"type":"a"}, he said.\n"{"type":"a"}"\n', []),
+    "an event that another holds": (
+        b'log {"type":"a","x":{"type":"b"}}\nlog {"type":"c","x":[{"type":"b"}]\n',
+        ["a"],
+    ),
     "a truncated line": (b'{"type":"a"}\n{"type":"b', ["a"]),
     "no newline at the end": (b'{"type":"a"}\n{"type":"b"}', ["a", "b"]),
     "a truncated line before another": (b'{"type":"a","x":{\n{"type":"b"}\n', ["b"]),
@@ -142,3 +156,15 @@ def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> 
     for line in (RESULT, *lines, RESULT):
         apart += read(line)[0] if not line.lstrip().startswith(b"[") else []
     assert apart == read(stream, size)[0] == read(stream)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"}", b'{"a":', b'"', b'\\"', b'\\\\"', b'{"', b"a", b"\\", b'"a":"b",'],
+    ids=lambda line: line.decode(),
+)
+def test_a_long_line_of_anything_is_read_in_linear_time(line: bytes) -> None:
+    """A line of 2 MiB that is no event takes a moment, whatever it repeats; the next one is read."""
+    began = time.process_time()
+    assert read(line * ((2 << 20) // len(line)) + b'}\n{"type":"b"}')[0] == ["b"]
+    assert time.process_time() - began < 20

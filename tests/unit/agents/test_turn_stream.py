@@ -103,6 +103,16 @@ def test_a_line_over_the_limit_is_passed_on_unread() -> None:
     assert stream.is_over
 
 
+def test_a_result_behind_other_bytes_ends_the_turn_and_a_quoted_one_does_not() -> None:
+    """A terminal's title has no newline, and hides no result; words that quote one name no session."""
+    stream, title = in_second_turn(), b"\x1b]0;at work\x07"
+    stream.take_output(title + echo(SECOND).replace(b"{", b'{"session_id":"s",', 1))
+    stream.take_output(b'log: {"type":"result","result":"x"}\n"{\\"type\\":\\"result\\",\\"session_id\\":1}"\n')
+    assert not stream.is_over
+    line = title + RESULT.replace(b"{", b'{"session_id":"s",')
+    assert (stream.take_output(line), stream.is_over) == (line, True)
+
+
 def test_a_half_line_waits_for_its_end() -> None:
     """The rest of a process that was killed is kept too."""
     stream = in_second_turn()

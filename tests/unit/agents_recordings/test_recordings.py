@@ -1,5 +1,6 @@
 """What five real CLIs printed in some 190 situations, against what a careful reader wrote down for each."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,11 +42,14 @@ def rows(wanted: Callable[[Row], bool] = lambda _: True) -> list[Any]:
     ]
 
 
-def read(cli: str, case: str, *, end: ExitRecord | None = None, chunk_bytes: int = 1 << 20) -> Outcome:
-    """Return the outcome of a recording by the real reader of its CLI."""
+def read(
+    cli: str, case: str, *, end: ExitRecord | None = None, chunk_bytes: int = 1 << 20, before_events: bytes = b""
+) -> Outcome:
+    """Return the outcome of a recording by the real reader of its CLI, with this before each line that is an event."""
     row = TABLES[cli][case]
     stream = reader(cli, row)
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
+    printed = re.sub(rb'^(?=\{".*\}$)', lambda _: before_events, printed, flags=re.MULTILINE)
     for start in range(0, len(printed), chunk_bytes):
         stream.feed(printed[start : start + chunk_bytes])
     stderr = (RECORDINGS / cli / f"{case}.stderr").read_text(encoding="utf-8", errors="replace")
@@ -132,6 +136,15 @@ def test_recording_keeps_the_warnings_that_are_worth_it(cli: str, case: str) -> 
 def test_outcome_does_not_depend_on_how_the_stream_is_cut(cli: str, case: str) -> None:
     """A stream in odd pieces has the outcome of the whole."""
     assert read(cli, case) == read(cli, case, chunk_bytes=ODD_CHUNK_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("cli", "case"), rows(lambda row: row["ended"] in {"ok", "denied"} and row.get("dialect") != "text")
+)
+def test_answer_does_not_depend_on_what_stands_before_the_events(cli: str, case: str) -> None:
+    """A terminal's title, a log line or half an event without its newline hides no event and adds none."""
+    for before in (b'\x1b]0;fix {"this"\x07\x1b[?25l', b'Warning: no "mcp" {', b'{"type":"user","cut":"o'):
+        assert read(cli, case) == read(cli, case, before_events=before)
 
 
 @pytest.mark.parametrize(("cli", "case"), rows())
