@@ -11,8 +11,6 @@ from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence
 from septet.git.place import Place
-from septet.git.snapshots.scan import WorktreeScan
-from septet.git.worktree_status import WorktreeStatus
 from septet.repository_settings import RepositorySettings
 
 A = TypeVar("A")
@@ -34,8 +32,6 @@ class Claim(Generic[A]):
     """To be checked right before each effect."""
     guests: Callable[[], GuestRunner]
     """Gives what runs the repository's own programs."""
-    scan: WorktreeScan | None = None
-    """The walk over the worktree that the evidence is from."""
 
 
 AnyClaim = Claim[Any]
@@ -52,8 +48,6 @@ class Proof:
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
     """What is remembered of a solution, where the step has one."""
-    status: WorktreeStatus | None = None
-    """How the worktree stands against the HEAD that the proof has made, where it made one."""
 
 
 class RefusedError(EvidenceError):

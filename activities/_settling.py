@@ -21,13 +21,11 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.printed_calls import ends_in_printed_call
 from septet.answers.steps import read_step_answer
-from septet.contracts.names import Step, Verdict
+from septet.contracts.names import Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
 from septet.git.keys_in_work import KeysFoundError
-from septet.git.snapshots.scan import WorktreeScan
-from septet.git.worktree_status import WorktreeStatus, save_worktree_status
 from septet.system.preview import preview
 
 _log = structlog.get_logger()
@@ -45,10 +43,10 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
-        scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
-        evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
+        host.scan(prepared_step.place)  # what the agent has left is not too large to be read
+        evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
-        settling = Settling(host, prepared_step, evidence, guests, scan)
+        settling = Settling(host, prepared_step, evidence, guests)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
         if turn.outcome.structured is None and ends_in_printed_call(turn.outcome.text or ""):
             return reject(host, prepared_step, result, Verdict.UNPROVEN, (_PRINTED_CALL,))
@@ -57,12 +55,6 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         except AnswerError as error:
             return settling.leave_unread(result, error.reasons)
         return settling.judge(result, answer)
-
-
-def _is_checked(prepared_step: PreparedStep) -> bool:
-    """Say whether the repository's own checks may write into the worktree, after whatever walk over it."""
-    commits = prepared_step.call.step is Step.CREATE_COMMIT or prepared_step.call.rework is not None
-    return commits and bool(prepared_step.repository_settings.checks)
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
@@ -100,8 +92,6 @@ class Settling:
     prepared_step: PreparedStep
     evidence: Evidence
     guests: Callable[[], GuestRunner]
-    scan: WorktreeScan | None = None
-    """The walk over the worktree that the evidence is from, for the snapshot after it."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
@@ -119,7 +109,7 @@ class Settling:
             if isinstance(error, KeysFoundError):
                 result = result.model_copy(update={"findings": error.findings})
             return reject(self.host, self.prepared_step, result, verdict, (str(error),))
-        checkpoint = self._checkpoint(f"{call.name} is done", proof.status or self.evidence.status)
+        checkpoint = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *kept))
@@ -129,7 +119,7 @@ class Settling:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
-        checkpoint = self._checkpoint("the answer was not read", self.evidence.status)
+        checkpoint = self._checkpoint("the answer was not read")
         result = add_warnings(result, *self._keep(result.agent, result.session_id))
         return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
@@ -144,20 +134,13 @@ class Settling:
             repository_settings=step.repository_settings,
             fence=step.fence,
             guests=self.guests,
-            scan=self.scan,
         )
 
-    def _checkpoint(self, reason: str, status: WorktreeStatus | None) -> str | None:
-        """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
-        place, scan = self.prepared_step.place, self.scan
-        if scan is not None and status is not None:
-            scan = replace(scan, untracked=status.untracked_paths())
-        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.name, scan)
-        if checkpoint is None:
-            return None
-        if status is not None and self.scan is not None:
-            save_worktree_status(place, checkpoint.commit, status)
-        return checkpoint.name
+    def _checkpoint(self, reason: str) -> str | None:
+        """Take a checkpoint and return its name."""
+        step = self.prepared_step
+        checkpoint = self.host.snapshot(step.place, "checkpoint", reason, step.call.name)
+        return checkpoint.name if checkpoint is not None else None
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""

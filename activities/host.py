@@ -36,7 +36,6 @@ from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.remote import Remote
 from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.known_trees import KnownTrees
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
@@ -65,8 +64,6 @@ class Host:
     """Those that this process carries out."""
     pace: Pace = field(default_factory=Pace)
     """How its agents are followed."""
-    known_trees: KnownTrees = field(default_factory=KnownTrees)
-    """Worktrees that this process has walked over."""
     max_agents: int | None = None
     """How many agents each of its workers runs at a time; `None` where nobody counts them."""
     accounts: Accounts | None = None
@@ -213,9 +210,12 @@ class Host:
         return self.token(parse_address(repository, home=Path.home()))
 
     def scan(self, place: Place) -> WorktreeScan:
-        """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
-        limit = self.settings.ignored_limit_bytes
-        return scan(place, ignored_limit_bytes=limit, known_trees=self.known_trees)
+        """Walk over a worktree in which nobody writes any more.
+
+        Raises:
+            SnapshotError: It cannot be read, or there is more in it than is to be read.
+        """
+        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
 
     def mend_mirror(self, place: Place) -> None:
         """Complete the work order's mirror by what its origin has.
@@ -232,11 +232,10 @@ class Host:
         kind: Literal["checkpoint", "rescue"],
         reason: str,
         step: str | None = None,
-        scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files."""
         limit = self.settings.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, scan=scan)
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step)
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
         """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""

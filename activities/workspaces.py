@@ -27,14 +27,13 @@ from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
 from septet.git.destroy import return_to
-from septet.git.evidence import gather, read_base_files
+from septet.git.evidence import read_base_files
 from septet.git.own_pushes import copy_pushes
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.workspace import open_workspace
-from septet.git.worktree_status import save_worktree_status
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.trackers.choose import tracker_for
@@ -183,10 +182,7 @@ class WorkspaceActivities:
         prepare(place)
         if known := first_and_last(vault_at(place), place.order_id):
             return known[0].name
-        base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes)
-        if (status := gather(place).status) is not None:
-            save_worktree_status(place, base.commit, status)
-        return base.name
+        return seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes).name
 
 
 def _fork_of(place: Place) -> str:

@@ -129,7 +129,6 @@ async def parts_of(
         with threads.open():
             yield Parts(host, _shared(host, decide, intakes_of), _own(host), _control(host))
     finally:
-        host.known_trees.close()
         supervisors.close()
 
 

@@ -13,7 +13,6 @@ from septet.contracts.names import Step
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all, with_trailer
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
-from septet.git.worktree_status import WorktreeStatus
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -32,12 +31,11 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
         claim.place,
         with_trailer(message, assistance(host, claim)),
         sign=host.settings.sign_commits,
-        scan=claim.scan,
         examine=partial(refuse_found_keys, host, claim),
     )
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
-    return Proof(message, commit_sha=sha, status=WorktreeStatus(sha, ()))
+    return Proof(message, commit_sha=sha)
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:

@@ -19,7 +19,6 @@ from septet.git.evidence import keeps
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.push import push, remote_branch
 from septet.git.rework_tree import unresolved
-from septet.git.worktree_status import WorktreeStatus
 from septet.system.masking import mask
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
@@ -44,7 +43,7 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
     if sha != rework.head:
         _push(host, claim, rework, sha)
     warnings = _answer(host, claim, rework, sha)
-    return Proof(answer.summary, commit_sha=sha, warnings=warnings, status=WorktreeStatus(sha, ()))
+    return Proof(answer.summary, commit_sha=sha, warnings=warnings)
 
 
 def _rework_of(claim: Claim[ReworkAnswer]) -> Rework:
@@ -74,7 +73,6 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
         claim.place,
         with_trailer(claim.answer.commit_message, assistance(host, claim)),
         sign=host.settings.sign_commits,
-        scan=claim.scan,
         examine=partial(refuse_found_keys, host, claim),
         merges=rework.merges,
     )

@@ -10,7 +10,6 @@ from septet.git.engine import Git
 from septet.git.evidence import contains
 from septet.git.identity import identity
 from septet.git.place import Place
-from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import look, stage, staging_index
 from septet.git.view import give_index, take_index
 from septet.system.masking import mask
@@ -20,12 +19,11 @@ _MESSAGE_LIMIT: Final = 65_536
 _TRAILER: Final = re.compile(r"[A-Za-z0-9-]+: \S.*")
 
 
-def commit_all(  # noqa: PLR0913 -- what is committed, how, and who looks at it, all by name
+def commit_all(
     place: Place,
     message: str,
     *,
     sign: bool = False,
-    scan: WorktreeScan | None = None,
     examine: Callable[[Git | None, str], None] = lambda _git, _head: None,
     merges: str = "",
 ) -> str:
@@ -38,7 +36,6 @@ def commit_all(  # noqa: PLR0913 -- what is committed, how, and who looks at it,
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        scan: A walk over the worktree as it is now, which spares git another one.
         examine: Looks at what is about to be committed, and raises where it must not be: it is given the index
             that holds it, or `None` where HEAD holds all, and HEAD's commit.
         merges: A commit that HEAD is to hold as well; its files are in the worktree already.
@@ -49,7 +46,7 @@ def commit_all(  # noqa: PLR0913 -- what is committed, how, and who looks at it,
         GitError: git failed, or the branch moved meanwhile.
     """
     clear_locks(place.worktree / ".git")
-    dirt = look(place, scan)
+    dirt = look(place)
     if dirt.unfinished:
         raise EvidenceError(f"Nothing can be committed: {dirt.unfinished}.")
     also = merges if merges and not contains(place, dirt.head.sha, merges) else ""

@@ -33,7 +33,7 @@ _DIFF: Final = (
     "--no-textconv",
     "--src-prefix=a/",
     "--dst-prefix=b/",
-    "--ignore-submodules=all",
+    "--ignore-submodules=dirty",
 )
 
 

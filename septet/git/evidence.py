@@ -11,10 +11,8 @@ from septet.git.dot_git import Head, read_head
 from septet.git.engine import Git
 from septet.git.files_at import read_files_at
 from septet.git.place import Place
-from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import Dirt, look, stage
 from septet.git.view import view_git
-from septet.git.worktree_status import WorktreeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +28,24 @@ class Evidence:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    status: WorktreeStatus | None = None
-    """What may be remembered of it, once there is a snapshot of this moment."""
 
 
-def gather(place: Place, since: str | None = None, *, scan: WorktreeScan | None = None) -> Evidence:
+def gather(place: Place, since: str | None = None) -> Evidence:
     """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
 
-    One git process for a tree that the agent touched without git, and none where a walk over it (`scan`) met
-    nothing new; up to five for renames and commits.
+    One git process for a tree that the agent touched without git; up to five for renames and commits.
 
     Raises:
         WorkspaceError: `.git` is gone, or HEAD leads to no commit.
         GitError: git could not read the worktree, or does not know `since`.
     """
-    dirt = look(place, scan)
+    dirt = look(place)
     return Evidence(
         head=dirt.head,
         files_changed=_files_changed(place, dirt, since or place.base_sha),
         clean=not dirt.entries,
         left_out=tuple(shown_path(path.rstrip(b"/")) for path in dirt.nested),
         unfinished=dirt.unfinished,
-        status=dirt.status,
     )
 
 
@@ -151,7 +145,9 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
     if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
         return file_changes(entry.change for entry in dirt.entries if entry.change is not None)
     staged = stage(place, dirt) if dirt.entries else dirt.git
-    output = staged.run("diff-index", "--cached", "--find-renames", "--name-status", "-z", since, "--")
+    # A `.gitmodules` may say that a submodule that has moved is passed over.
+    options = ("--find-renames", "--name-status", "--ignore-submodules=none", "-z")
+    output = staged.run("diff-index", "--cached", *options, since, "--")
     return file_changes(read_name_status(output))
 
 

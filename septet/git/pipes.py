@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from septet.errors import WorkspaceError
 from septet.git.changes import shown_path
-from septet.git.snapshots.scan import WorktreeScan
-from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below, pipes_in
+from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below
 from septet.system.durable import close_after
 
 _OPENED: Final = frozenset({
@@ -25,20 +24,13 @@ _MODULES: Final = b".git/modules"
 _LONGEST_PATH_BYTES: Final = 4096
 
 
-def refuse_pipes(worktree: Path, scan: WorktreeScan | None = None) -> None:
+def refuse_pipes(worktree: Path) -> None:
     """Refuse a worktree in which git would wait at a pipe.
-
-    Args:
-        worktree: The worktree.
-        scan: A walk over it as it is now, which spares another one.
 
     Raises:
         WorkspaceError: There is one; the message names it.
     """
-    # git asks about all files where it is not told what has changed, also below folders that the walk left out.
-    is_told = scan is not None and not (scan.changed_paths is None and scan.survey.closed)
-    pipes = _known_pipes(scan) if scan is not None and is_told else _find_pipes(os.fsencode(worktree))
-    if path := next(filter(_is_opened, pipes), None):
+    if path := next(filter(_is_opened, _find_pipes(os.fsencode(worktree))), None):
         raise WorkspaceError(
             f"{worktree / shown_path(path)} is a pipe, and git would wait for somebody to write into it.",
             remedy="Remove it, then run `septet retry ID`.",
@@ -48,12 +40,6 @@ def refuse_pipes(worktree: Path, scan: WorktreeScan | None = None) -> None:
 def _is_opened(path: bytes) -> bool:
     folder, _, name = path.rpartition(b"/")
     return name in _OPENED or not _OPENED_FOLDERS.isdisjoint(folder.split(b"/"))
-
-
-def _known_pipes(scan: WorktreeScan) -> Iterator[bytes]:
-    for folder, look in scan.survey.looks.items():
-        if not _is_own(folder):
-            yield from (join(folder, name) for name in pipes_in(look))
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:
@@ -92,8 +78,3 @@ def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[An
 
 def _is_pipe(entry: os.DirEntry[Any]) -> bool:
     return stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode)
-
-
-def _is_own(folder: bytes) -> bool:
-    """Say whether a folder is in the worktree's own `.git`, and in no submodule's repository."""
-    return (folder + b"/").startswith(GIT_FOLDER + b"/") and not (folder + b"/").startswith(_MODULES + b"/")

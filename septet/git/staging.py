@@ -1,8 +1,6 @@
 """What a commit would hold, made in an index of the engine's own; the agent's is read as data and never used."""
 
-import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,13 +10,9 @@ from septet.git.dot_git import Head, unfinished_operation
 from septet.git.engine import Git
 from septet.git.pipes import refuse_pipes
 from septet.git.place import Place
-from septet.git.snapshots.scan import WorktreeScan
 from septet.git.view import hold_head, touched_index, view_folder, view_git
-from septet.git.worktree_status import WorktreeStatus, load_worktree_status
 
 _SHOWN_PATHS: Final = 5
-_LISTED_PATHS: Final = 500
-"""git compares every file with every path that it is given: with more of them it looks at everything faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +28,28 @@ class Dirt:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    status: WorktreeStatus | None
-    """What may be remembered of it; `None` where the agent has staged something."""
 
 
-def look(place: Place, scan: WorktreeScan | None = None) -> Dirt:
-    """Compare the worktree with its HEAD: one process, two where the agent has used git.
-
-    Args:
-        place: The work order's place.
-        scan: A walk over the worktree as it is now: git then looks only at what changed since the last snapshot,
-            and not at all where nothing did.
+def look(place: Place) -> Dirt:
+    """Compare the worktree with its HEAD, all of it: one process, two where the agent has used git.
 
     Raises:
         WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
     """
-    refuse_pipes(place.worktree, scan)
+    refuse_pipes(place.worktree)
     head = hold_head(place)
     git, conflicts = _with_staged(place, head)
-    staged = git.index == staging_index(place) or bool(conflicts)
-    before = load_worktree_status(place, scan.since, head.sha) if scan is not None and not staged else None
-    entries = _entries(git, before, scan.changed_paths if before is not None and scan is not None else None)
+    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
+    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    entries = tuple(read_status(output))
     return Dirt(
         git,
         head,
         entries=tuple(entry for entry in entries if not entry.is_nested_repository),
         nested=tuple(entry.path for entry in entries if entry.is_nested_repository),
         unfinished=_unfinished_work(place, conflicts),
-        status=None if staged else WorktreeStatus(head.sha, entries),
     )
-
-
-def _entries(
-    git: Git, before: WorktreeStatus | None, changed_paths: frozenset[bytes] | None
-) -> tuple[StatusEntry, ...]:
-    """Return what differs, by what is known of a moment ago and what has changed since then."""
-    if before is None or changed_paths is None or any(entry.is_nested_repository for entry in before.entries):
-        return _status(git)
-    if not changed_paths:
-        return before.entries
-    paths = changed_paths | {path for entry in before.entries for path in (entry.path, entry.origin) if path}
-    return _status(git, sorted(paths)) if len(paths) <= _LISTED_PATHS else _status(git)
-
-
-def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[StatusEntry, ...]:
-    """Ask git about all files, or about a few, which are worth neither a new index of all nor threads."""
-    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
-    options = ("--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
-    threads = "true"
-    if paths:
-        git, threads = git.with_env(GIT_OPTIONAL_LOCKS="0"), "false"
-    output = git.run("status", *options, "--", *map(os.fsdecode, paths), core__preloadIndex=threads)
-    return tuple(read_status(output))
 
 
 def stage(place: Place, dirt: Dirt) -> Git:
@@ -112,7 +75,8 @@ def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
     agents = view_folder(place) / "agents-index"
     agents.write_bytes(content)
     raw = git.using_index(agents).try_run(
-        "diff-index", "--cached", "--raw", "--no-renames", "--diff-filter=ADU", "-z", head.sha
+        *("diff-index", "--cached", "--raw", "--no-renames", "--diff-filter=ADU", "--ignore-submodules=none"),
+        *("-z", head.sha),
     )
     # An index that git cannot read stages nothing.
     pairs = raw.stdout.split(b"\0") if raw.exit_code == 0 else []

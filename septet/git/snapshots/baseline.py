@@ -89,14 +89,12 @@ def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
     _LATEST.keep(path, replace(baseline, stamp=_stamp(place)))
 
 
-def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBaseline:
+def recall(place: Place) -> SnapshotBaseline:
     """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`.
 
-    What was recalled `before` is returned as it is where the ledger is still the same. Call it with the lock held.
+    Call it with the lock held.
     """
     stamp = _stamp(place)
-    if before is not None and before.last and stamp and before.stamp == stamp:
-        return before if points_to(place, before.last) == before.commit else begin(place)
     baseline = _LATEST.find(place.records / LEDGER, stamp) if stamp else None
     baseline = baseline or _read_baseline(place, stamp)
     if baseline is None or points_to(place, baseline.last or "") != baseline.commit:

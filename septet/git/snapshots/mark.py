@@ -68,10 +68,9 @@ def is_base(place: Place, now: Mark, base: Mark) -> bool:
     if now.index == base.index:
         return True
     index = Git(place.vault, place.worktree, place.env, index=place.worktree / ".git" / "index")
+    question = ("diff-index", "--cached", "--quiet", "--ignore-submodules=none", place.base_sha)
     with suppress(GitError):
-        return (
-            bool(now.index) and index.try_run("diff-index", "--cached", "--quiet", place.base_sha).exit_code == 0
-        )
+        return bool(now.index) and index.try_run(*question).exit_code == 0
     return False
 
 

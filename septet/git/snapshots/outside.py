@@ -55,8 +55,6 @@ class Scene:
     """The folders that look otherwise than `records` has them, unpacked."""
     tracked: Container[bytes]
     """Paths of the base commit, folders too; empty where `records` says it."""
-    untracked: Container[bytes] = frozenset()
-    """Paths that git has just listed as untracked, with the folders above: it need not be asked about these."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
@@ -70,7 +68,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
-    unknown = _without_waiting(scene, [path for path in candidates if path not in scene.untracked])
+    unknown = _without_waiting(scene, candidates)
     _take_ignored(scene, sorting, candidates, _ask(vault, unknown))
     _apply_limit(scene, sorting, limit_bytes)
     return sorting

@@ -1,85 +1,65 @@
-"""One walk over a worktree that serves both the evidence and the snapshot after it."""
+"""A walk over a worktree, held against the last snapshot: what looks otherwise, and whether that is too much."""
 
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from septet.errors import GitError, SnapshotError
 from septet.git.changes import shown_path
 from septet.git.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, recall
-from septet.git.snapshots.known_trees import KnownTrees
 from septet.git.snapshots.ledger import Record
-from septet.git.snapshots.survey import (
-    GIT_FOLDER,
-    OPEN_FOLDER,
-    OVER_LIMIT,
-    Figures,
-    Survey,
-    join,
-    look_at,
-    look_below,
-)
+from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
-
-_RULES: Final = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
-"""Files that say what git makes of other files."""
-_EXCLUDES: Final = b".git/info"
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreeScan:
-    """What a worktree looked like on one walk, between an agent's end and whatever the engine does to `.git`."""
+    """What a worktree looked like on one walk."""
 
     survey: Survey
     past: SnapshotBaseline
     """What was known before it."""
-    changed_paths: frozenset[bytes] | None
-    """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
-    where that does not say all that git may see otherwise."""
-    untracked: frozenset[bytes] = frozenset()
-    """What git has listed as untracked at that moment, with the folders above: nothing of it is ignored."""
 
     @property
     def since(self) -> str:
-        """The commit of the snapshot that `changed_paths` is told against; empty where none is known."""
+        """The commit of the last snapshot; empty where none is known."""
         return self.past.commit
 
     @property
     def touched(self) -> frozenset[bytes]:
         """Names outside every `.git` that look otherwise than in the last snapshot, whatever git makes of them."""
-        return _touched(self.survey, self.past)
+        return frozenset(
+            join(path, name)
+            for path, names in _changed_names(self.survey, self.past)
+            for name in names
+            if GIT_FOLDER not in join(path, name).split(b"/")
+        )
 
 
-def scan(place: Place, *, ignored_limit_bytes: int, known_trees: KnownTrees | None = None) -> WorktreeScan:
+def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
     """Walk over the worktree once.
 
     Args:
         place: Where the workspace and its vault are.
-        ignored_limit_bytes: What all ignored files together may take on disk, as for the snapshot that follows.
-        known_trees: What earlier walks have seen, and the kernel watches since.
+        ignored_limit_bytes: What all ignored files together may take on disk, as for a snapshot.
 
     Raises:
-        SnapshotError: The worktree or the ledger cannot be read.
+        SnapshotError: The worktree or the ledger cannot be read, or more was added than is to be read.
     """
     try:
         with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
             with hold_lock(place.records / "snapshot.lock"):
                 past = recall(place)
-            heavy = past.heavy()
-            if known_trees is None:
-                survey = look_at(root, heavy, ignored_limit_bytes)
-            else:
-                survey = known_trees.look_at(place.worktree, root, heavy, ignored_limit_bytes)
+            survey = look_at(root, past.heavy(), ignored_limit_bytes)
     except (OSError, GitError) as error:
         raise SnapshotError(
             f"{place.worktree} cannot be checked: {error}.",
             remedy=f"Nothing was removed. Make sure that it and {place.vault} exist, then try again.",
         ) from error
     refuse_too_large(place, survey, past)
-    return WorktreeScan(survey, past, _changed_paths(survey, past))
+    return WorktreeScan(survey, past)
 
 
 def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
@@ -105,15 +85,6 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
         )
 
 
-def survey_after(walk: WorktreeScan, root: int) -> Survey:
-    """Return the survey of a scan with `.git` looked at once more: the engine has written in it since.
-
-    Raises:
-        OSError: `.git` is gone or is no folder.
-    """
-    return look_below(walk.survey, root, GIT_FOLDER)
-
-
 def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
     """Return the folders that look otherwise than their records have them, unpacked."""
     return {
@@ -121,26 +92,6 @@ def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, di
         for path, look in survey.looks.items()
         if (record := records.get(path)) is None or record.look != look
     }
-
-
-def _changed_paths(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes] | None:
-    if not past.commit or any(reason != OVER_LIMIT for reason in survey.closed.values()):
-        return None
-    if any(path.endswith(b"/" + GIT_FOLDER) for path in survey.looks):
-        return None  # what is in a repository of its own tells git something about the folder that holds it
-    folders = dict(_changed_names(survey, past))
-    if _EXCLUDES in folders or any(names & _RULES for names in folders.values()):
-        return None
-    return _touched(survey, past)
-
-
-def _touched(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes]:
-    return frozenset(
-        join(path, name)
-        for path, names in _changed_names(survey, past)
-        for name in names
-        if GIT_FOLDER not in join(path, name).split(b"/")
-    )
 
 
 def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[bytes, set[bytes]]]:

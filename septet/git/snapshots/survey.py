@@ -12,9 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from septet.system.durable import close_after
-from septet.system.folder_watches import TreeWatch
-
 GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
 MAX_DEPTH: Final = 200
@@ -77,8 +74,6 @@ class Survey:
     """Folder → look, parents before their children; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
     """What could not be looked at → why."""
-    has_links: bool = False
-    """Whether a file has a second name: a write by the one changes the figures of the other."""
 
 
 def join(folder: bytes, name: bytes) -> bytes:
@@ -99,9 +94,7 @@ def above(path: bytes) -> list[bytes]:
     return folders
 
 
-def look_at(
-    root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0, watch: TreeWatch | None = None
-) -> Survey:
+def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
     """Look at every folder below the descriptor `root`.
 
     Args:
@@ -109,28 +102,10 @@ def look_at(
         heavy: Ignored folders that were over the limit the last time: they are looked at no further than it takes
             to see that they still are.
         limit_bytes: That limit.
-        watch: Given each folder outside every `.git` before it is listed.
     """
     survey = Survey()
-    Walk(survey, heavy, limit_bytes, watch).enter(root, b"", 0)
+    _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)
     return survey
-
-
-def look_below(survey: Survey, root: int, path: bytes) -> Survey:
-    """Return the survey with the folder `path`, directly below the root, looked at once more.
-
-    Raises:
-        OSError: It is gone or is no folder.
-    """
-    below = path + b"/"
-    looks = {
-        folder: look for folder, look in survey.looks.items() if folder != path and not folder.startswith(below)
-    }
-    closed = {name: why for name, why in survey.closed.items() if not name.startswith(below)}
-    again = Survey(looks, closed, survey.has_links)
-    with close_after(open_below(root, path)) as folder:
-        Walk(again, (), 0).enter(folder, path, 1)
-    return again
 
 
 def open_below(root: int, path: bytes) -> int:
@@ -165,29 +140,21 @@ def unreadable(error: OSError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class _Walk:
     """The way down from one root."""
 
     survey: Survey
     heavy: Collection[bytes]
     limit_bytes: int
-    watch: TreeWatch | None = None
 
     def enter(self, folder: int, path: bytes, depth: int) -> None:
         """Look at the folder with descriptor `folder`, and at all below it."""
-        for name in self.list(folder, path):
-            self.go_down(folder, path, name, depth)
-
-    def list(self, folder: int, path: bytes) -> list[str]:
-        """Look at the names of one folder, and return those of the folders among them."""
-        if self.watch is not None and GIT_FOLDER not in path.split(b"/"):
-            self.watch.add(path, folder)
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
-        return folders
+        for name in folders:
+            self._go_down(folder, path, name, depth)
 
-    def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
-        """Look at the folder `name` in the one with descriptor `folder`, and at all below it."""
+    def _go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
         below = join(path, os.fsencode(name))
         try:
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)
@@ -231,8 +198,6 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
                 folders.append(name)
                 numbers += (mode, 0, 0, 0, 0)
             else:
-                if facts.st_nlink > 1:
-                    survey.has_links = True
                 numbers += (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
     return names, numbers, folders
 

@@ -25,7 +25,7 @@ from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large, survey_after
+from septet.git.snapshots.scan import differing, refuse_too_large
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
 from septet.system.durable import close_after
@@ -44,7 +44,6 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
-    scan: WorktreeScan | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -71,7 +70,6 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
-    scan: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -82,12 +80,11 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
         ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
         step: The step under way.
         unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
-        scan: What the worktree looks like, where nobody but the engine, in `.git`, has written in it since.
 
     Raises:
         SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
     """
-    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, scan))
+    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to))
 
 
 def _take_locked(place: Place, request: _Request) -> Snapshot | None:
@@ -105,8 +102,7 @@ def _take_locked(place: Place, request: _Request) -> Snapshot | None:
 
 
 def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
-    scan = request.scan
-    past = begin(place) if request.kind == "base" else recall(place, scan.past if scan is not None else None)
+    past = begin(place) if request.kind == "base" else recall(place)
     scene, sorting = _look(place, request, past, root)
     usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
     with Pack(place.vault, past.objects) as pack:
@@ -141,15 +137,12 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
 
 def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) -> tuple[Scene, Sorting]:
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
-    limit, scan, untracked = request.ignored_limit_bytes, request.scan, frozenset[bytes]()
+    limit = request.ignored_limit_bytes
     vault = Git(place.vault, place.worktree, place.env)
     for heavy in (past.heavy(), frozenset[bytes]()):
-        if scan is not None and scan.since == past.commit:
-            survey, untracked, scan = survey_after(scan, root), scan.untracked, None
-        else:
-            survey = look_at(root, heavy, limit)
+        survey = look_at(root, heavy, limit)
         refuse_too_large(place, survey, past)
-        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked, untracked)
+        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break

@@ -17,7 +17,6 @@ from septet.git.evidence import gather, keeps, plan_file, read_base_file
 from septet.git.place import Place
 from septet.git.push import push
 from septet.git.rework_tree import merge_trees
-from septet.git.snapshots.scan import scan
 from septet.git.snapshots.take import seed, take
 from septet.git.snapshots.vault import prepare
 
@@ -292,14 +291,12 @@ def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_
     ids=lambda name: name[-26:],
 )
 def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
-    """A pipe in the place of what git opens is refused at once, before and after a walk; a snapshot is taken all the same."""
+    """A pipe in the place of what git opens is refused at once; a snapshot is taken all the same."""
     _prepare(place)
     _make_pipe(place.worktree, Path(name))
-    walked = scan(place, ignored_limit_bytes=LIMIT)
     began = time.monotonic()
     looks: tuple[Callable[[], object], ...] = (
         lambda: gather(place),
-        lambda: gather(place, scan=walked),
         lambda: commit_all(place, "work"),
         lambda: difference(place, limit_bytes=LIMIT),
         lambda: merge_trees(place, place.base_sha),
@@ -330,7 +327,6 @@ def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) ->
     _prepare(place)
     _make_pipe(place.worktree, Path(name))
     assert gather(place).clean
-    assert gather(place, scan=scan(place, ignored_limit_bytes=LIMIT)).clean
 
 
 def _prepare(place: Place) -> None:

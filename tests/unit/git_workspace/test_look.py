@@ -1,0 +1,239 @@
+"""What a look at a worktree tells is what a person's own `git add --all` would commit, submodules among it."""
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fakes.repositories import git, git_env, make_origin
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from septet.contracts.facts import FileChange
+from septet.git.address import parse_address
+from septet.git.changes import file_changes, read_name_status
+from septet.git.commit import commit_all
+from septet.git.evidence import gather
+from septet.git.place import Place
+from septet.git.staging import look, stage
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+Edit = Callable[[Path], object]
+
+ALLOW: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.file.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
+"""A submodule of the test lies on this machine."""
+LIB: Final = "vendor/lib"
+
+
+def _write(name: str, content: str) -> Edit:
+    def write(tree: Path) -> None:
+        path = tree / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        for above in reversed(path.relative_to(tree).parents):
+            if (tree / above).is_file() or (tree / above).is_symlink():
+                (tree / above).unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    return write
+
+
+def _remove(name: str) -> Edit:
+    def remove(tree: Path) -> None:
+        path = tree / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            with suppress(FileNotFoundError, NotADirectoryError):  # a file may be where its folder was
+                path.unlink()
+
+    return remove
+
+
+def _move(old: str, new: str) -> Edit:
+    def move(tree: Path) -> None:
+        into_itself = (tree / new).is_relative_to(tree / old)
+        if not into_itself and (tree / old).exists() and not (tree / new).exists():
+            with suppress(FileNotFoundError, NotADirectoryError):  # the folder that it would lie in is not there
+                (tree / old).rename(tree / new)
+
+    return move
+
+
+def _mode(name: str, bits: int) -> Edit:
+    def change(tree: Path) -> None:
+        if (tree / name).exists():
+            (tree / name).chmod(bits)
+
+    return change
+
+
+def _git(*arguments: str, inside: str = "") -> Edit:
+    """Run git, in a submodule where one is checked out; git may refuse."""
+
+    def run(tree: Path) -> None:
+        if not inside or (tree / inside / ".git").exists():
+            git(tree / inside, *arguments, env=ALLOW, check=False)
+
+    return run
+
+
+def _nested(name: str) -> Edit:
+    """Make a repository of its own, with a commit."""
+
+    def make(tree: Path) -> None:
+        _write(f"{name}/file", "nested\n")(tree)
+        git(tree / name, "init", "-q")
+        git(tree / name, "add", "-A")
+        git(tree / name, "commit", "-q", "-m", "nested", check=False)
+
+    return make
+
+
+NAMES: Final = ("README.md", "src/app.py", "src/b", "src", "new", "new/a b*", "dist/x", "x.log", ":(top)odd", "é")
+RULES: Final = (".gitignore", ".gitattributes", "src/.gitignore")
+BUMP: Final = _git("submodule", "update", "-q", "--init", "--remote")
+COMMIT_INSIDE: Final = _git("commit", "-q", "--allow-empty", "-m", "inside", inside=LIB)
+
+EDITS: Final = st.one_of(
+    st.builds(_write, st.sampled_from(NAMES), st.sampled_from(["", "one\n", "two\r\n"])),
+    st.builds(_write, st.sampled_from(RULES), st.sampled_from(["", "*.log\n", "new\n", "*.md text eol=crlf\n"])),
+    st.builds(_remove, st.sampled_from((*NAMES, *RULES, LIB, ".gitmodules"))),
+    st.builds(_move, st.sampled_from((*NAMES, LIB)), st.sampled_from(NAMES)),
+    st.builds(_mode, st.sampled_from(NAMES[:4]), st.sampled_from([0o700, 0o755])),
+    st.sampled_from(
+        [
+            BUMP,
+            COMMIT_INSIDE,
+            _git("submodule", "update", "-q", "--init"),
+            _git("config", "--file", ".gitmodules", "submodule.vendor/lib.ignore", "all"),
+            _git("checkout", "-q", "HEAD~1", inside=LIB),
+            _write(f"{LIB}/lib.py", "dirty\n"),
+            _write(f"{LIB}/new.py", "untracked\n"),
+            _git("add", LIB),
+            _git("rm", "-q", "-f", LIB),
+            _git("mv", LIB, "lib2"),
+            _git("status"),
+            _git("add", "-A"),
+            _git("add", "-f", "x.log"),
+            _git("reset", "-q"),
+            _git("rm", "-q", "--cached", "README.md"),
+            _git("commit", "-q", "-m", "work"),
+            _git("checkout", "-q", "--", "."),
+            _git("stash", "-q", "-u"),
+            _write(".git/info/exclude", "new\n"),
+            _nested("inner"),
+        ]
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What plain git would commit of a worktree."""
+
+    tree: str
+    files_changed: tuple[FileChange, ...]
+    nested: tuple[str, ...]
+    """Repositories that `git add` would make gitlinks of which no submodule stands for."""
+
+
+def _truth(place: Place) -> Truth:
+    """Let plain git add everything, in an index of the test's own."""
+    tree, index = place.worktree, place.worktree / ".git" / "index.test"
+    env = {"GIT_INDEX_FILE": str(index)}
+    shutil.copyfile(tree / ".git" / "index", index)
+    known = set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env)))
+    known |= set(_gitlinks(git(tree, "ls-tree", "-r", "-z", "HEAD")))
+    git(tree, "-c", "submodule.vendor/lib.ignore=none", "add", "-A", env=env)
+    nested = sorted(set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env))) - known)
+    if nested:
+        git(tree, "rm", "-q", "-f", "--cached", "--", *nested, env=env)
+    written = git(tree, "write-tree", env=env)
+    diff = ("diff-tree", "-r", "-z", "-M", "--name-status", "--ignore-submodules=none", place.base_sha, written)
+    changes = file_changes(read_name_status(os.fsencode(git(tree, *diff))))
+    index.unlink()
+    return Truth(written, changes, tuple(nested))
+
+
+def _gitlinks(listing: str) -> list[str]:
+    return [line.partition("\t")[2] for line in listing.split("\0") if line.startswith("160000 ")]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
+    """Return a function that opens one more workspace of a repository with a submodule, which has a newer commit."""
+    root = tmp_path_factory.mktemp("looks")
+    library = make_origin(root / "library")
+    library.push({"lib.py": "1\n"})
+    origin = make_origin(root / "origins")
+    origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n", ".gitignore": "*.log\ndist/\n"})
+    git(origin.checkout, "submodule", "add", "-q", str(library.bare), LIB, env=ALLOW)
+    origin.push({})
+    library.push({"lib.py": "2\n"})
+    state, address, numbers = StateDir(root / "state"), parse_address(str(origin.bare)), iter(range(10_000))
+    state.prepare()
+
+    def open_it() -> Place:
+        name = f"wo-{next(numbers)}"
+        place = open_workspace(state, address, name, first_run_id=name, env=git_env(root / "home"))
+        git(place.worktree, "checkout", "-q", "-b", "feat-1")
+        return place
+
+    return open_it
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.lists(EDITS, max_size=4), min_size=1, max_size=3))
+@example(steps=[[BUMP]])
+@example(steps=[[BUMP, _write("README.md", "two\n")]])
+@example(steps=[[], [BUMP, _write("new", "two\n")]])
+@example(steps=[[BUMP, _write("README.md", "two\n"), _git("add", "-A")]])
+@example(steps=[[_write("README.md", "two\n"), BUMP, _git("commit", "-qam", "done")]])
+@example(
+    steps=[[BUMP, _write(".gitmodules", '[submodule "x"]\n\tpath = vendor/lib\n\turl = x\n\tignore = all\n')]]
+)
+@example(
+    steps=[
+        [
+            BUMP,
+            _git("config", "--file", ".gitmodules", "submodule.vendor/lib.ignore", "all"),
+            _git("commit", "-qam", "x"),
+        ]
+    ]
+)
+@example(
+    steps=[[_git("submodule", "update", "-q", "--init"), COMMIT_INSIDE, _nested("inner"), _remove("README.md")]]
+)
+def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], steps: list[list[Edit]]) -> None:
+    """Whatever agents do in step after step: the evidence is git's own, and so is the tree that is committed."""
+    place = opened()
+    for edits in steps:
+        for edit in edits:
+            edit(place.worktree)
+        truth, evidence = _truth(place), gather(place)
+        assert evidence.files_changed == truth.files_changed
+        assert evidence.left_out == truth.nested
+        assert stage(place, look(place)).text("write-tree") == truth.tree
+
+
+def test_after_the_commit_of_the_engine_the_worktree_is_clean(opened: Callable[[], Place]) -> None:
+    """What was committed is no change any more, and what comes after is seen."""
+    place = opened()
+    BUMP(place.worktree)
+    (place.worktree / "new.py").write_text("new\n")
+    sha = commit_all(place, "feat: new")
+    assert git(place.worktree, "diff-tree", "-r", "--name-only", f"{sha}^", sha).splitlines() == ["new.py", LIB]
+    assert gather(place).clean
+    (place.worktree / "new.py").write_text("newer\n")
+    assert not gather(place).clean
