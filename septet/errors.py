@@ -183,7 +183,7 @@ class ForgeLagsError(ForgeUnavailableError):
     """The forge does not show yet what was pushed."""
 
     most_tries = 30
-    default_remedy = "Look at the pull request on the forge, then continue with `septet retry`."
+    default_remedy = "Look at the branch and its pull request on the forge, then continue with `septet retry`."
 
 
 class TrackerError(SeptetError):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from septet.errors import ForgeError, InvalidInputError
+from septet.forges.moved import asked_for
 from septet.system.masking import mask
 from septet.system.text import without_controls
 
@@ -16,6 +17,8 @@ MOST_LABELLED: Final = 1000
 """The most issues that one label may name."""
 TITLE_LIMIT: Final = 256
 """Characters of a title: GitHub's own limit."""
+SHORT_TITLE_LIMIT: Final = 255
+"""That of GitLab and Gitea, with the prefix of a draft."""
 BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
 _BODIES_LIMIT: Final = 65_000
@@ -143,7 +146,17 @@ class NewPullRequest:
     @property
     def bounded_title(self) -> str:
         """The title on one line, within the limit."""
-        return " ".join(mask(without_controls(self.title)).split())[:TITLE_LIMIT]
+        return self.titled()
+
+    def titled(self, draft: str = "", limit: int = TITLE_LIMIT) -> str:
+        """Return the title on one line.
+
+        Args:
+            draft: What stands in front of a draft's title on this forge.
+            limit: Characters that the forge takes, with what stands in front.
+        """
+        title = " ".join(mask(without_controls(self.title)).split())
+        return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
 
     @property
     def marked_body(self) -> str:
@@ -175,10 +188,10 @@ def marker_of(work_order_id: str) -> str:
     return f"<!-- septet: {work_order_id} -->"
 
 
-def no_fork_of(fork: str, project: str) -> InvalidInputError:
-    """Return the error of a repository that is named as a fork and is none."""
+def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
+    """Return the error of a repository that is named as a fork and is none, or one of another `parent`."""
     return InvalidInputError(
-        f"push_to: {fork} is not a fork of {project}.",
+        f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
         remedy=f"Fork {project} on the forge, and name that fork.",
     )
 
@@ -203,6 +216,7 @@ class Forge(Protocol):
 
         Raises:
             NotFoundError: There is none of this number that the worker can see.
+            InvalidInputError: It is in another repository now, or the repository has another name.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
@@ -211,7 +225,7 @@ class Forge(Protocol):
         """Return those of some issues that there are, without their comments, in the order of `numbers`.
 
         Raises:
-            InvalidInputError: A number is a pull request's.
+            InvalidInputError: A number is a pull request's, or an issue's of another repository now.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
@@ -392,16 +406,17 @@ def _cut(text: str, limit_bytes: int, url: str) -> str:
     return encoded[: limit_bytes - len(note.encode())].decode(errors="ignore") + note
 
 
-def bounded_list(issues: Sequence[Issue], label: str) -> tuple[Issue, ...]:
+def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Issue, ...]:
     """Return the issues of a label in the order of their numbers, each bounded.
 
     Raises:
-        InvalidInputError: There are more than `MOST_LABELLED`.
+        InvalidInputError: There are more than `MOST_LABELLED`, or they are of another repository than `project`.
     """
     if len(issues) > MOST_LABELLED:
         message = f"label: more than {MOST_LABELLED} open issues have the label {label}."
         raise InvalidInputError(message, remedy="Name the issues by their numbers, or use a narrower label.")
-    return tuple(bounded_issue(issue) for issue in sorted(issues, key=lambda issue: issue.number))
+    issues = sorted(issues, key=lambda issue: issue.number)
+    return tuple(bounded_issue(asked_for(issue, project)) for issue in issues)
 
 
 def label_names(labels: Sequence[str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
-"""The HTTP client under the typed clients of GitLab and Gitea: limits of time, and errors with a remedy."""
+"""What all forges are asked through: limits of time, redirects, and errors with a remedy."""
 
+import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,23 +13,33 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.measures import note_answer, note_request, note_unreached
-from septet.forges.pauses import PAUSES, pause_seconds
+from septet.forges.moved import look_at_redirect
+from septet.forges.pauses import PAUSES, is_spent, pause_seconds
+from septet.system.text import without_controls
 
 if TYPE_CHECKING:
     import httpx
 
-_TIMEOUT_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 30.0
 """For a connection, and then for each piece of the answer."""
-_ASKING_SECONDS: Final = 180.0
+ASKING_SECONDS: Final = 180.0
 """For all that is asked at once: a thousand issues are twenty pages."""
+Hooks = dict[str, list[Callable[..., Any]]]
+"""What a client of httpx calls for each request and each answer."""
 _SERVER_ERRORS: Final = 500
 _ERRORS: Final = 400
 _BUSY: Final = frozenset({408, 425, 429})
 _LIMITED: Final = frozenset({403, 429})
+_TOO_MANY: Final = 429
+_LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
+"""How GitHub names a limit of which no header tells."""
 _NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _NOT_MODIFIED: Final = 304
 _SHOWN: Final = 1000
+_SHOWN_OF_PAGE: Final = 4000
+_SHOWN_WORDS: Final = 80
+_PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -48,10 +59,32 @@ class ForgeApi:
     token: str | None = field(default=None, repr=False)
     remedies: Mapping[int, str] = field(default_factory=dict)
     """What helps, by the status of an answer."""
+    refusals: tuple[tuple[str, str], ...] = ()
+    """What helps, by words of a refusal in lower case."""
 
     @contextmanager
-    def asking(self, what: str, *, within_seconds: float = _ASKING_SECONDS) -> Iterator["httpx.Client"]:
-        """Give an HTTP client for the block, and turn what goes wrong in it into errors of ours.
+    def asking(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator["httpx.Client"]:
+        """Give an HTTP client for the block, and turn what goes wrong in it into errors of ours; as `hooks`."""
+        import httpx
+
+        headers = {"User-Agent": "septet", "Accept": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        with (
+            self.hooks(what, within_seconds=within_seconds) as hooks,
+            httpx.Client(
+                headers=headers,
+                timeout=TIMEOUT_SECONDS,
+                verify=trusted_authorities(),
+                event_hooks=hooks,
+                follow_redirects=True,
+            ) as client,
+        ):
+            yield client
+
+    @contextmanager
+    def hooks(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator[Hooks]:
+        """Give the hooks of an HTTP client for the block, and turn what goes wrong in it into errors of ours.
 
         Args:
             what: What is asked, for errors.
@@ -60,6 +93,7 @@ class ForgeApi:
         Raises:
             ForgeUnavailableError: The forge did not answer, wants to be left alone, or did not answer its JSON.
             NotFoundError: There is no such thing, or the token may not see it.
+            InvalidInputError: It is in another repository now.
             ForgeRefusedError: It is there already, or the forge takes it for invalid.
             ForgeError: It refused otherwise.
         """
@@ -69,33 +103,25 @@ class ForgeApi:
 
         PAUSES.check(self.url, self.token, what)
         limit = TimeLimit(within_seconds)
+        last: list[httpx.Response] = []
 
-        def refuse(response: httpx.Response) -> None:
+        def look(response: httpx.Response) -> None:
             limit.over(response)
+            last[:] = [response]
+            if response.has_redirect_location:
+                look_at_redirect(self.forge, self.url, what, response)
             if response.status_code >= _ERRORS:
                 response.read()
                 raise self._failure(what, response)
 
-        hooks: dict[str, list[Callable[..., Any]]] = {
-            "request": [limit.before, note_request],
-            "response": [note_answer, refuse],
-        }
-        headers = {"User-Agent": "septet", "Accept": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
         try:
-            with httpx.Client(
-                headers=headers,
-                timeout=_TIMEOUT_SECONDS,
-                verify=trusted_authorities(),
-                event_hooks=hooks,
-            ) as client:
-                yield client
+            yield {"request": [limit.before, note_request], "response": [note_answer, look]}
         except httpx.HTTPError as error:
             note_unreached(self.url)
             raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
         except (ValueError, TypeError) as error:
-            raise ForgeUnavailableError(f"{self.url} did not answer as {self.forge} does ({what}).") from error
+            message = f"{self.url} did not answer as {self.forge} does ({what}){_described(last)}."
+            raise ForgeUnavailableError(message) from error
 
     def list_if_changed(
         self, what: str, url: str, query: Mapping[str, str | int], etag: str, form: type[T]
@@ -113,18 +139,20 @@ class ForgeApi:
             return answer, response.headers.get("etag", "")
 
     def _failure(self, what: str, response: "httpx.Response") -> SeptetError:
-        status = response.status_code
-        message = f"{self.url} answered {status} ({what}): {_refusal_text(response)}"
+        status, text = response.status_code, _refusal_text(response)
+        message = f"{self.url} answered {status} ({what}): {text}"
         seconds = pause_seconds(response.headers)
-        if status in _LIMITED and seconds is not None:
-            PAUSES.note(self.url, self.token, seconds)
+        if status in _LIMITED:
+            if seconds is not None:
+                PAUSES.note(self.url, self.token, seconds)
+            elif status == _TOO_MANY or is_spent(response.headers) or _LIMIT_WORDS.search(text):
+                seconds = PAUSES.note_unnamed(self.url, self.token)
+        if status >= _SERVER_ERRORS or status in _BUSY or (status in _LIMITED and seconds is not None):
             return ForgeUnavailableError(message, retry_after_seconds=seconds)
-        if status >= _SERVER_ERRORS or status in _BUSY:
-            return ForgeUnavailableError(message, retry_after_seconds=seconds)
-        if status in _REFUSED:
-            return ForgeRefusedError(message, remedy=self.remedies.get(status, ""))
-        kind = NotFoundError if status in _NOT_THERE else ForgeError
-        return kind(message, remedy=self.remedies.get(status, ""))
+        helps = (remedy for words, remedy in self.refusals if words in text.lower())
+        remedy = next(helps, self.remedies.get(status, ""))
+        kind = NotFoundError if status in _NOT_THERE else ForgeRefusedError if status in _REFUSED else ForgeError
+        return kind(message, remedy=remedy)
 
 
 @cache
@@ -136,11 +164,39 @@ def trusted_authorities() -> ssl.SSLContext:
 
 
 def _refusal_text(response: "httpx.Response") -> str:
-    """Return the forge's own words, within bounds; a proxy's page is none."""
+    """Return the forge's own words on one line, within bounds; a proxy's page is none."""
     try:
         answer = from_json(response.content)
     except ValueError:
         answer = None
     words = answer if isinstance(answer, dict) else {}
-    text = words.get("message") or words.get("error_description") or words.get("error")
-    return str(text or response.reason_phrase or "no reason given")[:_SHOWN]
+    reason = words.get("message") or words.get("error_description") or words.get("error")
+    texts = [_words_of(reason), _words_of(words.get("errors"))]
+    return ("; ".join(filter(None, texts)) or response.reason_phrase or "no reason given")[:_SHOWN]
+
+
+def _words_of(reason: object) -> str:
+    """Return a reason as people read it: a text, a list of them, or what is wrong by the name of a field."""
+    if isinstance(reason, list):
+        return "; ".join(filter(None, map(_words_of, reason)))
+    if not isinstance(reason, dict):
+        return str(reason or "")
+    if reason.get("message"):
+        return str(reason["message"])
+    if "code" in reason:
+        return " ".join(str(reason[name]) for name in ("resource", "field", "code") if reason.get(name))
+    return "; ".join(f"{name} {_words_of(each)}" for name, each in reason.items())
+
+
+def _described(answers: "list[httpx.Response]") -> str:
+    """Say what an answer was that is not the forge's: a page to sign in, nothing, or an error's words."""
+    content = answers[0].content if answers and answers[0].is_stream_consumed else b""
+    if not content:
+        return ": the answer was empty"
+    text = content[:_SHOWN_OF_PAGE].decode(errors="replace").strip()
+    if text.startswith("<"):
+        title = _PAGE_TITLE.search(text)
+        named = f" “{' '.join(without_controls(title[1]).split())}”" if title else ""
+        host = answers[0].url.host
+        return f": {host} answered a page{named} in place of JSON, as a proxy or a sign-in in front of it does"
+    return f": the answer began with {' '.join(without_controls(text).split())[:_SHOWN_WORDS]!r}"

@@ -34,6 +34,7 @@ from septet.forges.forge import (
     marker_of,
 )
 from septet.forges.local_merge import holds, merge_branch
+from septet.forges.moved import asked_for
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.ref_store import RefStore, StoreContents
 from septet.git.engine import Git
@@ -95,7 +96,7 @@ class LocalForge:
 
     def issue(self, number: int) -> Issue:
         """Return an issue; as `Forge.issue`."""
-        return bounded_issue(self._issue(self._issue_record(self._store.read(), number)))
+        return bounded_issue(asked_for(self._issue(self._issue_record(self._store.read(), number)), "", number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
         """Return those of some issues that there are; as `Forge.find_issues`."""
@@ -107,7 +108,7 @@ class LocalForge:
         """Return the open issues with a label; as `Forge.open_issues`."""
         records = self._records(self._store.read(), "issue", _IssueRecord)
         issues = [self._issue(each) for each in records if each.state == "open" and label in each.labels]
-        return bounded_list([replace(issue, comments=()) for issue in issues], label)
+        return bounded_list([replace(issue, comments=()) for issue in issues], label, "")
 
     def add_issue(self, title: str, body: str = "", labels: Sequence[str] = ()) -> Issue:
         """Add an open issue and return it.

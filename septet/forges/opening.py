@@ -1,14 +1,24 @@
 """Exactly one pull request, whatever the forge answers."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.errors import ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.forge import NewPullRequest, PullRequest, marker_of
 
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
+
+_LAGS: Final = re.compile(
+    r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"
+    r"|target couldn't be found",
+    re.IGNORECASE,
+)
+"""What GitHub, GitLab 19 and Gitea say of a branch that they took a moment ago: servers of theirs lag behind."""
+_LAG_SECONDS: Final = 2.0
 
 
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
@@ -24,6 +34,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
 
     Raises:
         ForgeUnavailableError: The forge did not answer, or says that there is one and does not show it yet.
+        ForgeLagsError: It does not know yet what was pushed, or there is nothing to open one for: tries tell.
         ForgeError: It refused.
     """
     if (there := find(new.head)) is not None:
@@ -38,6 +49,8 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
             return there
         if "already exists" in error.message and not isinstance(error, ForgeUnavailableError):
             raise ForgeUnavailableError(f"{error.message} It is not shown yet.") from error
+        if _LAGS.search(error.message):
+            raise ForgeLagsError(error.message, remedy=error.remedy, retry_after_seconds=_LAG_SECONDS) from error
         raise
 
 

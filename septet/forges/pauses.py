@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,8 @@ from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
 """A forge that names a longer pause is asked again after this one: limits are counted by the hour."""
+_UNNAMED_SECONDS: Final = 60.0
+"""GitHub wants at least a minute where it names no time, and longer each time that it refuses again."""
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
 """A pause that is shorter is not worth a word to the other hosts, nor is one that is longer by less than that."""
@@ -67,10 +69,13 @@ class ForgePauses:
     """Where workers of one host tell each other; without one, the threads of this process do."""
     fleet: FleetPauses | None = None
     """How hosts tell each other; without it, each learns of a limit from the forge."""
+    clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
     """By budget: a time of the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
     """By key: whose limit its requests count for, where that is not the key's own."""
+    _unnamed: dict[str, float] = field(default_factory=dict)
+    """By budget: how long the last pause was for which the forge named no time."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
@@ -85,16 +90,33 @@ class ForgePauses:
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
-        budget, now = self._budget(api_url, token), time.time()
+        budget, now = self._budget(api_url, token), self.clock()
         known = self._known_until(budget)
         self._keep(budget, now + seconds)
         if self.fleet is not None and seconds >= _TOLD_SECONDS and now + seconds > known + _TOLD_SECONDS:
             self.fleet.note(budget, host, now + seconds)
 
+    def note_unnamed(self, api_url: str, token: str | None) -> float:
+        """Let nobody ask for a while where the forge names no time; return for how long, in seconds.
+
+        A refusal soon after such a pause makes the next one twice as long; refusals during a pause do not.
+        """
+        budget, now = self._budget(api_url, token), self.clock()
+        until = self._known_until(budget)
+        with self._lock:
+            last = self._unnamed.get(budget, 0.0)
+            if now < until:
+                return until - now
+            seconds = min(2 * last, _LONGEST_SECONDS) if now < until + last else _UNNAMED_SECONDS
+            self._unnamed[budget] = seconds
+        self.note(api_url, token, seconds)
+        return seconds
+
     def clear(self) -> None:
         """Let everybody ask again."""
         with self._lock:
             self._until.clear()
+            self._unnamed.clear()
             self._budgets.clear()
 
     def check(self, api_url: str, token: str | None, what: str) -> None:
@@ -103,7 +125,7 @@ class ForgePauses:
         Raises:
             ForgeUnavailableError: It wants to be left alone; the error says for how long.
         """
-        budget, now = self._budget(api_url, token), time.time()
+        budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
         if until <= now and self.fleet is not None:
             until = self.fleet.until(budget)
@@ -142,7 +164,7 @@ class ForgePauses:
         path = self.folder / budget
         try:
             until = float(path.read_bytes())
-            if until <= time.time():
+            if until <= self.clock():
                 path.unlink(missing_ok=True)
         except (OSError, ValueError):
             return 0.0

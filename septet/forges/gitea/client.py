@@ -24,6 +24,7 @@ from septet.forges.gitea.answers import (
     GiteaUserAnswer,
 )
 from septet.forges.http_client import ForgeApi
+from septet.forges.moved import NAMES
 from septet.forges.own_account import OWN_ACCOUNTS
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ Body = Mapping[str, object]
 def asking_gitea(api: ForgeApi, project: str, what: str) -> Iterator["GiteaRepository"]:
     """Give the API of one repository for the block; errors as for `ForgeApi.asking`."""
     with api.asking(what) as client:
-        yield GiteaRepository(client, f"{api.url}/repos/{quote(project)}")
+        yield GiteaRepository(client, f"{api.url}/repos/{quote(NAMES.now(api.url, project))}")
 
 
 def is_own_account(api: ForgeApi, account: str) -> bool:

@@ -12,6 +12,7 @@ from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, 
 from septet.forges.forge import (
     MOST_BRANCHES,
     MOST_LABELLED,
+    SHORT_TITLE_LIMIT,
     Branch,
     Comment,
     CommitCheck,
@@ -28,6 +29,7 @@ from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea, is_own_account
 from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http_client import ForgeApi
+from septet.forges.moved import NAMES, asked_for
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -85,18 +87,18 @@ class GiteaForge:
                     issues.append(answer.issue())
                 if len(issues) > MOST_LABELLED:
                     break
-        return bounded_list(issues, label)
+        return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
         """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
         with asking_gitea(self.api, fork, f"the fork {fork}") as repository:
             answer = repository.repo_get()
-        if not answer.is_fork_of(self.project):
-            raise no_fork_of(fork, self.project)
+        if not answer.is_fork_of(self._now):
+            raise no_fork_of(fork, self._now, answer.parent.full_name if answer.parent else "")
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
-        for answer in self._with_head(fork or self.project, head, "open"):
+        for answer in self._with_head(fork, head, "open"):
             return answer.pull_request()
         return None
 
@@ -105,18 +107,18 @@ class GiteaForge:
 
         Gitea filters by no branch: of the last 2,500 that changed those are taken that have it.
         """
-        return tuple(answer.pull_request() for answer in self._with_head(fork or self.project, head, "all"))
+        return tuple(answer.pull_request() for answer in self._with_head(fork, head, "all"))
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: Gitea itself knows what became of it."""
         del commit
         what = f"pull request {number} of {self.project}"
         with asking_gitea(self.api, self.project, what) as repository:
-            return repository.repo_get_pull_request(number).pull_request()
+            return asked_for(repository.repo_get_pull_request(number).pull_request(), self._now, number)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`."""
-        what, url = f"pull requests of {self.project}", f"{self.api.url}/repos/{quote(self.project)}/pulls"
+        what, url = f"pull requests of {self.project}", f"{self.api.url}/repos/{quote(self._now)}/pulls"
         query: Mapping[str, str | int] = {"state": "all", "sort": "recentupdate", "limit": PAGE, "page": page}
         answer = self.api.list_if_changed(what, url, query, etag, list[GiteaPullRequestAnswer])
         if answer is None:
@@ -237,6 +239,7 @@ class GiteaForge:
             raise InvalidInputError(
                 f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
             )
+        asked_for(answer.issue(), self.project, number)
         return answer
 
     def _standings(self, repository: GiteaRepository, comments: Sequence[Comment]) -> dict[str, str]:
@@ -259,9 +262,15 @@ class GiteaForge:
                 break  # the token may not ask
         return standings
 
-    def _with_head(self, head_project: str, head: str, state: str) -> list[GiteaPullRequestAnswer]:
+    @property
+    def _now(self) -> str:
+        """The name that the repository has now."""
+        return NAMES.now(self.api.url, self.project)
+
+    def _with_head(self, fork: str, head: str, state: str) -> list[GiteaPullRequestAnswer]:
         with asking_gitea(self.api, self.project, f"pull requests of {self.project}") as repository:
             answers = list(_pages(partial(repository.repo_list_pull_requests, state=state)))
+        head_project = NAMES.now(self.api.url, fork) if fork else self._now
         return [
             each
             for each in answers
@@ -271,17 +280,17 @@ class GiteaForge:
         ]
 
     def _create(self, new: NewPullRequest) -> PullRequest:
-        owner = new.head_project.partition("/")[0]
+        owner = NAMES.now(self.api.url, new.head_project).partition("/")[0]
         with asking_gitea(self.api, self.project, f"a pull request of {self.project}") as repository:
             answer = repository.repo_create_pull_request(
                 {
                     "head": f"{owner}:{new.head}" if owner else new.head,
                     "base": new.base,
-                    "title": f"WIP: {new.bounded_title}" if new.draft else new.bounded_title,
+                    "title": new.titled("WIP: ", SHORT_TITLE_LIMIT),
                     "body": new.marked_body,
                 }
             )
-        return answer.pull_request()
+        return asked_for(answer.pull_request(), self._now)
 
     def _complete(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
         """Set labels and people; what cannot be set is a warning, for the pull request is what counts."""

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 from septet.forges.new_comments import NewComment
@@ -274,28 +274,3 @@ class CombinedStatusAnswer(_Foreign):
             )
             for each in self.statuses
         )
-
-
-class _Detail(_Foreign):
-    message: str | None = None
-    resource: str = ""
-    field: str = ""
-    code: str = ""
-
-
-class RefusalAnswer(_Foreign):
-    """What GitHub says with a status of 4xx."""
-
-    message: str = ""
-    errors: tuple[_Detail | str, ...] = Field(default=())
-
-    @property
-    def text(self) -> str:
-        """All that it says, on one line."""
-        details = (
-            error
-            if isinstance(error, str)
-            else error.message or f"{error.resource} {error.field} {error.code}".strip()
-            for error in self.errors
-        )
-        return "; ".join(text for text in (self.message, *details) if text)

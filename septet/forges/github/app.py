@@ -1,6 +1,7 @@
 """A GitHub App in place of a person's token: each repository's installation has tokens that last an hour."""
 
 import json
+import re
 import threading
 import time
 from base64 import urlsafe_b64encode
@@ -21,6 +22,7 @@ _KEPT_SECONDS: Final = 3000.0
 _CLOCKS_DIFFER_SECONDS: Final = 60
 _JWT_SECONDS: Final = 540
 """GitHub takes ten minutes at the most."""
+_BY_ID: Final = re.compile(r"/repositories/(\d+)/installation$")
 _REMEDIES: Final[Mapping[int, str]] = {
     401: (
         "Make sure that SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE belong together, and "
@@ -84,9 +86,11 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
     api = ForgeApi("GitHub", api_url, jwt, _REMEDIES)
     what = f"a token of GitHub App {app.id} for {project}"
     with api.asking(what) as client:
-        found = _Installation.model_validate_json(client.get(f"{api_url}/repos/{project}/installation").content)
+        answer = client.get(f"{api_url}/repos/{project}/installation")
+        found = _Installation.model_validate_json(answer.content)
         url = f"{api_url}/app/installations/{found.id}/access_tokens"
-        wished = {"repositories": [project.partition("/")[2]]}
+        by_id = _BY_ID.search(answer.url.path)  # a renamed repository's question is led to its id
+        wished = {"repository_ids": [int(by_id[1])]} if by_id else {"repositories": [project.partition("/")[2]]}
         token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
     hide([token])
     PAUSES.count_for(token, f"installation {found.id} of app {app.id}")

@@ -10,6 +10,7 @@ from septet.forges.forge import Comment, CommitCheck
 from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
 from septet.forges.github.permission import is_own_account
+from septet.forges.moved import NAMES
 from septet.forges.opening import CommentPlace, put_once
 
 _PAGE: Final = 100
@@ -139,7 +140,7 @@ class GitHubConversation:
 
     @property
     def _repository(self) -> tuple[str, str]:
-        owner, _, name = self.project.partition("/")
+        owner, _, name = NAMES.now(self.api_url, self.project).partition("/")
         return owner, name
 
     @property

@@ -39,6 +39,7 @@ from septet.forges.github.answers import (
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
 from septet.forges.github.permission import is_own_account, may_write
+from septet.forges.moved import NAMES, asked_for
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -99,23 +100,23 @@ class GitHubForge:
                 issues += [each.issue(()) for each in answers if each.pull_request is None]
                 if len(answers) < _ISSUES_PER_PAGE or len(issues) > MOST_LABELLED or page == _MOST_PAGES:
                     break
-        return bounded_list(issues, label)
+        return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
         """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
-        owner, _, name = fork.partition("/")
+        owner, _, name = NAMES.now(self.api_url, fork).partition("/")
         with asking(self.api_url, self.token, f"the fork {fork}") as github:
             answer = read(RepositoryAnswer, github.rest.repos.get(owner, name, headers=_HEADERS))
-        if not answer.is_fork_of(self.project):
-            raise no_fork_of(fork, self.project)
+        if not answer.is_fork_of(self._now):
+            raise no_fork_of(fork, self._now, answer.parent.full_name if answer.parent else "")
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
-        return next(iter(self._with_head(fork or self.project, head, "open")), None)
+        return next(iter(self._with_head(fork, head, "open")), None)
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
-        return self._with_head(fork or self.project, head, "all")
+        return self._with_head(fork, head, "all")
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
         """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
@@ -193,7 +194,7 @@ class GitHubForge:
         del commit
         with asking(self.api_url, self.token, f"pull request {number} of {self.project}") as github:
             answer = github.rest.pulls.get(*self._repository, number, headers=_HEADERS)
-            return read(PullRequestAnswer, answer).pull_request()
+            return asked_for(read(PullRequestAnswer, answer).pull_request(), self._now, number)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
@@ -271,8 +272,9 @@ class GitHubForge:
         with asking(self.api_url, self.token, f"comment {comment_id} of {self.project}") as github:
             github.rest.issues.update_comment(*self._repository, comment_id, body=text, headers=_HEADERS)
 
-    def _with_head(self, head_project: str, head: str, state: Literal["open", "all"]) -> tuple[PullRequest, ...]:
+    def _with_head(self, fork: str, head: str, state: Literal["open", "all"]) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch of this repository or of a fork, the newest first."""
+        head_project = NAMES.now(self.api_url, fork) if fork else self._now
         owner = head_project.partition("/")[0]
         with asking(self.api_url, self.token, f"pull requests of {self.project}") as github:
             answer = github.rest.pulls.list(
@@ -304,8 +306,13 @@ class GitHubForge:
         return pull_request
 
     @property
+    def _now(self) -> str:
+        """The name that the repository has now."""
+        return NAMES.now(self.api_url, self.project)
+
+    @property
     def _repository(self) -> tuple[str, str]:
-        owner, _, name = self.project.partition("/")
+        owner, _, name = self._now.partition("/")
         return owner, name
 
     def _issue_name(self, number: int) -> str:
@@ -317,6 +324,7 @@ class GitHubForge:
             raise InvalidInputError(
                 f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
             )
+        asked_for(answer.issue(()), self.project, number)
         return answer
 
     def _comments(self, github: "GitHub[Any]", issue: IssueAnswer) -> tuple[Comment, ...]:
@@ -335,7 +343,7 @@ class GitHubForge:
         return comments
 
     def _create(self, new: NewPullRequest) -> PullRequest:
-        owner, _, name = new.head_project.partition("/")
+        owner, _, name = NAMES.now(self.api_url, new.head_project).partition("/")
         from githubkit.utils import UNSET
 
         # Among repositories of one owner the name tells which one has the branch.
@@ -351,7 +359,7 @@ class GitHubForge:
                 head_repo=name if is_of_same_owner else UNSET,
                 headers=_HEADERS,
             )
-            return read(PullRequestAnswer, answer).pull_request()
+            return asked_for(read(PullRequestAnswer, answer).pull_request(), self._now)
 
     def _add_labels(self, pull_request: PullRequest, labels: tuple[str, ...]) -> PullRequest:
         """Put labels on it; one that cannot be put there is a warning, for the pull request is what counts."""

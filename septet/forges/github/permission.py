@@ -5,6 +5,7 @@ from typing import Final
 from septet.errors import NotFoundError
 from septet.forges.github.answers import AccountAnswer, PermissionAnswer
 from septet.forges.github.client import asking, read
+from septet.forges.moved import NAMES
 from septet.forges.own_account import BOT, OWN_ACCOUNTS
 
 _WRITERS: Final = frozenset({"admin", "maintain", "write"})
@@ -18,7 +19,7 @@ def may_write(api_url: str, token: str | None, project: str, account: str) -> bo
         ForgeUnavailableError: GitHub did not answer.
         ForgeError: It refused.
     """
-    owner, _, name = project.partition("/")
+    owner, _, name = NAMES.now(api_url, project).partition("/")
     try:
         with asking(api_url, token, f"what {account} may do in {project}") as github:
             answer = github.rest.repos.get_collaborator_permission_level(owner, name, account, headers=_HEADERS)

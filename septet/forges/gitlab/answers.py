@@ -71,6 +71,8 @@ class GitLabIssueAnswer(_Foreign):
     state: Literal["opened", "closed"]
     labels: tuple[str, ...] = ()
     user_notes_count: int = 0
+    moved_to_id: int | None = None
+    """Present where it is closed because it is in another project now."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
         """Return the issue with `comments`."""

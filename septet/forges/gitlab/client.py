@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
-from septet.errors import ForgeUnavailableError
 from septet.forges.gitlab.answers import GitLabUserAnswer
 from septet.forges.http_client import ForgeApi
 from septet.forges.own_account import OWN_ACCOUNTS
@@ -40,7 +39,7 @@ def asking_gitlab(api: ForgeApi, what: str) -> Iterator["Gitlab"]:
                 api.url.removesuffix("/api/v4"), user_agent="septet", backend=HttpxBackend, http_client=client
             )
         except GitlabError as error:
-            raise ForgeUnavailableError(f"{api.url} did not answer as GitLab does ({what}).") from error
+            raise ValueError(str(error)) from error  # the API's client tells what came in its place
 
 
 def is_own_account(api: ForgeApi, account: str) -> bool:

@@ -13,6 +13,7 @@ from septet.forges.gitlab.answers import (
 )
 from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.http_client import ForgeApi
+from septet.forges.moved import NAMES
 from septet.forges.opening import CommentPlace, put_once
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class GitLabConversation:
             return check.summary[-LOG_LIMIT:]
         try:
             with asking_gitlab(self.api, f"the log of {check.name} in {self.project}") as gitlab:
-                job = gitlab.projects.get(self.project, lazy=True).jobs.get(int(check.id), lazy=True)
+                job = self._project(gitlab).jobs.get(int(check.id), lazy=True)
                 trace: bytes = job.trace()
         except ForgeUnavailableError:
             raise
@@ -131,7 +132,10 @@ class GitLabConversation:
             self._request(gitlab).notes.update(note_id, {"body": text})
 
     def _request(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
-        return gitlab.projects.get(self.project, lazy=True).mergerequests.get(self.number, lazy=True)
+        return self._project(gitlab).mergerequests.get(self.number, lazy=True)
+
+    def _project(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- as above
+        return gitlab.projects.get(NAMES.now(self.api.url, self.project), lazy=True)
 
     @property
     def _name(self) -> str:

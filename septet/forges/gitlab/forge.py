@@ -1,5 +1,6 @@
 """GitLab: issues read, merge requests found by their branch or opened."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
     MOST_BRANCHES,
     MOST_LABELLED,
+    SHORT_TITLE_LIMIT,
     Branch,
     Comment,
     CommitCheck,
@@ -41,6 +43,7 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http_client import ForgeApi
+from septet.forges.moved import NAMES, asked_for, moved
 from septet.forges.new_comments import NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
+_MOVED_TO: Final = re.compile(r"moved to ([\w./-]+)#(\d+)")
 _WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
 
 
@@ -65,7 +69,7 @@ class GitLabForge:
     def issue(self, number: int) -> Issue:
         """Return an issue with its labels and comments; as `Forge.issue`."""
         with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-            answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
+            answer = self._issue_answer(gitlab, number)
             comments = self._comments(gitlab, number) if answer.user_notes_count else ()
             return bounded_issue(answer.issue(comments))
 
@@ -74,8 +78,7 @@ class GitLabForge:
         issues: list[Issue] = []
         for number in numbers:
             with suppress(NotFoundError), asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-                answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
-                issues.append(bounded_issue(answer.issue()))
+                issues.append(bounded_issue(self._issue_answer(gitlab, number).issue()))
         return tuple(issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
@@ -96,14 +99,15 @@ class GitLabForge:
                 issues += [each.issue() for each in answers]
                 if len(answers) < _PAGE or len(issues) > MOST_LABELLED:
                     break
-        return bounded_list(issues, label)
+        return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
         """See that `fork` is a fork of this project; as `Forge.expect_fork`."""
         with asking_gitlab(self.api, f"the fork {fork}") as gitlab:
-            answer = read(GitLabProjectAnswer, gitlab.projects.get(fork))
-        if not answer.is_fork_of(self.project):
-            raise no_fork_of(fork, self.project)
+            answer = read(GitLabProjectAnswer, gitlab.projects.get(NAMES.now(self.api.url, fork)))
+        if not answer.is_fork_of(self._now):
+            source = answer.forked_from_project
+            raise no_fork_of(fork, self._now, source.path_with_namespace if source else "")
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open merge request of branch `head`; as `Forge.find_pull_request`."""
@@ -122,11 +126,11 @@ class GitLabForge:
         del commit
         with asking_gitlab(self.api, f"merge request {number} of {self.project}") as gitlab:
             answer = self._project(gitlab).mergerequests.get(number)
-            return read(GitLabMergeRequestAnswer, answer).pull_request()
+            return asked_for(read(GitLabMergeRequestAnswer, answer).pull_request(), self._now, number)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the merge requests that changed last; as `PolledForge.recent_pull_requests`."""
-        what, url = f"merge requests of {self.project}", f"{self.api.url}/projects/{quote(self.project, safe='')}"
+        what, url = f"merge requests of {self.project}", f"{self.api.url}/projects/{quote(self._now, safe='')}"
         query: Mapping[str, str | int] = {
             "state": "all",
             "order_by": "updated_at",
@@ -254,7 +258,7 @@ class GitLabForge:
 
     def _labels_of(self, number: int) -> tuple[str, ...]:
         with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-            return read(GitLabIssueAnswer, self._project(gitlab).issues.get(number)).labels
+            return self._issue_answer(gitlab, number).labels
 
     def _change_labels(self, number: int, missing: str, surplus: Sequence[str]) -> None:
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
@@ -270,7 +274,30 @@ class GitLabForge:
             self._project(gitlab).issues.get(number, lazy=True).notes.update(note_id, {"body": text})
 
     def _project(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
-        return gitlab.projects.get(self.project, lazy=True)
+        return gitlab.projects.get(self._now, lazy=True)
+
+    @property
+    def _now(self) -> str:
+        """The name that the project has now."""
+        return NAMES.now(self.api.url, self.project)
+
+    def _issue_answer(self, gitlab: "Gitlab", number: int) -> GitLabIssueAnswer:
+        answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
+        asked_for(answer.issue(), self.project, number)
+        if answer.moved_to_id is not None:
+            raise moved(self.project, number, self._new_page(gitlab, answer))
+        return answer
+
+    def _new_page(self, gitlab: "Gitlab", issue: GitLabIssueAnswer) -> str:
+        """Return the page of a moved issue, as GitLab's own note under it tells; empty where there is none."""
+        notes = self._project(gitlab).issues.get(issue.iid, lazy=True).notes
+        answer = notes.list(sort="desc", order_by="created_at", per_page=_PAGE, get_all=False)
+        for note in read(list[GitLabNoteAnswer], answer):
+            if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
+                group = "" if "/" in told[1] else f"{self._now.rpartition('/')[0]}/"
+                host = issue.web_url.partition(f"/{self._now}/")[0]
+                return f"{host}/{group}{told[1]}/-/issues/{told[2]}"
+        return ""
 
     def _issue_name(self, number: int) -> str:
         return f"issue {number} of {self.project}"
@@ -303,7 +330,8 @@ class GitLabForge:
 
     def _merge_requests(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
-            source = read(GitLabProjectAnswer, gitlab.projects.get(fork)).id if fork else None
+            name = NAMES.now(self.api.url, fork)
+            source = read(GitLabProjectAnswer, gitlab.projects.get(name)).id if fork else None
             answer = self._project(gitlab).mergerequests.list(
                 state=state, source_branch=head, order_by="created_at", sort="desc", per_page=_PAGE, get_all=False
             )
@@ -319,15 +347,16 @@ class GitLabForge:
             facts: dict[str, object] = {
                 "source_branch": new.head,
                 "target_branch": new.base,
-                "title": f"Draft: {new.bounded_title}" if new.draft else new.bounded_title,
+                "title": new.titled("Draft: ", SHORT_TITLE_LIMIT),
                 "description": new.marked_body,
                 "labels": ",".join(label_names(new.labels)),
             }
             project = self._project(gitlab)
             if new.head_project:
-                facts["target_project_id"] = gitlab.projects.get(self.project).id
-                project = gitlab.projects.get(new.head_project, lazy=True)
-            return read(GitLabMergeRequestAnswer, project.mergerequests.create(facts)).pull_request()
+                facts["target_project_id"] = gitlab.projects.get(self._now).id
+                project = gitlab.projects.get(NAMES.now(self.api.url, new.head_project), lazy=True)
+            answer = project.mergerequests.create(facts)
+            return asked_for(read(GitLabMergeRequestAnswer, answer).pull_request(), self._now)
 
     def _with_people(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
         """Ask reviewers and name assignees; who cannot be found is a warning, for the request is what counts."""

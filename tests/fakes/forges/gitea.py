@@ -31,6 +31,11 @@ class GiteaFake(ForgeFake):
                 return act(asked, *match.groups())
         return 404, {"message": "not found", "url": f"{self.url}/api/swagger"}
 
+    def redirect(self, asked: Asked) -> Answer | None:
+        """Return where Gitea leads who asks by an old name."""
+        rest = self.asked_by_old_name(asked, "/api/v1/repos/")
+        return None if rest is None else (307, f"/api/v1/repos/{self.project}{rest}")
+
     def _routes(self) -> tuple[Route, ...]:
         here = re.escape(f"/api/v1/repos/{self.project}")
         return (
@@ -149,6 +154,8 @@ class GiteaFake(ForgeFake):
         owner, _, head = body["head"].rpartition(":")
         project = f"{owner}/{self.project.partition('/')[2]}" if owner else self.project
         title = body["title"]
+        if len(title) > 255:
+            return 500, {"message": "pq: value too long for type character varying(255)"}
         draft = title.startswith("WIP: ")
         pull = self.open_pull(project, head, body["base"], title.removeprefix("WIP: "), body["body"], draft=draft)
         if isinstance(pull, PullState):

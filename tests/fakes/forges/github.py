@@ -40,10 +40,27 @@ class GitHubFake(ForgeFake):
         """Return status and body of a request to the API."""
         if asked.path.startswith("/_logs/"):  # a store of files, whose addresses are known to who was told them
             return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
+        asked.path = re.sub(r"^/repositories/1(?=/|$)", f"/repos/{self.project}", asked.path)
+        if other := re.fullmatch(r"/repositories/2/issues/(\d+)", asked.path):
+            return 200, self._moved_json(int(other[1]))
+        gone = re.fullmatch(rf"/repos/{self.project}/issues/(\d+)(/.*)?", asked.path)
+        if gone is not None and (there := self.moved_issues.get(int(gone[1]))):
+            return 301, f"{self.url}/repositories/2/issues/{there[1]}{gone[2] or ''}"
         for method, pattern, act in self._routes():
             if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
                 return act(asked, *match.groups())
         return 404, {"message": "Not Found"}
+
+    def redirect(self, asked: Asked) -> Answer | None:
+        """Return where GitHub leads who asks by an old name: a GET may be repeated, and all else must be as it is."""
+        rest = self.asked_by_old_name(asked, "/repos/")
+        status = 301 if asked.method == "GET" else 307
+        return None if rest is None else (status, f"{self.url}/repositories/1{rest}")
+
+    def _moved_json(self, number: int) -> Json:
+        project = next(project for project, there in self.moved_issues.values() if there == number)
+        issue = self._issue_json(IssueState(number, "Moved", "", []))
+        return {**issue, "html_url": f"{self.url}/{project}/issues/{number}"}
 
     def _routes(self) -> tuple[Route, ...]:
         here = re.escape(f"/repos/{self.project}")
@@ -126,11 +143,13 @@ class GitHubFake(ForgeFake):
         return 200, {"login": SEPTET}
 
     def _token(self, asked: Asked) -> Answer:
-        assert asked.body == {"repositories": [self.project.partition("/")[2]]}
+        assert asked.body in ({"repositories": [self.project.partition("/")[2]]}, {"repository_ids": [1]})
         self.app_tokens.append(f"ghs_installation_{len(self.app_tokens)}")
         return 201, {"token": self.app_tokens[-1], "expires_at": "2026-01-01T01:00:00Z"}
 
     def _comment(self, asked: Asked, number: str) -> Answer:
+        if refused := _too_long("IssueComment", body=(asked.body["body"], 65536)):
+            return refused
         if int(number) in self.pulls:
             return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
         if int(number) not in self.issues:
@@ -183,6 +202,8 @@ class GitHubFake(ForgeFake):
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body
+        if refused := _too_long("PullRequest", title=(body["title"], 256), body=(body["body"], 65536)):
+            return refused
         owner, _, head = body["head"].rpartition(":")
         name = body.get("head_repo") or self.project.partition("/")[2]
         project = f"{owner}/{name}" if owner else self.project
@@ -355,6 +376,16 @@ def is_signed_by(key: RSAPublicKey, jwt: str) -> bool:
 
 def _bytes_of(text: str) -> bytes:
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
+    """Return GitHub's refusal of texts that are longer than it takes."""
+    for name, (text, limit) in fields.items():
+        if len(text) > limit:
+            told = f"{name} is too long (maximum is {limit} characters)"
+            error = {"resource": resource, "field": name, "code": "custom", "message": told}
+            return 422, {"message": "Validation Failed", "errors": [error]}
+    return None
 
 
 def _error(why: str, label: str) -> Json:

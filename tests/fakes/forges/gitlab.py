@@ -28,7 +28,7 @@ class GitLabFake(ForgeFake):
             return 200, known if asked.path.endswith("s") else self._user(SEPTET)
         if match is None:
             return 404, {"error": "404 Not Found"}
-        project, path = unquote(match[1]), match[2] or ""
+        project, path = self.project if match[1] == "1" else unquote(match[1]), match[2] or ""
         if not self.has_repository(project):
             return 404, {"message": "404 Project Not Found"}
         if not path:
@@ -38,6 +38,15 @@ class GitLabFake(ForgeFake):
             if method == asked.method and (found := re.fullmatch(pattern, path)):
                 return act(asked, project, *found.groups()) if act == self._open else act(asked, *found.groups())
         return 404, {"error": "404 Not Found"}
+
+    def redirect(self, asked: Asked) -> Answer | None:
+        """Return where GitLab leads who asks by an old name; it refuses all but questions."""
+        rest = self.asked_by_old_name(asked, "/api/v4/projects/", quoted=True)
+        if rest is None:
+            return None
+        if asked.method != "GET":
+            return 405, {"message": "405 Method Not Allowed - Non GET methods are not allowed for moved projects"}
+        return 301, f"{self.url}/api/v4/projects/1{rest}"
 
     def _routes(self) -> tuple[Route, ...]:
         return (
@@ -88,6 +97,10 @@ class GitLabFake(ForgeFake):
 
     def _notes(self, asked: Asked, number: str) -> Answer:
         notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        if there := self.moved_issues.get(int(number)):
+            project = there[0].removeprefix(f"{self.project.rpartition('/')[0]}/")  # short within one group
+            told = self._note_json(Note(9999, SEPTET, f"moved to {project}#{there[1]}", WHEN))
+            notes.append({**told, "system": True})
         notes = notes[::-1] if asked.one("sort", "desc") == "desc" else notes
         return 200, asked.page_of(notes, "per_page", 20)
 
@@ -147,6 +160,8 @@ class GitLabFake(ForgeFake):
         if project != self.project and body.get("target_project_id") != self._project_id(self.project):
             return 403, {"message": "403 Forbidden"}
         title = body["title"]
+        if len(title) > 255:
+            return 400, {"message": {"title": ["is too long (maximum is 255 characters)"]}}
         pull = self.open_pull(
             project,
             body["source_branch"],
@@ -162,7 +177,8 @@ class GitLabFake(ForgeFake):
             number = pull.split()[1]
             text = f"Another open merge request already exists for this source branch: !{number}"
             return 409, {"message": [text]}
-        return 400, {"message": {"source_branch" if pull == "no head" else "base": ["can't be blank"]}}
+        wrong = {"source_branch": ["does not exist"]} if pull == "no head" else {"base": ["can't be blank"]}
+        return 400, {"message": wrong}
 
     def _request(self, _asked: Asked, number: str) -> Answer:
         pull = self.pulls.get(int(number))
@@ -289,6 +305,7 @@ class GitLabFake(ForgeFake):
             "web_url": f"{self.url}/{self.project}/-/issues/{issue.number}",
             "labels": issue.labels,
             "user_notes_count": len(issue.notes),
+            "moved_to_id": 4242 if issue.number in self.moved_issues else None,
         }
 
     def _pull_json(self, pull: PullState) -> Json:

@@ -23,6 +23,7 @@ case " %s " in *" ${1#refs/heads/} "*) echo "GH006: Protected branch update fail
 """
 
 
+REDIRECTS = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND, HTTPStatus.TEMPORARY_REDIRECT)
 Fake = TypeVar("Fake", bound=ForgeFake)
 
 
@@ -140,8 +141,8 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
 def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> tuple[int, dict[str, str], bytes]:
     """Return an answer with its ETag, or that it is what the client has already."""
     headers = {"Content-Type": "application/json"}
-    if status == HTTPStatus.FOUND:
-        return status, {"Location": json.loads(whole)}, b""
+    if status in REDIRECTS:
+        return status, {"Location": json.loads(whole)}, b"{}"
     if asked.method != "GET" or status != HTTPStatus.OK or not forge.has_etags:
         return status, headers, whole
     headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
@@ -153,9 +154,15 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
 def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
     if not asked.path.startswith("/_") and not forge.is_authorized(asked):
         return 401, {"message": "Bad credentials"}
+    if (led := forge.redirect(asked)) is not None:
+        return led
     with forge.one_answer():
         status, answer = forge.answer(asked)
-    if is_described(forge.name) and not asked.path.startswith("/_"):
+    if (
+        status not in REDIRECTS
+        and is_described(forge.name)
+        and not asked.path.startswith(("/_", "/repositories/"))  # whose addresses only GitHub's answers name
+    ):
         path = asked.path.removeprefix(forge.api_path)
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
         forge.deviations += told

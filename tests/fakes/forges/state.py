@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, urlencode
 
 Json = Any
 Answer = tuple[int, Json]
@@ -166,6 +166,12 @@ class ForgeFake:
     """What lists show while they lag behind."""
     known_heads: dict[str, dict[str, str]] | None = None
     """The branches that one answer has looked at: a page of a hundred pull requests asks git once."""
+    old_names: tuple[str, ...] = ()
+    """Names that the repository had: who asks by one is led to the new one."""
+    moved_issues: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Issues that are in another repository now, under another number."""
+    lags: list[Literal["no head", "no commits"]] = field(default_factory=list)
+    """What the next askings for a pull request find in place of the branch: other servers took the push."""
     next_note: int = 0
     changes: int = 0
     deviations: list[str] = field(default_factory=list)
@@ -325,6 +331,8 @@ class ForgeFake:
     ) -> PullState | str:
         """Open a pull request, or return why not."""
         with self.lock:
+            if self.lags:
+                return self.lags.pop()
             if not self.heads_of(head_project).get(head):
                 return "no head"
             if not self.heads_of(self.project).get(base):
@@ -342,6 +350,19 @@ class ForgeFake:
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         raise NotImplementedError
+
+    def redirect(self, asked: Asked) -> Answer | None:
+        """Return status and new address of what is asked by an old name; `None` where it is asked by its own."""
+        raise NotImplementedError
+
+    def asked_by_old_name(self, asked: Asked, before: str, *, quoted: bool = False) -> str | None:
+        """Return what of a path follows the old name of a repository, with its query; `None` where none has it."""
+        for name in self.old_names:
+            there = before + (quote(name, safe="") if quoted else name)
+            if asked.path == there or asked.path.startswith(f"{there}/"):
+                query = f"?{urlencode(asked.query, doseq=True)}" if asked.query else ""
+                return asked.path.removeprefix(there) + query
+        return None
 
     def is_authorized(self, asked: Asked) -> bool:
         """Say whether the request has the token."""

@@ -14,8 +14,15 @@ from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake, PullState
 
-from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
+from septet.errors import (
+    ForgeError,
+    ForgeLagsError,
+    ForgeUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+)
 from septet.forges.choose import forge_for
+from septet.forges.conversation import FollowedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
 from septet.forges.new_comments import CommentedForge
 from septet.git.address import parse_address
@@ -362,9 +369,144 @@ def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -
     assert "wrong-token" not in str(refused.value)
 
 
-def test_a_branch_without_commits_is_refused_for_good(fake: ForgeFake, forge: Forge) -> None:
-    """What no retry can help is no unavailability."""
-    with pytest.raises((ForgeError, NotFoundError)) as refused:
+def test_a_branch_that_is_not_there_is_asked_for_a_bounded_number_of_times(fake: ForgeFake, forge: Forge) -> None:
+    """A forge may not know yet what was pushed a moment ago; what stays so becomes a failure."""
+    with pytest.raises(ForgeLagsError) as refused:
         forge.open_pull_request(replace(NEW, head="feat-none"))
-    assert not refused.value.retryable
+    assert refused.value.most_tries is not None
+    assert refused.value.remedy
     assert fake.pulls == {}
+
+
+def test_a_push_that_the_forge_does_not_know_yet_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
+    """The refusal of servers that lag behind passes, and then there is one pull request."""
+    fake.lags += ["no head"] if fake.name == "gitlab" else ["no head", "no commits"]
+    while fake.lags:
+        with pytest.raises(ForgeLagsError):
+            forge.open_pull_request(NEW)
+
+    assert forge.open_pull_request(NEW).number in fake.pulls
+    assert len(fake.pulls) == 1
+
+
+def test_a_limit_of_which_no_header_tells_is_a_pause_that_grows(
+    fake: ForgeFake, forge: Forge, tmp_path: Path
+) -> None:
+    """It is known by its words: all who ask with the key wait a minute, and longer where it is refused again."""
+    fake.add_issue("Title")
+    words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+    fake.faults.append(Fault(status=403, text=words))
+
+    pauses = []
+    for _ in range(3):
+        with pytest.raises(ForgeUnavailableError) as busy:
+            connected(fake, tmp_path, fake.token).issue(1)
+        pauses.append(busy.value.retry_after_seconds or 0)
+
+    assert len(fake.asked) == 1
+    assert all(55 < pause <= 60 for pause in pauses)
+    fake.faults.append(Fault(status=403, text="Resource not accessible"))
+    with pytest.raises(ForgeError) as refused:
+        connected(fake, tmp_path, "another-token").issue(1)
+    assert not refused.value.retryable
+
+
+@pytest.mark.parametrize("draft", [True, False])
+def test_a_title_is_as_long_as_the_forge_takes(fake: ForgeFake, forge: Forge, *, draft: bool) -> None:
+    """What stands in front of a draft's title counts too."""
+    opened = forge.open_pull_request(replace(NEW, title="x" * 300, body="y" * 90_000, draft=draft))
+
+    before = {"github": 0, "gitlab": 7, "gitea": 5}[fake.name] if draft else 0
+    title = fake.pulls[opened.number].title
+    assert len(title) == (256 if fake.name == "github" else 255) - before
+    assert fake.pulls[opened.number].draft is draft
+
+
+@pytest.mark.parametrize("fake", [GitHubFake, GitLabFake], ids=lambda fake: fake.name, indirect=True)
+def test_an_issue_that_has_moved_is_told_with_its_new_address(fake: ForgeFake, forge: Forge) -> None:
+    """Whether the forge leads there or only says so, nothing is written here. Gitea moves no issue."""
+    for count in range(5):
+        fake.add_issue(f"Own {count}")
+    number = fake.add_issue("Moved")
+    fake.moved_issues[number] = ("o/other", 5)
+
+    for ask in (forge.issue, lambda number: forge.find_issues((number,))):
+        with pytest.raises(
+            InvalidInputError, match="issue: 6 of o/foo.js has moved: it is issue 5 of o/other"
+        ) as told:
+            ask(number)
+        assert f"--repo {fake.url}/o/other --issue 5" in told.value.remedy
+    with pytest.raises(InvalidInputError, match="has moved"):
+        forge.set_label(number, "septet:executing", ())
+    if fake.name == "github":
+        with pytest.raises(InvalidInputError, match="has moved"):
+            forge.put_comment(number, "wo-1", "Plan.")
+    assert not any(issue.notes or issue.labels for issue in fake.issues.values())
+
+
+def renamed(fake: ForgeFake, tmp_path: Path) -> Forge:
+    """Return the forge as a worker has it that knows the repository by a name that it had."""
+    fake.old_names = ("old/name",)
+    now, fake.project = fake.project, "old/name"
+    forge = connected(fake, tmp_path, fake.token)
+    fake.project = now
+    return forge
+
+
+def test_a_repository_that_was_renamed_is_told_with_its_new_name(fake: ForgeFake, tmp_path: Path) -> None:
+    """Work on an issue does not begin under the old name: the remedy has the new one."""
+    forge, number = renamed(fake, tmp_path), fake.add_issue("Title", labels=("go",))
+
+    with pytest.raises(ForgeUnavailableError, match="old/name is named o/foo.js on .* now"):
+        forge.issue(number)
+    for ask in (forge.issue, lambda number: forge.find_issues((number,)), lambda _: forge.open_issues("go")):
+        with pytest.raises(InvalidInputError, match=r"repository: old/name is named o/foo.js now") as told:
+            ask(number)
+        assert f"--repo {fake.url}/o/foo.js" in told.value.remedy
+
+
+def test_a_repository_that_is_renamed_meanwhile_keeps_its_pull_request(fake: ForgeFake, tmp_path: Path) -> None:
+    """It is found again under the new name, and written to: no second one is opened."""
+    opened = connected(fake, tmp_path, fake.token).open_pull_request(NEW)
+    forge = renamed(fake, tmp_path)
+
+    with pytest.raises(ForgeUnavailableError) as told:
+        forge.find_pull_request("feat-1")
+    assert told.value.retry_after_seconds == pytest.approx(0.2)
+    assert forge.find_pull_request("feat-1") == opened == forge.open_pull_request(NEW)
+    assert forge.pull_request(opened.number) == opened == forge.pull_requests_of("feat-1")[0]
+    assert isinstance(forge, FollowedForge)
+    forge.conversation(opened.number).put_comment("wo-1", "On it.")
+    assert len(fake.pulls) == len(fake.pulls[opened.number].notes) == 1
+
+
+def test_an_answer_about_something_else_is_not_taken(fake: ForgeFake, forge: Forge) -> None:
+    """Another number than was asked for is no answer, whatever led to it."""
+    number = fake.add_issue("Title")
+    fake.issues[99] = fake.issues[number]
+    opened = forge.open_pull_request(NEW)
+    fake.pulls[98] = fake.pulls[opened.number]
+
+    for ask in (lambda: forge.issue(99), lambda: forge.pull_request(98)):
+        with pytest.raises(InvalidInputError):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<html><title>Sign in</title></html>", "answered a page “Sign in” in place of JSON"),
+        (b"", "the answer was empty"),
+        (b'{"error": "quota"}', "the answer began with"),
+    ],
+)
+def test_an_answer_that_is_not_the_forges_is_told_as_what_it_is(
+    fake: ForgeFake, forge: Forge, content: bytes, words: str
+) -> None:
+    """A page to sign in, nothing, or an error with status 200: asked again, and told with the cause."""
+    number = fake.add_issue("Title")
+    fake.faults.append(Fault(status=200, body=content))
+
+    with pytest.raises(ForgeUnavailableError, match=words):
+        forge.issue(number)
+    assert forge.issue(number).title == "Title"

@@ -219,18 +219,18 @@ def test_a_label_is_tried_again_when_github_is_busy(github: FakeGitHub, forge: G
 
 
 @pytest.mark.parametrize(
-    ("new", "words", "remedy"),
+    ("new", "words", "remedy", "may_pass"),
     [
-        (replace(NEW, head="none"), "PullRequest head invalid", "Push the branch"),
-        (replace(NEW, base="none"), "PullRequest base invalid", "base"),
-        (replace(NEW, head="main", base="feat-1"), "main", ""),
-        (replace(NEW, base="same"), "No commits between", "nothing"),
+        (replace(NEW, head="none"), "PullRequest head invalid", "`septet retry` pushes it again", True),
+        (replace(NEW, base="none"), "PullRequest base invalid", "base", False),
+        (replace(NEW, head="main", base="feat-1"), "main", "", False),
+        (replace(NEW, base="same"), "No commits between", "nothing", True),
     ],
 )
 def test_githubs_refusals_are_told(
-    github: FakeGitHub, forge: GitHubForge, new: NewPullRequest, words: str, remedy: str
+    github: FakeGitHub, forge: GitHubForge, new: NewPullRequest, words: str, remedy: str, *, may_pass: bool
 ) -> None:
-    """A 422 comes with GitHub's own words, and with what to do."""
+    """A 422 comes with GitHub's own words, and with what to do; what may pass is tried a bounded number of times."""
     github.heads["same"] = SHA
     if new.head == "main":
         github.faults.append(Fault(422, b'{"message": "main is no head", "errors": ["because"]}', method="POST"))
@@ -239,7 +239,8 @@ def test_githubs_refusals_are_told(
         forge.open_pull_request(new)
 
     assert remedy in refused.value.remedy
-    assert not refused.value.retryable
+    assert refused.value.retryable is may_pass
+    assert not may_pass or (refused.value.most_tries, refused.value.retry_after_seconds) == (30, 2)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +255,9 @@ def test_githubs_refusals_are_told(
         (Fault(503, b"", {"Retry-After": "7"}), ForgeUnavailableError, "", 7),
         (Fault(503, b"", {"Retry-After": "Wed, 21 Oct"}), ForgeUnavailableError, "", None),
         (Fault(429, b"{}", {"Retry-After": "30"}), ForgeUnavailableError, "", 30),
-        (Fault(429, b"{}"), ForgeUnavailableError, "", None),
-        (Fault(429, b"{}", {"Retry-After": "soon"}), ForgeUnavailableError, "", None),
+        (Fault(429, b"{}"), ForgeUnavailableError, "", 60),
+        (Fault(429, b"{}", {"Retry-After": "soon"}), ForgeUnavailableError, "", 60),
+        (Fault(403, b"{}", {"X-RateLimit-Remaining": "0"}), ForgeUnavailableError, "", 60),
         (Fault(403, b"{}", {"X-RateLimit-Remaining": "0", "Retry-After": "60"}), ForgeUnavailableError, "", 60),
         (Fault(200, b"<html>a proxy</html>"), ForgeUnavailableError, "", None),
         (Fault(200, b'{"number": "one"}'), ForgeUnavailableError, "", None),
@@ -282,6 +284,7 @@ def test_a_failure_says_what_to_do(
     assert seconds == failed.value.retry_after_seconds
     assert github.url in failed.value.message
     assert "good-token" not in f"{failed.value}{failed.value!r}{failed.value.__cause__!r}"
+    assert failed.value.__cause__ is None or failed.value.__cause__.__cause__ is not failed.value
 
 
 def test_a_primary_rate_limit_names_its_end(github: FakeGitHub, forge: GitHubForge) -> None:

@@ -71,6 +71,14 @@ def test_each_repository_has_a_token_of_its_own(fake: GitHubFake, tmp_path: Path
     assert "Install the App" in refused.value.remedy
 
 
+def test_a_renamed_repository_has_its_token(fake: GitHubFake, tmp_path: Path) -> None:
+    """Its old name leads to its id, by which the token is asked for."""
+    fake.old_names = ("old/name",)
+    app = GitHubApp("1", written(KEY, tmp_path))
+    assert InstallationTokens().token(app, fake.url, "old/name") in fake.app_tokens
+    assert fake.asked[-1].body == {"repository_ids": [1]}
+
+
 def test_a_key_of_another_app_is_told(fake: GitHubFake, tmp_path: Path) -> None:
     """What GitHub does not take, and what is no key, is an error with a remedy, and never shows the key."""
     app = GitHubApp("1", written(generate_private_key(65537, 2048), tmp_path))

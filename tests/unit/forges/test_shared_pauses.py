@@ -110,3 +110,19 @@ def test_a_clock_that_was_set_back_stops_nobody(tmp_path: Path) -> None:
     for text in (str(time.time() + 90_000), "no number"):
         path.write_text(text)
         ForgePauses(folder).check(API, "key", "an issue")
+
+
+def test_a_pause_for_which_no_time_is_named_grows() -> None:
+    """A minute, then twice as long each time that it is refused again soon; refusals during it count for nothing."""
+    now = [0.0]
+    pauses = ForgePauses(clock=lambda: 1e9 + now[0])
+
+    def refused_after(seconds: float) -> float:
+        now[0] += seconds
+        return pauses.note_unnamed(API, "first")
+
+    assert [refused_after(each) for each in (0, 20, 41, 121, 241)] == [60, 40, 120, 240, 480]
+    assert refused_after(3600) == 60
+    assert pauses.note_unnamed(API, "second") == 60
+    with pytest.raises(ForgeUnavailableError):
+        pauses.check(API, "first", "an issue")
