@@ -14,8 +14,9 @@ from activities.budget_openings import Opening, openings_of
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Payer
-from septet.agents.runs.usage import agent_of_session
+from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
@@ -80,7 +81,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
         warm=warm,
         schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None),
         tools=settings.tools_for(call.step, call.settings, one_process=warm),
-        model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
+        model=settings.model_for(call.step, call.model, call.settings, host.settings.model),
     )
     return _prepare(host, call, place, settings, turn)
 
@@ -104,7 +105,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         about_session=True,
         schema=request_schema_of(call.step, in_pipeline=in_pipeline, in_rework=in_rework),
         tools="none",
-        model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
+        model=settings.model_for(call.step, call.model, call.settings, host.settings.model),
     )
     step = _prepare(host, call, place, settings, turn)
     return replace(step, starts_from=finalizing.result.checkpoint or "", earlier=finalizing.result)
@@ -206,8 +207,9 @@ def by_agents(
 ) -> tuple[TurnRequest, TurnRequest | None]:
     """Return a turn's request as the agent has it that begins, and as the one that may take over.
 
-    A session is gone on with by the agent whose it is; another one begins a new session. What is asked about a
-    session alone has nobody else to answer it. The model that is asked for is one of the first agent.
+    A session is gone on with by the agent whose it is; another one begins a new session, and so does a turn that
+    names no model where the session would keep one that was named. What is asked about a session alone has nobody
+    else to answer it. The model that is asked for is one of the first agent.
 
     Args:
         workspace: Whose agents they are.
@@ -215,17 +217,17 @@ def by_agents(
         warm: Whether the second one's process is kept for the next turn.
         tools: What the second one may use.
     """
-    session, other = request.turn.resume_id, workspace.fallback_agent
-    if not other:
-        return request, None
-    runs = request.runtime.runs.lately(request.order_id)
-    owner = agent_of_session(runs, session) or workspace.agent if session is not None else ""
-    own_turn = replace(request.turn, resume_id=session if owner == workspace.agent else None)
+    session, other, runs = request.turn.resume_id, workspace.fallback_agent, request.runtime.runs
+    last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
+    owner = last.agent if last is not None else workspace.agent
     turn = replace(request.turn, resume_id=session if owner == other else None, model=None, warm=warm, tools=tools)
-    second = replace(request, adapter=adapter_for(other), turn=turn)
-    if not request.turn.about_session:
-        return replace(request, turn=own_turn), second
-    return (second if owner == other else request), None
+    second = replace(request, adapter=adapter_for(other), turn=turn) if other else None
+    if request.turn.about_session:
+        return (second if second is not None and owner == other else request), None
+    asked = last.model if last is not None else read_archive(runs.folder_of(request.order_id)).of(session).model
+    keeps = bool(asked) and request.turn.model is None and request.adapter.capabilities.keeps_model
+    own_turn = replace(request.turn, resume_id=session if owner == workspace.agent and not keeps else None)
+    return replace(request, turn=own_turn), second
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:

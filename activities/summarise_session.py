@@ -91,7 +91,7 @@ class SummariseSession:
             resume_id=call.session_id,
             about_session=True,
             tools="none",
-            model=call.model or host.settings.model or settings.model,
+            model=call.model or settings.model or host.settings.model,
         )
         wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
         runtime = host.runtime

@@ -54,6 +54,7 @@ async def dry_run(
     repository = load_repository_settings(view.files.get)
     worker = await _worker_of(operations)
     agent = order.agent or repository.agent or (worker.default if worker is not None else settings.agent)
+    model = worker.model if worker is not None else settings.model
     return DryRunReply(
         repository=address.url,
         base_branch=view.base.branch,
@@ -68,7 +69,7 @@ async def dry_run(
         setup_seconds=repository.setup_seconds,
         checks=tuple(" ".join(check) for check in repository.checks),
         check_seconds=repository.check_seconds,
-        steps=tuple(_step(step, order, repository, view.files, agent) for step in _steps(order)),
+        steps=tuple(_step(step, order, repository, view.files, (agent, model)) for step in _steps(order)),
         estimate=await operations.estimate(order.model_copy(update={"agent": agent})),
     )
 
@@ -89,16 +90,21 @@ def _steps(order: WorkOrderInput) -> Iterator[Step]:
 
 
 def _step(
-    step: Step, order: WorkOrderInput, repository: RepositorySettings, files: Mapping[str, bytes], agent: str
+    step: Step,
+    order: WorkOrderInput,
+    repository: RepositorySettings,
+    files: Mapping[str, bytes],
+    agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
+    """Return what a step would run, by its agent and the worker's model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else _ONE
     commands = [load(step, issue_class, files.get) for issue_class in classes]
     return DryRunStep(
         step=step.value,
-        agent=agent,
-        model=repository.model_for(step, order.model, own),
+        agent=agent_and_default[0],
+        model=repository.model_for(step, order.model, own, agent_and_default[1]),
         tools=repository.tools_for(step, own),
         wall_seconds=limits.wall_seconds,
         idle_seconds=limits.idle_seconds,

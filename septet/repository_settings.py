@@ -6,7 +6,7 @@ checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in o
 
 [agents]
 default = "claude"          # for work orders that name no agent
-model = "opus"              # for work orders that name no model
+model = "opus"              # for work orders that name no model, in steps for which nobody names one
 fallback = "codex"          # takes over while the usage limit of the first agent is reached
 sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
 
@@ -271,9 +271,19 @@ class RepositorySettings:
         """Return what all rounds on a pull request together may use: what the worker lets them, or less."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
-    def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
-        """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
-        return by_order.model or by_name or self._own(step).model or self.model
+    def model_for(
+        self,
+        step: Step,
+        by_order: str | None = None,
+        by_order_for_step: StepSettings = _NOTHING,
+        by_worker: str | None = None,
+    ) -> str | None:
+        """Return the model for `step`; `None` for the agent's own default.
+
+        What is said for the step counts before what is said for all, and the work order before the repository.
+        """
+        for_step = by_order_for_step.model or self._own(step).model
+        return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: Step, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
         """Return the limits for `step`: those that the work order names for it, else the lowest of all."""

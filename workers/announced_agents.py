@@ -13,6 +13,7 @@ from septet.contracts.names import CONTROL
 
 AGENT: Final = "septet-agent/"
 DEFAULT: Final = "septet-default-agent/"
+MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
 _PAGE: Final = 1000
 
@@ -28,6 +29,8 @@ class AnnouncedAgents:
     """The agent of a work order that names none."""
     sandbox: str = ""
     """What confines agents there; empty where that is not told."""
+    model: str | None = None
+    """The model of a step for which nobody else names one."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
@@ -57,8 +60,8 @@ def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:
     default = next(_after(DEFAULT, names), None)
     if default is None:
         return None
-    sandbox = next(_after(SANDBOX, names), "")
-    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(AGENT, names)), default, sandbox)
+    sandbox, model = next(_after(SANDBOX, names), ""), next(_after(MODEL, names), None)
+    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(AGENT, names)), default, sandbox, model)
 
 
 def _after(prefix: str, names: Iterable[str]) -> Iterator[str]:

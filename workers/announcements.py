@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.plugin import SimplePlugin
 
-from workers.announced_agents import AGENT, DEFAULT, SANDBOX
+from workers.announced_agents import AGENT, DEFAULT, MODEL, SANDBOX
 
 if TYPE_CHECKING:
     from activities.host import Host
@@ -22,5 +22,6 @@ def announcements(host: "Host") -> list[SimplePlugin]:
     from septet.agents.clis.usable import usable_agents
 
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
-    others = (f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}")
+    others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
+    others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []
     return [_Announcement(name) for name in (*names, *others)]

@@ -40,23 +40,25 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
 def assistance(host: Host, claim: AnyClaim) -> str:
     """Return the line that names the agent, and its model where one was asked for; empty where none is wanted."""
-    settings, call = claim.repository_settings, claim.call
-    if not settings.assisted_by:
+    if not claim.repository_settings.assisted_by:
         return ""
-    agent = _implementer(host, claim)
-    asked = settings.model_for(Step.IMPLEMENT_PLAN, call.model or host.settings.model, call.settings)
-    return f"Assisted-by: {agent}{f':{asked}' if asked and agent == call.workspace.agent else ''}"
+    agent, asked = _implementer(host, claim)
+    return f"Assisted-by: {agent}{f':{asked}' if asked else ''}"
 
 
-def _implementer(host: Host, claim: AnyClaim) -> str:
-    """Return the agent that implemented the plan here last: it may be the one that takes over at a usage limit."""
-    workspace = claim.call.workspace
-    if not workspace.fallback_agent:
-        return workspace.agent
+def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
+    """Return the agent that implemented the plan here last, and the model that it was asked for.
+
+    It may be the one that takes over at a usage limit.
+    """
+    call, workspace = claim.call, claim.call.workspace
     records = [run.record for run in host.runtime.runs.lately(workspace.place_id) if run.record is not None]
-    step, order_id = Step.IMPLEMENT_PLAN.value, workspace.work_order_id
-    agents = [each.agent for each in records if (each.step, each.key.workflow_id) == (step, order_id)]
-    return agents[-1] if agents else workspace.agent
+    step, order_id = Step.IMPLEMENT_PLAN, workspace.work_order_id
+    asked = [(each.agent, each.model) for each in records if (each.step, each.key.workflow_id) == (step, order_id)]
+    if asked:
+        return asked[-1]
+    settings, by_worker = claim.repository_settings, host.settings.model
+    return workspace.agent, settings.model_for(step, call.model, by_worker=by_worker)
 
 
 def run_checks(host: Host, claim: AnyClaim) -> None:

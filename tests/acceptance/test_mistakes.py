@@ -80,11 +80,16 @@ async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
 async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
     septet: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """What a worker announced as it started is asked again before an agent is refused because of it."""
+    """What a worker announced as it started is asked again before an agent is refused because of it.
+
+    Its model for steps for which nobody names one is announced too.
+    """
     program = tmp_path / "opencode"
     run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "opencode", "--json")
-    with septet.up(SEPTET_OPENCODE_PATH=str(program)):
+    with septet.up(SEPTET_OPENCODE_PATH=str(program), SEPTET_MODEL="worker/model-1"):
         await until_agents_are_announced(septet)
+        steps = septet(*run[:5], "--dry-run", "--json").json["steps"]
+        assert {step["model"] for step in steps} == {"worker/model-1"}
         assert septet(*run).error["type"] == "AgentMissing"
         program.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
         program.chmod(0o755)

@@ -47,6 +47,8 @@ class Capabilities:
     """It can go on with a session that came to its end."""
     resumes_after_kill: bool = True
     """It can go on with a session whose process was killed."""
+    keeps_model: bool = False
+    """A resume without a model asks the one that the session had last, and not the CLI's default."""
     schema: bool = False
     """It takes the answer's JSON Schema."""
     without_tools: bool = False

@@ -41,6 +41,7 @@ _CAPABILITIES: Final = Capabilities(
     provider="anthropic",
     tested_since="2.1.197",
     own_session_id=True,
+    keeps_model=True,
     schema=True,
     without_tools=True,
     input_stream=True,

@@ -23,6 +23,7 @@ _CAPABILITIES: Final = Capabilities(
     tells=(),
     own_session_id=True,
     resumes_after_kill=False,
+    keeps_model=True,
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     model_variables=(

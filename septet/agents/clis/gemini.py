@@ -135,6 +135,7 @@ class _Stats(msgspec.Struct, gc=False):
     input_tokens: Any = 0
     output_tokens: Any = 0
     cached: Any = 0
+    models: dict[str, "_Stats"] = {}
 
 
 class _ModelTokens(msgspec.Struct, frozen=True, gc=False):
@@ -250,6 +251,9 @@ class GeminiStream(LineStream[_Event]):
         facts = self.facts
         facts.results += 1
         self._used = event.stats
+        models = (read_field(event.stats, _stats) or _Stats()).models
+        if used := [name for name, stats in models.items() if count(stats.total_tokens)]:
+            facts.model = max(used, key=lambda name: count(models[name].total_tokens))
         if event.status == "success":
             facts.finished = True
         elif event.error is not None:

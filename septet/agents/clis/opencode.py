@@ -65,6 +65,7 @@ _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     memory_mib=600,
     without_tools=True,
+    keeps_model=True,
     login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
     login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
     model_hosts=(

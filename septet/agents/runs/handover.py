@@ -31,7 +31,9 @@ def _add(sessions: dict[str, InSession], run: Run) -> None:
     """Add a run to the session that its end tells of, and its size to the one in which it was started."""
     if (spent := read_usage(run)) is not None and spent.session_id:
         so_far = sessions.get(spent.session_id, InSession())
-        sessions[spent.session_id] = so_far.model_copy(update={"usage": so_far.usage.plus(spent.usage)})
+        model = run.record.model if run.record is not None else so_far.model
+        update = {"usage": so_far.usage.plus(spent.usage), "model": model}
+        sessions[spent.session_id] = so_far.model_copy(update=update)
     if run.record is not None and run.record.session_id is not None:
         so_far = sessions.get(run.record.session_id, InSession())
         sessions[run.record.session_id] = so_far.model_copy(

@@ -5,7 +5,7 @@ from functools import reduce
 from typing import Final
 
 from septet.agents.clis.outcome import NO_USAGE, Outcome
-from septet.agents.runs.folders import Run
+from septet.agents.runs.folders import Run, RunRecord
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 from septet.system.json_files import read_model
@@ -51,14 +51,14 @@ def read_usage(run: Run) -> Spent | None:
     return read_model(run.folder / _FILE, Spent)
 
 
-def agent_of_session(runs: Sequence[Run], session_id: str) -> str:
-    """Return the agent whose session it is, by the last of these runs that had it; empty where none had."""
+def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
+    """Return the record of the last of these runs that had a session; `None` where none had."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None
         if record is not None and session_id in {record.session_id, record.resumed_from, noted}:
-            return record.agent
-    return ""
+            return record
+    return None
 
 
 def _notes(runs: Iterable[Run]) -> Iterator[Spent]:

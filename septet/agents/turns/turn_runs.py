@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
+from septet.agents.clis.model_names import names_another_model
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive
@@ -261,14 +262,17 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
 
 
 def warnings_of(result: TurnResult) -> tuple[str, ...]:
-    """Return who worked on a turn, where a usage limit has had several; and what its budgets do not limit."""
+    """Return what is strange about a turn: several who worked on it, budgets that limit nothing, another model."""
     workers, record = result.workers, result.run.record
     changes = (f"the usage limit was reached: {', then '.join(workers)}",) if len(workers) > 1 else ()
     held = [amount for name, amount in _HELD.items() if record is not None and name in record.limits]
     untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
+    asked, told = record.model if record is not None else "", result.outcome.model or ""
+    is_another = bool(asked and told) and names_another_model(asked, told)
     return (
         *changes,
         *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
+        *([f"the model {asked} was asked for, and {result.agent} names {told}"] if is_another else []),
     )
 
 

@@ -24,9 +24,31 @@ def test_a_turn_warns_of_a_budget_that_does_not_limit_its_agent(
     agent: str, held: tuple[str, ...], *, warned: bool
 ) -> None:
     """Whoever chose the agent: a second agent that took over does not report what the first one did."""
+    turn = TurnResult(Outcome(ended="ok"), run_of(agent, held), None, 1)
+    assert [f"{agent} reports n" in warning for warning in warnings_of(turn)] == [True] * warned
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "warned"),
+    [
+        ("opus", "claude-haiku-5-5", True),
+        ("opus", "claude-opus-5-5", False),
+        ("opus", None, False),
+        ("", "x-1", False),
+    ],
+)
+def test_a_turn_warns_of_a_model_that_was_not_asked_for(asked: str, told: str | None, *, warned: bool) -> None:
+    """Where a model was named and the stream names one: a session may keep its last one."""
+    turn = TurnResult(Outcome(ended="ok", model=told), run_of("claude", model=asked), None, 1)
+    words = (f"the model {asked} was asked for, and claude names {told}",)
+    assert warnings_of(turn) == (words if warned else ())
+
+
+def run_of(agent: str, held: tuple[str, ...] = (), model: str = "") -> Run:
+    """Return a run with these limits of budgets, that was asked for this model."""
     record = RunRecord(
         key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
         argv=(), env_names=(), worktree="/", limits=dict.fromkeys(held, 5.0), started_at="2026-03-09T12:00:00Z",
+        model=model,
     )  # fmt: skip
-    turn = TurnResult(Outcome(ended="ok"), Run(Path("/"), record), None, 1)
-    assert [f"{agent} reports n" in warning for warning in warnings_of(turn)] == [True] * warned
+    return Run(Path("/"), record)

@@ -4,6 +4,7 @@ import json
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ def programs(tmp_path: Path) -> dict[str, str]:
     """An executable for every CLI; none of them is ever started."""
     folder = tmp_path / "programs"
     folder.mkdir()
-    for name in (*CLIS, "my-agent"):
+    for name in (*CLIS, "claude", "my-agent"):
         program = folder / name
         program.write_text("#!/bin/sh\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -158,12 +159,36 @@ def test_session_is_resumed(name: str, part: tuple[str, ...], programs: dict[str
     assert any(SESSION in word for word in argv)
 
 
-@pytest.mark.parametrize(("name", "flag"), [("copilot", "--model"), ("gemini", "-m"), ("opencode", "--model")])
-def test_model_is_asked_for(name: str, flag: str, programs: dict[str, str], home: Path) -> None:
-    """The model is named when the turn names one, and else left to the CLI."""
-    machine = host(programs, home)
-    assert option(start(name, machine, model="best-1"), flag) == "best-1"
-    assert flag not in start(name, machine).argv
+TURNS: Final[dict[str, dict[str, Any]]] = {
+    "start": {},
+    "resume": {"resume_id": SESSION},
+    "finalizer": {"resume_id": SESSION, "about_session": True, "tools": "none", "schema": {"type": "object"}},
+    "warm": {"warm": True},
+    "warm resume": {"warm": True, "resume_id": SESSION},
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("claude", ("--model", "best-1")),
+        ("codex", ("-c", 'model="best-1"')),
+        ("copilot", ("--model", "best-1")),
+        ("gemini", ("-m", "best-1")),
+        ("opencode", ("--model", "best-1")),
+    ],
+)
+def test_model_is_asked_for(
+    name: str, words: tuple[str, ...], turn: str, programs: dict[str, str], home: Path
+) -> None:
+    """The model is named at each start and each resume when the turn names one, and else left to the CLI."""
+    machine = host(programs, home, sandboxed=True)
+    argv = start(name, machine, **TURNS[turn], model="best-1").argv
+    assert words in set(pairwise(argv))
+    assert not any(
+        word.startswith(("--model", "-m", "model=")) for word in start(name, machine, **TURNS[turn]).argv
+    )
 
 
 def test_codex_reads_the_prompt_from_stdin_after_all_options(programs: dict[str, str], home: Path) -> None:

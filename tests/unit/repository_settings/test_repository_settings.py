@@ -1,11 +1,16 @@
 """A repository's own settings: what it may wish, and what it may not."""
 
+from itertools import product
+from typing import Final
+
 import pytest
 
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Step
 from septet.errors import RepositorySettingsError
 from septet.repository_settings import SIZE_LIMIT_BYTES, RepositorySettings, load_repository_settings
+
+NAMERS: Final = ("order-step", "repository-step", "order", "repository", "worker")
 
 
 def load(text: str | bytes) -> RepositorySettings:
@@ -50,9 +55,18 @@ def test_every_setting_is_read() -> None:
     assert settings.model_for(Step.IMPLEMENT_PLAN) == "m-2"
 
 
-def test_a_work_orders_own_model_comes_first() -> None:
-    """What a person asked for is not changed by a repository."""
-    assert load("[steps.implement_plan]\nmodel = 'm'\n").model_for(Step.IMPLEMENT_PLAN, "asked") == "asked"
+@pytest.mark.parametrize("named", list(product((False, True), repeat=5)))
+def test_a_step_has_the_model_of_whoever_comes_first(named: tuple[bool, ...]) -> None:
+    """The order's step before the repository's step, then order, repository and worker; else the agent's own."""
+    order_step, repository_step, order, repository, worker = (
+        name if is_named else None for name, is_named in zip(NAMERS, named, strict=True)
+    )
+    settings = RepositorySettings(
+        model=repository, steps={Step.IMPLEMENT_PLAN: StepSettings(model=repository_step)}
+    )
+    first = next((name for name, is_named in zip(NAMERS, named, strict=True) if is_named), None)
+    asked = settings.model_for(Step.IMPLEMENT_PLAN, order, StepSettings(model=order_step), worker)
+    assert asked == first
 
 
 @pytest.mark.parametrize(
