@@ -20,18 +20,19 @@ MAX_DEPTH: Final = 32
 
 BLANK: Final = r"[ \t\n\r]*+"
 # A comment ends before the next `/*` at the latest: a text full of unclosed ones is scanned once.
-_COMMENT: Final = r"//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/"
-_SPACE: Final = rf"(?:[ \t\n\r]++|({_COMMENT}))*+"
+# Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
+_COMMENT: Final = r"//[^\n]*+|/\*(?>(?:[^*/]++|\*(?!/)|/(?!\*))*)\*/"
+_SPACE: Final = rf"(?>(?:[ \t\n\r]++|({_COMMENT}))*)"
 _NOT_PLAIN: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\\"
 _ESCAPE: Final = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
-QUOTED: Final = rf"(?:\"(?:[^\"{_NOT_PLAIN}]++|{_ESCAPE})*+\"|'(?:[^'{_NOT_PLAIN}]++|{_ESCAPE}|\\')*+')"
+QUOTED: Final = rf"(?:\"(?>(?:[^\"{_NOT_PLAIN}]++|{_ESCAPE})*)\"|'(?>(?:[^'{_NOT_PLAIN}]++|{_ESCAPE}|\\')*)')"
 # A quote ends a string only where JSON can go on behind it. A quotation in prose is no string, and neither is one
 # that was cut off and "closed" by the first quote of a later text.
 BEHIND_A_SCALAR: Final = rf"(?={BLANK}(?:[\]}}:,/]|\Z))"
-NUMBER: Final = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
+NUMBER: Final = r"-?(?:0|[1-9][0-9]*+)(?>(?:\.[0-9]++)?)(?>(?:[eE][+-]?[0-9]++)?)"
 BARE_WORD: Final = r"[A-Za-z_$][\w$]*+"
 _STEP: Final = re.compile(
-    rf"{_SPACE}(?:({QUOTED}){BEHIND_A_SCALAR}|({NUMBER})|(-?{BARE_WORD}))?+{_SPACE}(?P<mark>[\[\]{{}}:,])?+"
+    rf"{_SPACE}(?>(?:({QUOTED}){BEHIND_A_SCALAR}|({NUMBER})|(-?{BARE_WORD}))?){_SPACE}(?P<mark>[\[\]{{}}:,])?"
 )
 _CONTROL: Final = re.compile(r"[\t\n\r]")
 _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|\"")

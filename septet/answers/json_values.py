@@ -21,14 +21,14 @@ _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
 # In prose only a bracket with something of JSON behind it is read. Others are passed over here, at the speed of
 # the regular expression, and so are rows of brackets that are longer than any answer's. No part of a text is
 # scanned for two brackets: a string ends at the next quote, and a comment before a key at the next brace.
-_COMMENTS: Final = r"(?:[ \t\n\r]++|//[^\n{]*+\n|/\*[^*{]*+\*/)*+"
+_COMMENTS: Final = r"(?>(?:[ \t\n\r]++|//[^\n{]*+\n|/\*[^*{]*+\*/)*)"
 _OBJECT: Final = rf"\{{{_COMMENTS}(?:{QUOTED}|{BARE_WORD}){BLANK}:"
 _SCALAR: Final = rf"(?:{QUOTED}|{NUMBER}|[tT]rue|[fF]alse|null|None){BEHIND_A_SCALAR}"
 _ARRAY: Final = rf"\[(?:[\[ \t\n\r]{{0,64}}+(?:{_OBJECT}|{_SCALAR}|\{{{BLANK}\}})|{BLANK}\[{BLANK}\])"
 _OPENING: Final = re.compile(
     # A row of backquotes is tried at its first one only, else a long row would be scanned from each of them.
     rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{BLANK})(?=[{{\[])"
-    rf"|(?P<key>[\"']{BLANK}:{BLANK})?+(?={_OBJECT}|{_ARRAY})"
+    rf"|(?>(?P<key>[\"']{BLANK}:{BLANK})?)(?={_OBJECT}|{_ARRAY})"
 )
 _BARE_KEY: Final = re.compile(rf"\{{{BLANK}{BARE_WORD}{BLANK}:")
 _AROUND: Final = "\ufeff \t\n\r"
