@@ -6,7 +6,7 @@ import pytest
 from fakes.small_disk import can_mount, dev_full_is_told, runs_elsewhere
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["fakes.second_run"]
+pytest_plugins = ["fakes.second_run", "fakes.needs"]
 
 settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,7 +1,6 @@
 """The doors of `septet up`: a page of another site, a name that was bound to this machine, and another user."""
 
 import json
-import os
 import shutil
 import stat
 import subprocess
@@ -23,7 +22,6 @@ from playwright.sync_api import Browser
 
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
-from septet.agents.supervisor.network_rules import is_own
 
 pytestmark = pytest.mark.faces
 
@@ -261,10 +259,9 @@ def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: 
     assert looking_key(served.page.rpartition("token=")[2]) in sent
 
 
+@pytest.mark.needs("IPv6")
 def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> None:
     """A browser looks for it at the loopback of IPv6 first: another user who listened there would be sent the key."""
-    if not is_own("::1"):
-        pytest.skip("this machine's loopback has no address of IPv6")
     addresses = where(served)
     for opened in (served.page, addresses["ui"]):
         url = httpx.URL(opened)
@@ -272,7 +269,7 @@ def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> No
         assert answer.status_code == 401
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.needs("root")
 def test_another_user_reads_no_key_and_no_work(served: Septet, tmp_path: Path) -> None:
     """The state directory is closed to others, and so is each file in it, whatever the folders above allow."""
     names = [served.state / "api-token", served.state / "server.json", served.state / "temporal.db"]
@@ -307,7 +304,7 @@ def test_a_server_that_asks_nobody_lets_that_page_in(
     assert set(_OpenServer.taken) == set(paths)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.needs("root")
 def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) -> None:
     """With usual modes in a folder that everybody may pass, the same look reads them: so the modes close them."""
     folder = Path(tempfile.mkdtemp(prefix="septet-open-"))

@@ -1,7 +1,6 @@
 """A key of the worker, which an agent has come by and tells wherever it can."""
 
 import json
-import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -29,7 +28,7 @@ FORMS = (KEY, ENCODED, KEY.encode().hex())
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+@pytest.mark.needs("Linux")
 async def test_a_key_that_an_agent_tells_is_seen_nowhere(
     septet: Septet, origin: Origin, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -115,10 +115,9 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
     assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
     """They count for the step whose proof runs the check, as those of its agent do, also after a finalizer."""
-    if not lab.parts.host.sandbox.confines:
-        pytest.skip("without a sandbox nothing is refused")
     await _open(lab, f"{sys.executable} -IS check.py", _ASK)
     lab.scenario(create_commit={"malformed": "truncated"})
     with taken_values(PROXY_REFUSALS) as taken:

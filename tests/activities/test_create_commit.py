@@ -65,6 +65,7 @@ def _make_ssh_key(key: Path) -> Path:
     return key
 
 
+@pytest.mark.needs("ssh-keygen")
 async def test_commits_are_signed_with_an_ssh_key(tmp_path: Path, origin: Origin) -> None:
     """With `gpg.format = ssh` in the worker's own git settings git itself finds the commit's signature good."""
     settings = settings_of(tmp_path).model_copy(update={"sign_commits": True})

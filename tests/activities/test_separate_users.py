@@ -1,6 +1,5 @@
 """Whole steps of agents that are users of their own: the engine's git and the next user go on with what they leave."""
 
-import os
 import shutil
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from septet.agents.turns.finalize_run import end_all
 from septet.contracts.names import Step, Verdict
 from workers.registry import parts_of
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
+pytestmark = pytest.mark.needs("root")
 
 _CHECK = """\
 import os, pathlib

@@ -148,10 +148,9 @@ async def test_set_up_has_a_time_for_all_its_commands(lab: StepLab) -> None:
     )
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and_counted(lab: StepLab) -> None:
     """So a registry that the worker does not let through is found without a look at logs."""
-    if not lab.parts.host.sandbox.confines:
-        pytest.skip("without a sandbox nothing is refused")
     ask = "import urllib.request; urllib.request.urlopen('https://index.example/simple', timeout=20)"
     lab.origin.push({_SETTINGS: f"setup = [['{sys.executable}', '-IS', '-c', \"{ask}\"]]\n"})
     with taken_values(PROXY_REFUSALS) as taken:

@@ -47,12 +47,11 @@ def runner(lab: Lab) -> Iterator[Runner]:
     made.end()
 
 
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 async def test_a_guest_of_each_kind_finds_no_key(lab: Lab, runner: Runner, kind: GuestKind) -> None:
     """Neither on the disk nor in any process that it sees."""
-    sandbox = confine(lab)
-    if not sandbox.confines:
-        pytest.skip(f"nothing confines here: {sandbox.reason}")
+    confine(lab)
     found = await kind.trial(lab, runner)
     assert CANARY not in found
     assert found.count("No such file or directory") >= len(SECRETS)

@@ -10,14 +10,14 @@ from fakes.network_routes import NAME_ROUTES, NETWORK_ROUTES, PRELUDE, NetworkRo
 
 from septet.agents.turns.supervisors import Supervisors
 
+pytestmark = pytest.mark.needs("bubblewrap")
+
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine with canaries, for all routes."""
     supervisors = Supervisors()
     with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
-        if not machine.sandbox.confines:
-            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
         yield machine
     supervisors.close()
 
@@ -33,16 +33,13 @@ def servers() -> Iterator[Servers]:
 def machine_of_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine whose guests' proxies stand in a network where names resolve to private addresses."""
     python = python_of_names(tmp_path_factory.mktemp("names"))
-    if not python:
-        pytest.skip("this user can make no network of its own")
     supervisors = Supervisors(python=python, env={"PATH": os.environ["PATH"]})
     with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
-        if not machine.sandbox.confines:
-            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
         yield machine
     supervisors.close()
 
 
+@pytest.mark.needs("root", "ip")
 @pytest.mark.parametrize("route", NAME_ROUTES, ids=lambda route: route.name)
 def test_a_name_leads_to_no_private_address(
     machine_of_names: Machine, servers: Servers, route: NetworkRoute

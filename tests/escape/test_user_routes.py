@@ -1,6 +1,5 @@
 """Runs that are users of their own: what is promised of them holds, and what is not promised is said."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from fakes.user_routes import OPEN_ROUTES, USER_ROUTES, UserMachine, user_table,
 
 from septet.agents.turns.supervisors import Supervisors
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
+pytestmark = pytest.mark.needs("root")
 
 
 @pytest.fixture(scope="module")

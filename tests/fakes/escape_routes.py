@@ -1,10 +1,12 @@
 """The ways out that a program tries in a guest's place; each with the one protection without which it succeeds."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
 from fakes.escape_git import GIT_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
@@ -45,6 +47,16 @@ class Route:
     """Takes that away, in a description of the test's own."""
     as_root: bool = False
     """Only a worker that is root has anything to lose here."""
+
+
+def with_needs(routes: Sequence[Route], *, root: bool = False) -> list[ParameterSet]:
+    """Return routes as parameters of a test, each with what it needs: a sandbox, a processor, perhaps root."""
+    needs = (
+        ("bubblewrap", *["x86-64"] * ("syscall(" in route.program), *["root"] * (root and route.as_root))
+        for route in routes
+    )
+    pairs = zip(routes, needs, strict=True)
+    return [pytest.param(route, id=route.name, marks=pytest.mark.needs(*each)) for route, each in pairs]
 
 
 def removed(*kinds: type[Protection] | str) -> Change:

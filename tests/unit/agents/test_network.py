@@ -21,7 +21,6 @@ from septet.agents.supervisor.network_log import NETWORK_LOG, NetworkLog, open_l
 from septet.agents.supervisor.network_rules import (
     Network,
     NetworkRefusal,
-    is_own,
     is_public,
     split_host,
     upstream_for,
@@ -42,8 +41,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     """A machine whose guests have a network of their own."""
     supervisors = Supervisors()
     with machine_with_canaries(tmp_path, supervisors) as machine:
-        if not machine.sandbox.confines:
-            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
         yield machine
     supervisors.close()
 
@@ -52,8 +49,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
     """A server on this machine's loopback that answers whatever it is asked with what it heard."""
     address = getattr(request, "param", "127.0.0.1")
-    if address == "::1" and not is_own(address):
-        pytest.skip("this machine's loopback has no address of IPv6")
     family = socket.AF_INET6 if address == "::1" else socket.AF_INET
     server = socket.create_server((address, 0), family=family)
 
@@ -95,6 +90,7 @@ def log_of(machine: Machine) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folders[-1] / NETWORK_LOG).read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_guest_has_nothing_but_its_own_loopback(machine: Machine, port: int) -> None:
     """No device leads out, and what listens on the machine's loopback is not there."""
     printed = machine.run(
@@ -103,6 +99,7 @@ def test_a_guest_has_nothing_but_its_own_loopback(machine: Machine, port: int) -
     assert printed.split() == ["['lo']", "111"]
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_host_that_is_not_named_is_refused_and_noted(machine: Machine) -> None:
     """By a tunnel and by plain HTTP; the words say which setting names hosts."""
     printed = machine.run(
@@ -114,6 +111,7 @@ def test_a_host_that_is_not_named_is_refused_and_noted(machine: Machine) -> None
     assert noted == [("evil.example", 443, False), ("evil.example", 80, False)]
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_named_host_that_resolves_to_this_machine_is_refused(machine: Machine, port: int) -> None:
     """Whatever the settings name: only a model API of one's own is let through wherever it is."""
     change = network_with(hosts=(NamedHost("localhost", port),))
@@ -121,6 +119,7 @@ def test_a_named_host_that_resolves_to_this_machine_is_refused(machine: Machine,
     assert "resolves to no public address" in printed
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(machine: Machine, port: int) -> None:
     """On loopback at its own port; by a tunnel and by plain HTTP as any other; the log has the bytes."""
     change = network_with(NamedHost("127.0.0.1", port))
@@ -182,6 +181,7 @@ def asked_plainly(folder: Path, port: int, *lines: str) -> str:
         return answered.read().decode()
 
 
+@pytest.mark.needs("bubblewrap", "IPv6")
 @pytest.mark.parametrize("port", ["::1"], indirect=True)
 def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, port: int) -> None:
     """At its own port there too, where no program asks a proxy."""
@@ -195,6 +195,7 @@ def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, po
     assert f"Host: [::1]:{port}" in printed
 
 
+@pytest.mark.needs("bubblewrap")
 def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_guests_end(
     machine: Machine, port: int
 ) -> None:
@@ -207,6 +208,7 @@ def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_
         assert [each["sent_bytes"] for each in log_of(machine)] == [8]
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_proxy_that_is_killed_is_replaced_and_the_guest_goes_on(machine: Machine, port: int) -> None:
     """It loses the connections of that moment, and no more."""
     go = machine.files.workspace / "go"
@@ -231,6 +233,7 @@ with socket.create_connection(("127.0.0.1", {port})) as way:
     assert "heard straight" in printed[0]
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_proxy_that_stands_still_keeps_no_guest_from_its_end(machine: Machine) -> None:
     """The supervisor waits a moment for its log; then it tells the end, and the proxy dies with it."""
     go = machine.files.workspace / "go"
@@ -340,6 +343,7 @@ def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
     assert b"Basic YWRhOnNAY3JhdA==" in heard[0]
 
 
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("exempt", ["other.example,.named.example", "named.example", "*"])
 def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> None:
     """As its `NO_PROXY` says."""
@@ -370,6 +374,7 @@ def test_a_named_host_that_resolves_to_a_private_address_is_refused(address: str
         network.connect("packages.example", 443)
 
 
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("address", PRIVATE)
 def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: str) -> None:
     """One private address among others is enough, for the proxy chooses; a model of one's own is asked for."""

@@ -24,7 +24,7 @@ from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.system.locks import lock, open_lock
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root lays a cable between two networks")
+pytestmark = pytest.mark.needs("root", "bubblewrap", "ip", "openssl")
 
 _NAME = "packages.example.com"
 _PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--retries=0")

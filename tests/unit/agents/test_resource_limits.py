@@ -14,7 +14,7 @@ from septet.agents.supervisor.memory import most_memory_bytes
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.supervisor.resource_limits import ResourceWatch, tree_below, use_more_memory
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is read of /proc")
+pytestmark = pytest.mark.needs("Linux")
 
 MIB = 1 << 20
 _FILLS = """

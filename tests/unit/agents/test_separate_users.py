@@ -25,7 +25,7 @@ from septet.agents.turns.separate_users import UserPlaces, check_program, new_us
 from septet.errors import AgentError, SandboxError
 from septet.state import GUESTS_GROUP, StateDir
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
+pytestmark = pytest.mark.needs("root")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ with open(sys.argv[1], "wb") as file:
 """
 DELAY_SECONDS = 0.3
 
-needs_strace = pytest.mark.skipif(not slow_disk.can_slow_disk(), reason="strace is not here, or may not trace")
+needs_strace = pytest.mark.needs("strace")
 
 
 @needs_strace

@@ -19,6 +19,7 @@ from clients.cli.machine_checks import (
 )
 from septet.agents.supervisor.order import HOST_NETWORK_VERSION
 from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
+from septet.agents.turns.sandbox import find_sandbox
 from septet.settings import Settings
 
 _SEPTET = "from clients.cli.main import main; main()"
@@ -42,6 +43,7 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
     return _doctor(tmp_path_factory.mktemp("fit"), PATH=os.path.dirname(shutil.which("git") or ""))
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_runner_of_an_earlier_release_gives_guests_the_machines_network(tmp_path: Path) -> None:
     """Doctor warns, and does not promise that the list of hosts holds."""
     folder = tmp_path / "state" / "runner"
@@ -49,8 +51,6 @@ def test_a_runner_of_an_earlier_release_gives_guests_the_machines_network(tmp_pa
     (folder / RUNNER_LOCK).write_text(json.dumps({"order_version": HOST_NETWORK_VERSION}), encoding="utf-8")
     with listen(folder):
         checks = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_RUNNER="true")[1])
-    if "guest network" not in checks:
-        pytest.skip(f"nothing confines here: {checks['sandbox']['message']}")
     assert checks["guest network"]["status"] == "warning"
     assert "earlier release" in checks["guest network"]["message"]
     assert "septet runner" in checks["guest network"]["remedy"]
@@ -170,7 +170,7 @@ def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> Non
     assert "it reports no version, but 'Error: a part is not installed.'" in check["message"]
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.needs("bubblewrap")
 def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) -> None:
     """Where a sandbox confines, a path of the settings is a warning; one that cannot be read as a path is named."""
     (tmp_path / "cache").mkdir()
@@ -223,7 +223,7 @@ def test_the_findings_are_summed_up(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize(
     ("name", "value", "status", "words"),
     [
@@ -252,15 +252,15 @@ os.execv("{bwrap}", ["{bwrap}", *sys.argv[1:]])
 """A bubblewrap that starts, but whose first process, as it is told, is nobody: its network cannot be entered."""
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.needs("bubblewrap")
 def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     """Doctor starts a guest with a network of its own, and says why none does."""
     path = os.environ["PATH"]
-    if _named(_doctor(tmp_path, PATH=path)[1])["sandbox"]["status"] != "ok":
-        pytest.skip("nothing confines here")
     program = tmp_path / "bin" / "bwrap"
     program.parent.mkdir()
-    program.write_text(_NOBODY.format(python=sys.executable, bwrap=shutil.which("bwrap")), encoding="utf-8")
+    program.write_text(
+        _NOBODY.format(python=sys.executable, bwrap=find_sandbox("auto", os.environ).program), encoding="utf-8"
+    )
     program.chmod(0o755)
     told = _named(_doctor(tmp_path, PATH=f"{program.parent}{os.pathsep}{path}")[1])["guest network"]
     assert told["status"] == "warning"
@@ -269,7 +269,7 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     assert list((tmp_path / "state").glob("trial-*")) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
+@pytest.mark.needs("root")
 def test_users_of_their_own_are_told_with_what_they_do_not_promise(tmp_path: Path) -> None:
     """Where `SEPTET_SANDBOX=uid` works, `doctor` says unconfined, and names network and sockets."""
     state = Path(tempfile.mkdtemp(prefix="septet-users-"))

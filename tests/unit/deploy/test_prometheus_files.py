@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from fakes.prometheus_server import in_a_minute_for_an_hour
 
@@ -69,12 +70,14 @@ def promtool(*args: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.needs("promtool")
 def test_prometheus_takes_the_configuration_and_its_rules() -> None:
     """Both files are what they are for Prometheus's own check."""
     promtool("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
     promtool("check", "rules", ALERTS)
 
 
+@pytest.mark.needs("promtool")
 def test_each_alert_fires_when_its_cause_is_there_and_clears_when_it_is_gone() -> None:
     """Prometheus's own rule tests hold, and each alert has one in which it fires at first, and at last does not."""
     promtool("test", "rules", TESTS)
@@ -117,6 +120,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_are_served() -> None:
     }
 
 
+@pytest.mark.needs("promtool")
 def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
     """Each panel's expression is one for Prometheus, with Grafana's own variable filled in."""
     asked = [target["expr"] for panel in panels() for target in panel["targets"]]

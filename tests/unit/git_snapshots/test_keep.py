@@ -13,7 +13,6 @@ from fakes.kept import is_kept_elsewhere
 from fakes.pictures import picture
 from fakes.repositories import Origin, git
 
-from bench.chaos.slow_disk import can_slow_disk
 from septet.errors import GitError, NotFoundError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
@@ -177,7 +176,7 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     assert "later.txt" in rescued
 
 
-@pytest.mark.skipif(not can_slow_disk(), reason="strace is not here, or may not trace")
+@pytest.mark.needs("strace")
 def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
     place: Place, ref: CheckpointRef, other: StateDir, state: StateDir, tmp_path: Path
 ) -> None:

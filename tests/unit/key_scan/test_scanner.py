@@ -45,7 +45,7 @@ def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
     ]
 
 
-@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="the system tells nobody who waits for a lock")
+@pytest.mark.needs("Linux")
 def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) -> None:
     """Many first scans at once would each compile the same rules, and take the machine for that long."""
     scanner, lines = KeyScanner(tmp_path / "scanner"), lines_of("src/app.py", f"TOKEN = '{TOKEN}'")

@@ -64,7 +64,7 @@ def test_of_an_address_the_password_alone_is_masked(tmp_path: Path) -> None:
     assert key_values(env) == {"a%20password", "a password", KEY}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+@pytest.mark.needs("Linux")
 def test_a_process_that_serves_shows_its_keys_to_nobody(tmp_path: Path) -> None:
     """It starts once more, as the same process with the same arguments, and no process of its user reads its keys."""
     program = tmp_path / "program.py"

@@ -12,9 +12,7 @@ from fakes.waiting import until
 from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
 from septet.system.locks import lock
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/locks").exists(), reason="the system tells nobody who holds a lock"
-)
+pytestmark = pytest.mark.needs("Linux")
 HOLDS = """
 import fcntl, sys, time
 file = open(sys.argv[1], "w")

@@ -80,7 +80,7 @@ def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system tells nobody who holds a lock")
+@pytest.mark.needs("Linux")
 @pytest.mark.parametrize("hold", [hold_lock, share_lock])
 def test_whoever_was_stopped_with_a_lock_in_hand_is_named(
     hold: Callable[..., AbstractContextManager[object]], tmp_path: Path, holder: "subprocess.Popen[bytes]"

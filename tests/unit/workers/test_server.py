@@ -287,7 +287,7 @@ def _lives(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+@pytest.mark.needs("root")
 def test_a_server_file_that_others_may_write_leads_nobody(state: StateDir) -> None:
     """One of another user, one that others may write, and a link count as none."""
     state.prepare()

@@ -1,0 +1,135 @@
+"""`@pytest.mark.needs("promtool")`: a test that is skipped where the machine lacks something, and no other ever is.
+
+`tests/skips.toml` says what can be lacking, in words, with the remedy, and in which files a test may need it. A skip
+that does not come from there is an error; with `--nothing-missing`, on a machine that has everything, each one is.
+What was skipped is counted in one line before pytest's closing line.
+"""
+
+import os
+import platform
+import shutil
+import socket
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Generator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bench.chaos.slow_disk import can_slow_disk
+from septet.agents.turns.sandbox import find_sandbox
+
+_LIST: Final = "tests/skips.toml"
+_MADE_HERE: Final = pytest.StashKey[bool]()
+"""A test that was skipped because of a need."""
+_SKIPPED: Final = "Skipped: "
+
+
+@cache
+def skips(root: Path) -> dict[str, dict[str, str | list[str]]]:
+    """Return what can be lacking: `lacking` in words, the `remedy`, and the `tests` that may be skipped then."""
+    return tomllib.loads((root / _LIST).read_text(encoding="utf-8"))
+
+
+def _has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) as listener:
+        try:
+            listener.bind(("::1", 0))
+        except OSError:
+            return False
+        return True
+
+
+_CHECKS: Final[dict[str, Callable[[], bool]]] = {
+    "bubblewrap": lambda: find_sandbox("auto", os.environ).confines,
+    "IPv6": _has_ipv6,
+    "Linux": lambda: Path("/proc/locks").exists(),
+    "root": lambda: os.geteuid() == 0,
+    "strace": can_slow_disk,
+    "x86-64": lambda: platform.machine() == "x86_64",
+}
+"""Needs that are more than a program on PATH, which all others are."""
+
+
+@cache
+def is_there(need: str) -> bool:
+    """Say whether this machine has what a test needs."""
+    check = _CHECKS.get(need)
+    return shutil.which(need) is not None if check is None else check()
+
+
+def words_of(need: str, root: Path) -> str:
+    """Return what is lacking and what to do, as people read it."""
+    return "no {lacking} ({remedy})".format(**skips(root)[need])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption("--nothing-missing", action="store_true", help="a test that would be skipped fails")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a need that is not on the list for the test's file."""
+    for item in items:
+        for need in _needs_of(item):
+            root = item.config.rootpath
+            file = item.path.relative_to(root).as_posix()
+            if file not in skips(root).get(need, {}).get("tests", ()):
+                raise pytest.UsageError(f"{item.nodeid} needs {need!r}: {_LIST} does not list {file} there.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose needs are not all there, before its fixtures are made."""
+    lacking = next((need for need in _needs_of(item) if not is_there(need)), None)
+    if lacking is None:
+        return
+    if item.config.getoption("nothing_missing"):
+        pytest.fail(
+            f"This machine is to have everything, and has {words_of(lacking, item.config.rootpath)}.",
+            pytrace=False,
+        )
+    item.stash[_MADE_HERE] = True
+    pytest.skip(words_of(lacking, item.config.rootpath))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Make an error of any other skip."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and _MADE_HERE not in item.stash:
+        _refuse(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Make an error of a whole file that skips itself."""
+    report = yield
+    if report.skipped:
+        _refuse(report)
+    return report
+
+
+def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
+    report.outcome = "failed"
+    report.longrepr = f"{report.longrepr}: a skip that is not a need of {_LIST}."
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """Count what was skipped, by its reason, right before the closing line."""
+    yield
+    reports = terminalreporter.stats.get("skipped", ())
+    reasons = Counter(str(report.longrepr[2]).removeprefix(_SKIPPED) for report in reports)
+    if reasons:
+        counted = (f"{number} skipped: {reason}" for reason, number in reasons.most_common())
+        terminalreporter.write_line("; ".join(counted), yellow=True)
+
+
+def _needs_of(item: pytest.Item) -> list[str]:
+    return [need for marker in item.iter_markers("needs") for need in marker.args]
