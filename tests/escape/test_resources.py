@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.bundled_bubblewrap import program_of_all
 from fakes.escape_routes import Route, with_needs
 from fakes.guests import CANARY, Machine, machine_with_canaries
 from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, RootRoute, explode, resource_table
@@ -116,11 +117,13 @@ def test_the_page_on_security_has_the_table_of_resources() -> None:
 def test_the_sandbox_starts_for_a_user_without_any_right() -> None:
     """As a container has it: an ordinary user, no capability to be had, and `no_new_privs`."""
     description = describe(World(Path("/nonexistent")), GuestFiles(Path("/usr")))
-    around = replace(find_sandbox("auto", os.environ), gives_up_root=False).around(description)
-    assert around is not None
-    start = SandboxStart(around, ("id", "-u"))
+    sandbox = replace(find_sandbox("auto", os.environ), gives_up_root=False)
     rights = ("--clear-groups", "--bounding-set=-all", "--no-new-privs")
-    argv = ("setpriv", "--reuid=10001", "--regid=10001", *rights, *start.argv)
-    done = subprocess.run(argv, pass_fds=start.descriptors, capture_output=True, text=True, check=False)
-    start.close()
+    with program_of_all(str(sandbox.program)) as program:
+        around = replace(sandbox, program=program).around(description)
+        assert around is not None
+        start = SandboxStart(around, ("id", "-u"))
+        argv = ("setpriv", "--reuid=10001", "--regid=10001", *rights, *start.argv)
+        done = subprocess.run(argv, pass_fds=start.descriptors, capture_output=True, text=True, check=False)
+        start.close()
     assert (done.stdout.strip(), done.stderr) == ("1000", "")

@@ -135,10 +135,12 @@ def _is_within(path: Path, folders: Sequence[Path]) -> bool:
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:
-    """Give the folders that a program is a part of: node's modules, a Python or a virtual environment."""
+    """Give the folders that a program is a part of: node's modules, a wheel's libraries, a Python."""
     modules = [parent for parent in real.parents if parent.name == "node_modules"]
     yield from modules[-1:]
     for place in {path.parent.parent, real.parent.parent}:
+        if (libraries := Path(f"{place}.libs")).is_dir():
+            yield libraries
         settings = place / "pyvenv.cfg"
         if settings.is_file():
             yield place

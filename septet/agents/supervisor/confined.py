@@ -46,7 +46,8 @@ class SandboxStart:
             options += report_to(report)
         options += confinement.arguments if self.staged is None else self.staged.arguments
         arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in options))
-        self.argv = (confinement.program, "--args", arguments, "--", *argv)
+        program = confinement.program if self.staged is None else self.staged.place_program(confinement.program)
+        self.argv = (program, "--args", arguments, "--", *argv)
 
     def make_file(self, path: str, text: str) -> tuple[str, ...]:
         """Return the arguments that make a file of the guest's."""

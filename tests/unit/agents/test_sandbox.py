@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.bundled_bubblewrap import copy_bundled
 from fakes.guest_paths import guest_paths
 from fakes.waiting import wait_until
 
@@ -17,7 +18,7 @@ from septet.agents.guest.description import GuestFiles, World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.sandbox import find_sandbox, how_to_allow
 from septet.errors import AgentCrashedError, AgentMissingError, SandboxError
 
 ESCAPES = """
@@ -256,7 +257,7 @@ def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, sp
         program = write_bwrap(tmp_path, "exit 1")
         program.write_text("no program" if spoilt == "no program" else "#!/bin/sh\nexit 1\n", encoding="utf-8")
     with pytest.raises(SandboxError, match="SEPTET_SANDBOX=bwrap: ") as caught:
-        find_sandbox("bwrap", {"PATH": str(tmp_path)})
+        find_sandbox("bwrap", {"PATH": str(tmp_path)}, bundled=None)
     assert caught.value.remedy
 
 
@@ -265,6 +266,41 @@ def test_nothing_is_tried_where_no_sandbox_is_wanted(tmp_path: Path) -> None:
     write_bwrap(tmp_path, f"touch {tmp_path / 'tried'}")
     assert not find_sandbox("none", {"PATH": str(tmp_path)}).confines
     assert not (tmp_path / "tried").exists()
+
+
+@pytest.mark.parametrize("system", ["missing", "too old", "as new"])
+def test_the_bundled_bubblewrap_serves_where_the_systems_will_not_do(tmp_path: Path, system: str) -> None:
+    """The system's is the first that is tried; one that lacks an option gives way."""
+    bundled = write_bwrap(tmp_path / "bundled", "echo 'bwrap 9.9'")
+    if system != "missing":
+        write_bwrap(tmp_path, "echo 'bwrap: Unknown option --disable-userns' >&2; exit 1")
+    if system == "as new":
+        write_bwrap(tmp_path, "echo 'bwrap 8.8'")
+    sandbox = find_sandbox("auto", {"PATH": str(tmp_path)}, bundled=bundled)
+    assert sandbox.version == ("bwrap 8.8" if system == "as new" else "bwrap 9.9")
+
+
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_the_bundled_bubblewrap_starts_from_a_folder_of_its_users_alone(tmp_path: Path, mode: int) -> None:
+    """With the library beside it; a worker that is root gives root up for its guests all the same."""
+    packages = tmp_path / "packages"
+    program = copy_bundled(packages)
+    packages.chmod(mode)
+    sandbox = find_sandbox("auto", {"PATH": str(tmp_path), "HOME": str(tmp_path)}, bundled=program)
+    assert (sandbox.version.split()[0], sandbox.gives_up_root) == ("bubblewrap", os.geteuid() == 0)
+    inside = sandbox.run(("/usr/bin/id", "-u"), GuestFiles(tmp_path), {"PATH": os.defpath}, 30.0)
+    assert (inside.exit_code, inside.stdout.strip() == b"0") == (0, False)
+
+
+@pytest.mark.parametrize(("told", "words"), [("1\n", "distribution's"), ("0\n", "sysctl"), (None, "sysctl")])
+def test_where_apparmor_restricts_namespaces_the_distributions_bubblewrap_is_named(
+    tmp_path: Path, told: str | None, words: str
+) -> None:
+    """No other program may make them there, and no setting of the kernel is to be loosened for it."""
+    if told is not None:
+        (tmp_path / "restriction").write_text(told, encoding="ascii")
+    assert words in how_to_allow(tmp_path / "restriction")
 
 
 @pytest.mark.needs("root", "bubblewrap")

