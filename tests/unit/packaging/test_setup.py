@@ -62,15 +62,10 @@ class Checkout:
         self.programs.mkdir()
         for name in ("setup", "build_venv.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
-        wheel = self.root.parent / "wheels" / "backend-1.0-py3-none-any.whl"
-        wheel.parent.mkdir()
         files = {"METADATA": METADATA.format(name="sample"), "WHEEL": WHEEL}
-        with zipfile.ZipFile(wheel, "w") as archive:
-            archive.writestr("backend.py", BACKEND.format(files=files))
-            archive.writestr("backend-1.0.dist-info/METADATA", METADATA.format(name="backend"))
-            archive.writestr("backend-1.0.dist-info/WHEEL", WHEEL)
-            archive.writestr("backend-1.0.dist-info/RECORD", "")
-        self.lock(hashlib.sha256(wheel.read_bytes()).hexdigest())
+        self.lock(backend=self.wheel("backend", BACKEND.format(files=files)), tool=self.wheel("tool", ""))
+        (self.root / "requirements.lock").touch()
+        (self.root / "requirements-build.lock").write_text("backend==1.0 --hash=sha256:0\n", encoding="utf-8")
         (self.root / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
 
     @property
@@ -78,10 +73,21 @@ class Checkout:
         """The environment that is set up."""
         return self.root / ".venv"
 
-    def lock(self, sha256: str) -> None:
-        """Lock the build backend to a hash."""
-        line = f"backend==1.0 --hash=sha256:{sha256}\n"
-        (self.root / "requirements-dev.lock").write_text(line, encoding="utf-8")
+    def wheel(self, name: str, module: str) -> str:
+        """Make a package of one module, and return its hash."""
+        wheel = self.root.parent / "wheels" / f"{name}-1.0-py3-none-any.whl"
+        wheel.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr(f"{name}.py", module)
+            archive.writestr(f"{name}-1.0.dist-info/METADATA", METADATA.format(name=name))
+            archive.writestr(f"{name}-1.0.dist-info/WHEEL", WHEEL)
+            archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
+        return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+    def lock(self, **sha256s: str) -> None:
+        """Lock packages to hashes: the build backend, and a tool for development."""
+        lines = "".join(f"{name}==1.0 \\\n    --hash=sha256:{sha256}\n" for name, sha256 in sha256s.items())
+        (self.root / "requirements-dev.lock").write_text(lines, encoding="utf-8")
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """Start the set-up, in a process group of its own."""
@@ -131,6 +137,19 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout", tmp_path / "programs")
 
 
+@pytest.mark.long
+def test_what_septet_runs_with_comes_first_and_the_rest_when_it_is_wanted(checkout: Checkout) -> None:
+    """A demo needs no tools for development; a later set-up adds them, and neither is done twice."""
+    assert checkout.set_up("--quiet", "--run-only")[0] == 0
+    assert (checkout.imports("backend"), checkout.imports("tool")) == (True, False)
+    assert checkout.set_up("--quiet", "--run-only") == (0, "", "")
+    kept = checkout.venv / "kept"
+    kept.touch()
+    assert checkout.set_up()[0] == 0
+    assert (checkout.imports("tool"), kept.exists()) == (True, True)
+    assert checkout.set_up("--quiet", "--run-only") == (0, "", "")
+
+
 @pytest.mark.release
 @pytest.mark.long
 def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> None:
@@ -169,7 +188,7 @@ def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> Non
     assert checkout.set_up()[0] == 0
     assert kept.exists()
 
-    checkout.lock("0" * 64)
+    checkout.lock(backend="0" * 64)
     code, _, stderr = checkout.set_up()
     assert (code, "DO NOT MATCH" in stderr, "begins anew" in stderr) == (1, True, True)
     assert not kept.exists()
