@@ -39,6 +39,8 @@ from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
+SERVER_LOCK: Final = "up.lock"
+"""In a state directory: whoever runs a server there holds it."""
 _LOOK_SECONDS: Final = 0.02
 _STARTS_IN_A_ROW: Final = 3
 """For a server that died, and dies again before it is ready."""
@@ -238,7 +240,7 @@ def free_port() -> int:
 @contextmanager
 def _sole_holder(state: StateDir) -> Iterator[None]:
     """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
-    lock = take_lock(state.root / "up.lock")
+    lock = take_lock(state.root / SERVER_LOCK)
     if lock is None:
         holder = read_server_file(state)
         first = f"process {holder.pid} at {holder.address}" if holder else "another process"

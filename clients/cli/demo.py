@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,9 +36,11 @@ from septet.git.engine import Git
 from septet.sample.repository import Sample, make_sample
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
+from septet.system.durable import close_after
+from septet.system.locks import take_lock
 from workers.connection import connect
 from workers.logs import set_up_logs
-from workers.server import Ports, embedded_server, free_port
+from workers.server import SERVER_LOCK, Ports, embedded_server, free_port
 from workers.server_file import ServerFile
 from workers.worker import running_worker
 
@@ -107,6 +110,7 @@ def _check_scenario(name: str) -> None:
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
     """Run server and worker for as long as the block lasts; an agent that it leaves, interrupted, is ended."""
     state = StateDir(settings.state_dir)
+    await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()
     sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
     async with embedded_server(state, Ports(free_port(), free_port()), settings.server_env) as server:
@@ -116,6 +120,14 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
                 yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)
         finally:
             await end_all(Runs(state.runs), _ORDER_ID, RESTARTED)
+
+
+def remove_earlier_demos(demos: Path) -> None:
+    """Remove the state of earlier demos, but not of one that a server uses: the last is kept until the next."""
+    for used in demos.glob(f"*/{SERVER_LOCK}"):
+        if (lock := take_lock(used)) is not None:
+            with close_after(lock):
+                shutil.rmtree(used.parent, ignore_errors=True)
 
 
 def _make_sample(folder: Path, settings: Settings) -> Sample:

@@ -1,0 +1,21 @@
+"""What is kept of demos, each of which has a state directory of its own."""
+
+import os
+from pathlib import Path
+
+from clients.cli.demo import remove_earlier_demos
+from septet.system.locks import take_lock
+from workers.server import SERVER_LOCK
+
+
+def test_a_demo_removes_the_state_of_earlier_ones_that_no_server_uses(tmp_path: Path) -> None:
+    """One that `septet up` shows stays, and so does one whose server has not begun."""
+    for name in ("over", "shown", "beginning"):
+        (tmp_path / name / "runs").mkdir(parents=True)
+        (tmp_path / name / "runs" / "prompt.md").touch()
+    (tmp_path / "over" / SERVER_LOCK).touch()
+    held = take_lock(tmp_path / "shown" / SERVER_LOCK)
+    assert held is not None
+    remove_earlier_demos(tmp_path)
+    os.close(held)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["beginning", "shown"]
