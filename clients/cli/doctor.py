@@ -199,8 +199,8 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         remedy = "Run workers as an ordinary user, or with their state directory on ext4, xfs, btrfs or tmpfs."
         return Check("sandbox", "warning", message, remedy)
     message = (
-        f"{sandbox.version} starts: agents and checks see only their own workspace, and each work order's agents "
-        "have a separate home with a copy of their CLI's login."
+        f"{sandbox.version} starts ({sandbox.program}): agents and checks see only their own workspace, and each "
+        "work order's agents have a separate home with a copy of their CLI's login."
     )
     return Check("sandbox", "ok", message)
 
