@@ -7,15 +7,16 @@ ARGS ?=
 # One process more than there are cores, as tests wait now and then; one more saves no time.
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
-SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
-REST := "not recovery and not faces and not newcomer and not release and not world"
+# With FULL=1 the machine is to have all that any test needs, and a test that would be skipped fails.
+SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run $(if $(FULL),--nothing-missing)
+REST := not recovery and not faces and not newcomer and not release and not world
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready ready-to-run demo test coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
+.PHONY: help setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -34,10 +35,13 @@ demo: ready-to-run ## From an issue to a pull request on a sample repository, in
 
 # Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests but the suites below
-	@$(SUITE) -m $(REST) $(ARGS)
+	@$(SUITE) -m "$(REST)" $(ARGS)
+
+test-machine: ready ## Of the tests of `make test`, those that need what not every machine has: tests/skips.toml
+	@$(SUITE) -m "needs and $(REST)" $(ARGS)
 
 coverage: ready ## The tests of `make test` with the branch coverage of septet/, which is at least 90 %
-	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m $(REST) $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "$(REST)" $(ARGS)
 
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(SUITE) -m "faces and not release" tests/acceptance $(ARGS)
