@@ -161,6 +161,11 @@ def connect(address):
 """
 
 
+def world_of(root: Path) -> World:
+    """Return what all guests of a machine have in common, with a sandbox or without one."""
+    return World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
+
+
 @contextmanager
 def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Machine]:
     """Make such a machine; the folder around its state directory is named in its settings, as carelessly as can be."""
@@ -168,9 +173,8 @@ def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Mach
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{CANARY}\n" if name in _SECRETS else "own\n", encoding="utf-8")
-    world = World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
     with ExitStack() as stack:
-        sandbox = find_sandbox("auto", os.environ, world)
+        sandbox = find_sandbox("auto", os.environ, world_of(root))
         process = subprocess.Popen(
             ["sleep", "600", CANARY], env={"PATH": os.defpath, "KEY": CANARY}, executable=_sleeper(root)
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.escape_homes import USER_TRAPS, Scene, text_for_user
-from fakes.guests import CANARY, PRELUDE, Machine
+from fakes.guests import CANARY, PRELUDE, Machine, world_of
 from fakes.network_routes import PRELUDE as NETWORK_PRELUDE
 from fakes.network_routes import Servers
 from fakes.waiting import until
@@ -250,7 +250,7 @@ def users_of(machine: Machine, servers: Servers) -> Iterator[UserMachine]:
     """Close the machine's state directory and home as the product and systems do, and have one run at work."""
     for name in ("state", "home"):
         (machine.root / name).chmod(0o700)
-    made = UserMachine(machine, servers, find_sandbox("uid", os.environ, machine.sandbox.world))
+    made = UserMachine(machine, servers, find_sandbox("uid", os.environ, world_of(machine.root)))
     workspace = machine.root / "state" / "workspaces" / "wo-2"
     argv = (_PYTHON, "-IS", "-c", _AT_WORK.format(canary=CANARY))
     at_work = threading.Thread(target=made.run, args=(argv, made.sandbox, workspace))
