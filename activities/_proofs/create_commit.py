@@ -4,6 +4,7 @@ from functools import partial
 
 from activities._claims import AnyClaim, Claim, Proof
 from activities._found_keys import refuse_found_keys
+from activities._lost_submodules import refuse_lost_submodules
 from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
@@ -12,6 +13,7 @@ from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all, with_trailer
+from septet.git.engine import Git
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 
 
@@ -31,11 +33,22 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
         claim.place,
         with_trailer(message, assistance(host, claim)),
         sign=host.settings.sign_commits,
-        examine=partial(refuse_found_keys, host, claim),
+        examine=partial(see_fit_to_leave, host, claim),
     )
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
     return Proof(message, commit_sha=sha)
+
+
+def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
+    """See that neither the commits up to `head` nor what is staged on it must stay here.
+
+    Raises:
+        EvidenceError: They hold what looks like a key, or point to a commit of a submodule that nobody else has.
+        GitError: git could not tell.
+    """
+    refuse_found_keys(host, claim, staged, head)
+    refuse_lost_submodules(host, claim, staged, head)
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from activities._claims import Claim, Proof
 from activities._found_keys import refuse_found_keys
+from activities._lost_submodules import refuse_lost_submodules
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
@@ -30,6 +31,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     refuse_found_keys(host, claim, None, progress.commit_sha)
+    warnings = refuse_lost_submodules(host, claim, None, progress.commit_sha)
     _, forge = host.forge(call.workspace.repository)
     token = host.token_for(claim.place.destination)
     there = remote_branch(claim.place, progress.branch_name, token=token)
@@ -44,7 +46,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
             )
         raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
-    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
+    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *warnings, *lacking))
 
 
 def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:

@@ -2,15 +2,18 @@
 
 import os
 import re
+from dataclasses import replace
 from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
+from activities._lost_submodules import refuse_lost_submodules
 from activities._pipeline import issue_id, pipeline_store
 from activities.host import Host
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.evidence import contains, keeps, read_base_file
+from septet.git.staging import look, stage
 from septet.pipelines.execution import check_execution
 from septet.pipelines.paths import normal_path_in, why_outside
 
@@ -35,7 +38,17 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
         raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
     if not keeps(claim.place, claim.began_at):
         raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
-    return _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
+    warnings = _see_submodules(host, claim)
+    proof = _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
+    return replace(proof, warnings=(*warnings, *proof.warnings))
+
+
+def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
+    """See that submodules are at commits that their origins have; nothing is asked where none has moved."""
+    folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
+    if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
+        return ()
+    return refuse_lost_submodules(host, claim, stage(claim.place, look(claim.place)), claim.evidence.head.sha)
 
 
 def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:

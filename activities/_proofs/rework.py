@@ -4,8 +4,7 @@ from functools import partial
 from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
-from activities._found_keys import refuse_found_keys
-from activities._proofs.create_commit import assistance, run_checks
+from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import ReworkAnswer
@@ -73,7 +72,7 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
         claim.place,
         with_trailer(claim.answer.commit_message, assistance(host, claim)),
         sign=host.settings.sign_commits,
-        examine=partial(refuse_found_keys, host, claim),
+        examine=partial(see_fit_to_leave, host, claim),
         merges=rework.merges,
     )
 
@@ -92,7 +91,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
         return
     if not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
-    refuse_found_keys(host, claim, None, sha)  # the message of this round's commit among the rest
+    see_fit_to_leave(host, claim, None, sha)  # the message of this round's commit among the rest
     claim.fence.check()
     try:
         push(claim.place, branch, sha, expected_tip=rework.head, token=token)

@@ -1,0 +1,166 @@
+"""Whether anybody else has the commits that submodules are moved to: their origins are asked, and no other place."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fakes.repositories import Origin, git, git_env, make_origin
+
+from septet.git.address import parse_address
+from septet.git.place import Place
+from septet.git.remote import Remote
+from septet.git.staging import look, stage
+from septet.git.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+ALLOW: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.file.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
+LIB: Final = "vendor/lib"
+SHA: Final = "1" * 40
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Origin:
+    """Give the origin of a submodule, with two commits."""
+    library = make_origin(tmp_path / "origins", "lib.git")
+    library.push({"lib.py": "1\n"})
+    library.push({"lib.py": "2\n"})
+    return library
+
+
+@pytest.fixture
+def place(tmp_path: Path, library: Origin) -> Place:
+    """Give a workspace in which the submodule is checked out."""
+    origin = make_origin(tmp_path / "origins", "main.git")
+    origin.push({"a.txt": "a\n"})
+    git(origin.checkout, "submodule", "add", "-q", "../lib.git", LIB, env=ALLOW)
+    origin.push({})
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    place = open_workspace(
+        state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=git_env(tmp_path / "home")
+    )
+    place.records.mkdir(parents=True, exist_ok=True)
+    git(place.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
+    return place
+
+
+def moved(place: Place) -> list[MovedSubmodule]:
+    """Return what has moved, staged or committed."""
+    dirt = look(place)
+    return moved_submodules(place, place.base_sha, dirt.head.sha, stage(place, dirt))
+
+
+def lost(place: Place) -> list[str]:
+    """Return the submodules whose origin has not what they are at."""
+    found = []
+    for each in moved(place):
+        address = origin_of(place, each) if each.url else None
+        if address is None or not has_commit(place, Remote(address.url, place.env), each.sha):
+            found.append(each.path)
+    return found
+
+
+def _back(place: Place) -> None:
+    git(place.worktree / LIB, "checkout", "-q", "HEAD~1")
+
+
+def _inside(place: Place) -> None:
+    git(place.worktree / LIB, "commit", "-q", "--allow-empty", "-m", "inside")
+
+
+def _committed(place: Place) -> None:
+    _inside(place)
+    git(place.worktree, "commit", "-q", "-a", "-m", "bump")
+
+
+def _hidden(place: Place) -> None:
+    git(place.worktree, "config", "--file", ".gitmodules", f"submodule.{LIB}.ignore", "all")
+    _committed(place)
+
+
+def _as_if_pushed(place: Place) -> None:
+    _inside(place)
+    git(place.worktree / LIB, "update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+def _no_submodule(place: Place) -> None:
+    inner = place.worktree / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "nested")
+    git(place.worktree, "add", "-A")
+
+
+def _removed(place: Place) -> None:
+    git(place.worktree, "rm", "-q", "-f", LIB)
+
+
+@pytest.mark.parametrize(
+    ("act", "moved_to", "are_lost"),
+    [
+        (lambda _: None, [], []),
+        (_back, [LIB], []),
+        (_inside, [LIB], [LIB]),
+        (_committed, [LIB], [LIB]),
+        (_hidden, [LIB], [LIB]),
+        (_as_if_pushed, [LIB], [LIB]),
+        (_no_submodule, ["inner"], ["inner"]),
+        (_removed, [], []),
+    ],
+    ids=[
+        "untouched",
+        "an older commit",
+        "own",
+        "own and committed",
+        "hidden",
+        "as if pushed",
+        "nested",
+        "removed",
+    ],
+)
+def test_a_commit_that_the_origin_has_not_is_told(
+    place: Place, act: Callable[[Place], None], moved_to: list[str], are_lost: list[str]
+) -> None:
+    """The submodule's own origin is asked, whatever the submodule's refs and settings say."""
+    act(place)
+    assert [each.path for each in moved(place)] == moved_to
+    assert lost(place) == are_lost
+    assert not list(place.records.glob("ask-*"))
+
+
+@pytest.mark.parametrize(
+    ("origin", "url", "is_known", "asked"),
+    [
+        ("https://git.example.org/o/r.git", "../lib.git", False, "https://git.example.org/o/lib.git"),
+        ("https://git.example.org/o/r", "../../p/lib", False, "https://git.example.org/p/lib"),
+        ("https://git.example.org/o/r", "https://git.example.org/p/lib", False, "https://git.example.org/p/lib"),
+        ("https://git.example.org/o/r", "https://other.example.org/p/lib", False, None),
+        (
+            "https://git.example.org/o/r",
+            "https://other.example.org/p/lib",
+            True,
+            "https://other.example.org/p/lib",
+        ),
+        ("https://git.example.org/o/r", "ssh://git@other.example.org/p/lib", True, None),
+        ("https://git.example.org/o/r", "../../../../../etc", False, None),
+        ("https://git.example.org/o/r", "/srv/secret", True, None),
+        ("git@git.example.org:o/r", "../lib", False, "git@git.example.org:o/lib"),
+        ("/srv/git/r.git", "../lib.git", False, "/srv/git/lib.git"),
+        ("/srv/git/r.git", "../../state/workspaces/wo-1", False, None),
+        ("/srv/git/r.git", "ext::sh -c id", True, None),
+        ("/srv/git/r.git", "--upload-pack=id", True, None),
+    ],
+)
+def test_only_the_works_own_host_is_asked(
+    place: Place, origin: str, url: str, is_known: bool, asked: str | None
+) -> None:
+    """An agent may write any URL: elsewhere the engine asks where the base commit says so, over https."""
+    address = origin_of(replace(place, origin=origin), MovedSubmodule(LIB, SHA, url, is_known))
+    assert (address.url if address else None) == asked
