@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Final
 
 from activities._claims import Claim, Proof
 from activities._found_keys import refuse_found_keys
@@ -13,7 +14,12 @@ from septet.contracts.workspace import Workspace
 from septet.errors import EvidenceError, ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.git.keys_in_work import refuse_keys_in_commits
+from septet.git.new_base import MovedWork, is_behind, work_on_base
 from septet.git.push import push, remote_branch
+from septet.git.rework_tree import go_to
+
+_REASON: Final = "the base was force-pushed"
+_SHOWN: Final = 12
 
 
 def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
@@ -23,6 +29,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
         ForgeError: The pull request has ended: an agent that is asked again cannot help.
         ForgeLagsError: The forge has not taken the push in yet, as it does after it has answered.
+        LostBaseError: The base no longer holds what the work began from, and the work does not fit on it.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -34,9 +41,10 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     warnings = refuse_lost_submodules(host, claim, None, progress.commit_sha)
     _, forge = host.forge(call.workspace.repository)
     token = host.token_for(claim.place.destination)
+    work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
     there = remote_branch(claim.place, progress.branch_name, token=token)
     claim.fence.check()
-    sha = push(claim.place, progress.branch_name, progress.commit_sha, expected_tip=there, token=token)
+    sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     claim.fence.check()
     opened = _find_or_open(forge, claim, sha)
     if opened.head_sha not in {"", sha}:
@@ -46,7 +54,32 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
             )
         raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
-    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *warnings, *lacking))
+    moved = (_force_pushed(call.workspace, work),) if work.sha != work.commit else ()
+    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *warnings, *moved, *lacking))
+
+
+def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
+    """Return the work on the base as it is now, with the worktree brought to it: rounds on it begin there.
+
+    Raises:
+        LostBaseError: The base was written anew, and the work does not fit on it: a person decides.
+    """
+    place, token = claim.place, host.token_for(claim.place.origin)
+    sign = host.settings.sign_commits
+    work = work_on_base(place, branch, commit, claim.began_at, sign=sign, token=token)
+    if is_behind(place, work):
+        claim.fence.check()
+        secured_by = host.checkpoint_once(place, _REASON)
+        go_to(place, branch, work.sha, host.rescue_options(_REASON, claim.call.name), secured_by)
+    return work
+
+
+def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
+    """Return what a person must know of work that was laid over another base than the one it began from."""
+    return (
+        f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
+        f"in one commit, {work.sha[:_SHOWN]}, on {work.base[:_SHOWN]}, where no check has seen it."
+    )
 
 
 def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:

@@ -63,7 +63,7 @@ def commit_all(
     sha = dirt.head.sha
     # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
     if also or tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
-        sha = _commit(git, tree, (dirt.head.sha, also), _clean_message(message), sign=sign)
+        sha = write_commit(git, tree, (dirt.head.sha, also), _clean_message(message), sign=sign)
         git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
     take_index(place, staging_index(place), sha)
     return sha
@@ -83,7 +83,12 @@ def with_trailer(message: str, trailer: str) -> str:
     return f"{text}{between}{trailer}\n"
 
 
-def _commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool) -> str:
+def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
+    """Write a commit of the engine's, to which nothing points yet, and return it.
+
+    Raises:
+        GitError: git failed.
+    """
     git = git.with_env(**identity(git).environ)
     signing = "--gpg-sign" if sign else "--no-gpg-sign"
     named = [word for parent in parents if parent for word in ("-p", parent)]

@@ -98,13 +98,19 @@ def go_forward(place: Place, branch: str, head: str, options: RescueOptions, sec
         return ""
     if not contains(place, head, here.sha) and not is_own_push(place, branch, here.sha):
         return head
-    refuse_links(git_dir, branch)
+    go_to(place, branch, head, options, secured_by)
+    return ""
+
+
+def go_to(place: Place, branch: str, sha: str, options: RescueOptions, secured_by: Snapshot) -> None:
+    """Bring a clean worktree, which is on `branch`, and that branch to commit `sha`."""
+    here = read_head(place.worktree / ".git")
+    refuse_links(place.worktree / ".git", branch)
     hold_head(place)
     git = _with_copied_index(place)
-    change_tree(place, git, here.sha, head, options, secured_by)
-    git.run("update-ref", f"refs/heads/{branch}", head, here.sha)
-    take_index(place, staging_index(place), head)
-    return ""
+    change_tree(place, git, here.sha, sha, options, secured_by)
+    git.run("update-ref", f"refs/heads/{branch}", sha, here.sha)
+    take_index(place, staging_index(place), sha)
 
 
 def merge_trees(place: Place, theirs: str) -> MergedTree:
@@ -115,7 +121,15 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
         GitError: git cannot merge them.
     """
     refuse_pipes(place.worktree)
-    ours = read_head(place.worktree / ".git").sha
+    return merge_commits(place, read_head(place.worktree / ".git").sha, theirs)
+
+
+def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
+    """Return what a merge of two commits comes to.
+
+    Raises:
+        GitError: git cannot merge them.
+    """
     completed = view_git(place).try_run(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs
     )

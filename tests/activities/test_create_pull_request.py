@@ -215,3 +215,46 @@ async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: Step
     (pull_request,) = _pull_requests(lab)
     assert notice in pull_request
     assert WORDS["body"] in pull_request
+
+
+def _erase_from_base(lab: StepLab, files: dict[str, str]) -> str:
+    """Put another commit into the place of the one that the work order began from; return that one."""
+    checkout, erased = lab.origin.checkout, lab.origin.sha("main")
+    git(checkout, "fetch", "-q", "origin")
+    git(checkout, "checkout", "-q", "--detach", erased)
+    for name, text in files.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text)
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "-q", "--amend", "--allow-empty", "-m", "written anew")
+    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    return erased
+
+
+async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -> None:
+    """The work goes out on the base as it is now, the worktree follows, and a second attempt pushes the same."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    erased = _erase_from_base(lab, {"others.txt": "others\n"})
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    done, again = await lab.running(call), await lab.running(call)
+    assert (done.verdict, again.commit_sha) == (Verdict.DONE, done.commit_sha)
+    assert lab.origin.sha(BRANCH) == done.commit_sha != lab.progress.commit_sha
+    assert git(lab.origin.bare, "rev-parse", f"{BRANCH}^") == lab.origin.sha("main")
+    assert erased not in git(lab.origin.bare, "rev-list", "--all").split()
+    assert any("was force-pushed" in warning and erased[:12] in warning for warning in done.warnings)
+    assert git(lab.worktree, "rev-parse", "HEAD") == done.commit_sha
+    assert not git(lab.worktree, "status", "--porcelain")
+    assert (lab.worktree / "others.txt").exists()
+
+
+async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab) -> None:
+    """The step fails with the file in conflict and what a person may do; the origin has no branch."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    (changed, *_) = git(lab.worktree, "diff", "--name-only", "HEAD~1", "HEAD").splitlines()
+    _erase_from_base(lab, {changed: "others\n"})
+    lab.scenario(create_pull_request={"answer": WORDS})
+    with pytest.raises(ApplicationError, match=f"does not fit on .*{changed}") as raised:
+        await lab.run(Step.CREATE_PULL_REQUEST)
+    assert raised.value.type == "LostBase"
+    assert lab.origin.sha(BRANCH) == ""

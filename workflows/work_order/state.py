@@ -194,7 +194,9 @@ class WorkOrderState:
                 self.progress = _update_progress(self.progress, commit_sha=result.commit_sha)
                 self._change(now, commit_sha=result.commit_sha)
             case Step.CREATE_PULL_REQUEST:
-                self._change(now, pr_url=text)
+                commit_sha = result.commit_sha or self.progress.commit_sha  # on a base that was written anew
+                self.progress = _update_progress(self.progress, commit_sha=commit_sha)
+                self._change(now, pr_url=text, commit_sha=commit_sha)
             case _:
                 pass
 
