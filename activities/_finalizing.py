@@ -12,6 +12,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import AnswerError
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepResult
+from septet.errors import AgentApiError, AgentError
 from septet.git.evidence import gather
 
 _UNDONE: Final = "The finalizer changed the worktree. Its change was undone and is kept in {}."
@@ -39,16 +40,20 @@ def settle_finalizer(
 
 
 def settle_failed_finalizer(
-    host: Host, prepared_step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reason: str
+    host: Host, prepared_step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, error: AgentError
 ) -> StepResult:
     """Leave the step without an answer, for the finalizer's agent failed; the writer's lock is held meanwhile.
+
+    A session that the model API refuses is not asked again: the step's second try begins another.
 
     Raises:
         SupersededError: A later attempt has begun.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with prepared_step.fence.lease.hold():
-        return _leave_unanswered(host, prepared_step, finalizing, turn, (reason,))
+        if isinstance(error, AgentApiError):
+            finalizing = finalizing.model_copy(update={"attempt": 2})
+        return _leave_unanswered(host, prepared_step, finalizing, turn, (error.message,))
 
 
 def _leave_unanswered(

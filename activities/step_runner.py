@@ -27,7 +27,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
-from septet.errors import AgentGaveUpError, AgentLimitError
+from septet.errors import AgentApiError, AgentGaveUpError, AgentLimitError
 from septet.git.place import Place
 from septet.system.threads import shielded_thread, stoppable_thread
 
@@ -71,10 +71,11 @@ class StepRunner:
             prepared_step = attempt.prepared_step
             try:
                 turn = await attempt.carry_out()
-            except (AgentGaveUpError, AgentLimitError) as error:
+            except (AgentGaveUpError, AgentLimitError, AgentApiError) as error:
+                if isinstance(error, AgentApiError) and not error.may_be_of_session:
+                    raise
                 last = await shielded_thread(self.host.threads.disk, last_result, prepared_step.request)
-                why = error.message
-                leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, why)
+                leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error)
                 await self._leave(attempt, leaving)
             except OverBudgetError as spent:
                 leaving = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)

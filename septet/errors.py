@@ -234,6 +234,9 @@ class AgentMissingError(AgentError):
 class AgentApiError(AgentError):
     """The agent's model API refused."""
 
+    may_be_of_session = False
+    """Whether it may refuse all that the session holds: another session may be answered."""
+
 
 class AgentApiUnavailableError(AgentError):
     """The agent's model API is busy or out of reach."""

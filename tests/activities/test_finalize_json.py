@@ -152,3 +152,14 @@ async def test_a_model_that_refuses_the_finalizer_fails_it(lab: StepLab) -> None
     assert failed.value.non_retryable
     assert failed.value.details[0].remedy
     assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
+
+
+async def test_a_session_that_is_refused_for_ever_is_not_asked_again(lab: StepLab) -> None:
+    """One question, and no second one: the work is kept, and the step's next try begins a session of its own."""
+    lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 400}})
+    call, unread = await _unread(lab)
+    result = await lab.finalize(call, unread)
+    assert (result.verdict, result.checkpoint, result.agent_starts) == (Verdict.UNPARSED, None, 2)
+    assert "400" in result.reasons[0]
+    assert [rescue.snapshot for rescue in result.rescues] == lab.snapshots("rescue") != []
+    assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED

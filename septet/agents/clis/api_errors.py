@@ -1,8 +1,10 @@
 """What an error of a model API means: its kind, whether waiting helps, and the remedy."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
+
+from septet.agents.clis.api_words import LIKELY, STATUS, SURE
+from septet.agents.clis.reset_times import names_reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,14 @@ _AUTHENTICATION: Final = ApiError(
     remedy="Log in with the agent's CLI, or set its API key, then run `septet retry`.",
 )
 _BILLING: Final = ApiError(
-    "billing", retryable=False, remedy="Add credit to the account, then run `septet retry`."
+    "billing",
+    retryable=False,
+    remedy="Add credit to the account or raise its spending limit, then run `septet retry`.",
+)
+_NO_QUOTA: Final = ApiError(
+    "billing",
+    retryable=False,
+    remedy="The account's plan does not include this model: name another (`--model`), then start again.",
 )
 _PERMISSION: Final = ApiError(
     "permission",
@@ -35,6 +44,14 @@ _MODEL: Final = ApiError(
 _CONTEXT: Final = ApiError(
     "context_length", retryable=False, remedy="Split the work into smaller issues, or choose a larger model."
 )
+REFUSAL: Final = ApiError(
+    "refusal",
+    retryable=False,
+    remedy=(
+        "Reword the issue, or name another model (`--model`) or an agent that takes over where this one refuses "
+        "(`--fallback-agent`), then start again."
+    ),
+)
 _REQUEST: Final = ApiError(
     "invalid_request", retryable=False, remedy="Read the run's stdout.jsonl for what was refused."
 )
@@ -44,30 +61,14 @@ _SERVER: Final = ApiError("server_error", retryable=True, retry_after_seconds=15
 _NETWORK: Final = ApiError("network", retryable=True, retry_after_seconds=10.0)
 _UNKNOWN: Final = ApiError("unknown", retryable=True, retry_after_seconds=30.0)
 
-_BY_WORDS: Final = tuple(
-    (re.compile(words, re.IGNORECASE), error)
-    for words, error in (
-        (
-            r"(prompt|input) (is|as) too long|context (length|window|size)|maximum (context|prompt length)",
-            _CONTEXT,
-        ),
-        (r"prompt token count|model token limit", _CONTEXT),
-        (r"usage limits\b.{0,20}regain access|quota exceeded for (quota )?metric|you have no quota", _RATE_LIMIT),
-        (r"credit balance|billing|payment required|not included with the plan|plan, upgrade", _BILLING),
-        (r"not logged in|please run /login|(invalid|incorrect) api key|invalid bearer", _AUTHENTICATION),
-        (r"missing environment variable|token (has expired|could not be refreshed)", _AUTHENTICATION),
-        (r"organization has been disabled", _PERMISSION),
-        (r"issue with the selected model", _MODEL),
-        (r"usage limit|rate limit|quota|limit (will reset|reached)|hit your (\w+ )?limit", _RATE_LIMIT),
-        (r"overloaded|high demand", _OVERLOADED),
-        (r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network", _NETWORK),
+_BY_KIND: Final = {
+    error.kind: error
+    for error in (
+        _AUTHENTICATION, _BILLING, _PERMISSION, _MODEL, _CONTEXT, REFUSAL, _REQUEST, _RATE_LIMIT, _OVERLOADED,
+        _SERVER, _NETWORK, _UNKNOWN,
     )
-)
-_FIRST_WORDS: Final = _BY_WORDS[:4]
-"""Words that say more than a status does: 400 is sent for a long context, and for an account that is empty or has
-reached its limit too. Google's quotas name billing, and begin anew."""
+} | {"no_quota": _NO_QUOTA}  # fmt: skip
 _BY_STATUS: Final = {
-    400: _REQUEST,
     401: _AUTHENTICATION,
     402: _BILLING,
     403: _PERMISSION,
@@ -77,31 +78,35 @@ _BY_STATUS: Final = {
     429: _RATE_LIMIT,
     529: _OVERLOADED,
 }
-_STATUS_IN_WORDS: Final = re.compile(r"^API Error:.{0,40}?\b([45]\d\d)\b")
 _SERVER_ERRORS: Final = range(500, 600)
 _CLIENT_ERRORS: Final = range(400, 500)
 
 
-def classify(status: int | None, words: str) -> ApiError:
-    """Return what an error means.
+def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
+    """Return what an error means; an account that lacks money until a time which is named is waited for.
 
     Args:
-        status: The HTTP status, where the CLI says it; else it is looked for in the words.
+        status: The HTTP status, where the CLI says it; that in the words goes before it.
         words: The CLI's message.
+        kind: What it is by the CLI's own word, where neither of them tells.
     """
-    status = status or _status_in(words)
-    for pattern, error in _FIRST_WORDS:
+    error = _by_words_or_status(_status_in(words) or status, words) or _BY_KIND[kind]
+    return _RATE_LIMIT if error is _BILLING and names_reset(words) else error
+
+
+def _by_words_or_status(status: int | None, words: str) -> ApiError | None:
+    for kind, pattern in SURE:
         if pattern.search(words):
-            return error
+            return _BY_KIND[kind]
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status in _SERVER_ERRORS:
         return _SERVER
     if status in _CLIENT_ERRORS:
         return _REQUEST
-    return next((error for pattern, error in _BY_WORDS if pattern.search(words)), _UNKNOWN)
+    return next((_BY_KIND[kind] for kind, pattern in LIKELY if pattern.search(words)), None)
 
 
 def _status_in(words: str) -> int | None:
-    match = _STATUS_IN_WORDS.search(words)
-    return int(match[1]) if match else None
+    match = STATUS.search(words)
+    return int(next(filter(None, match.groups()))) if match else None

@@ -48,6 +48,7 @@ class _Message(msgspec.Struct, gc=False):
     model: Any = None
     usage: _Tokens | None = None
     content: list[_Block] | str | None = None
+    stop_reason: Any = None
 
 
 class Event(msgspec.Struct, gc=False):
@@ -70,6 +71,8 @@ class Event(msgspec.Struct, gc=False):
     model_usage_since_last_result: msgspec.Raw = _NOTHING
     permission_denials: msgspec.Raw = _NOTHING
     api_error_status: Any = None
+    error: Any = None
+    stop_reason: Any = None
     terminal_reason: Any = None
     tool_name: Any = None
     mcp_servers: msgspec.Raw = _NOTHING
@@ -140,6 +143,10 @@ class StreamTotals:
     """The last object with a result and no type: it counts where nothing else was said."""
     context_tokens: int = 0
     """Of the session's own last message: what was read for it, and what it said."""
+    stop_reason: str | None = None
+    """Why the session's own last message ended."""
+    api_error: str = ""
+    """What the CLI takes for wrong with the API, where it has written that message itself."""
     usage_by_models: Usage | None = None
     """The sum of what each result says all models used since the one before it in this run."""
     warnings: list[str] = field(default_factory=list)
@@ -153,6 +160,12 @@ class StreamTotals:
     def final(self) -> Event | None:
         """The result that counts."""
         return self.result or self.stray_result or self.bare_result
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model refused what it was asked last: by the result, or else by its message."""
+        told = self.final.stop_reason if self.final is not None else None
+        return (self.stop_reason if told is None else told) == "refusal"
 
     @property
     def resets_at(self) -> float | None:
@@ -188,18 +201,20 @@ class StreamTotals:
 
     def _take_message(self, event: Event) -> None:
         message = event.message
-        if not isinstance(message, _Message) or message.model == _SYNTHETIC_MODEL:
+        if not isinstance(message, _Message):
+            return
+        own = event.parent_tool_use_id is None
+        if own:
+            self.stop_reason, self.api_error = text_of(message.stop_reason), text_of(event.error) or ""
+        if message.model == _SYNTHETIC_MODEL:
             return
         if isinstance(message.content, list):
-            for block in message.content:
-                if block.type == "tool_use":
-                    self.tool_calls += 1
+            self.tool_calls += sum(block.type == "tool_use" for block in message.content)
         before = self._recent.get(str(message.id))
         if before is None:
             self.model = self.model or text_of(message.model)
-            if event.parent_tool_use_id is None:
-                self.turns += 1
-        if event.parent_tool_use_id is None:
+            self.turns += own
+        if own:
             self.context_tokens = sum((message.usage or _NO_TOKENS).counts()) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)

@@ -11,6 +11,20 @@ from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, StreamProgres
 from septet.agents.clis.stream import EventReader, read_field
 from septet.contracts.facts import Usage
 
+_API_ERROR: Final = "API Error"
+_KINDS: Final[Mapping[str, str]] = {
+    "authentication_failed": "authentication",
+    "oauth_org_not_allowed": "permission",
+    "verification_required": "permission",
+    "account_on_hold": "billing",
+    "billing_error": "billing",
+    "rate_limit": "rate_limit",
+    "overloaded": "overloaded",
+    "invalid_request": "invalid_request",
+    "model_not_found": "unknown_model",
+    "server_error": "server_error",
+}
+"""By the CLI's own word for an error."""
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = "No conversation found"
@@ -78,16 +92,21 @@ class ClaudeStream:
 def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     result = totals.final
     if result is not None and not endings.is_cancelled(end):
-        if not result.has_failed and endings.leaves_result_standing(end):
-            return endings.with_result(_answer(result)[0] or "", denials_of(result))
-        if result.has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
+        text = _answer(result)[0] or ""
+        has_failed = result.has_failed or totals.is_refused or text.startswith(_API_ERROR)
+        if not has_failed and endings.leaves_result_standing(end):
+            return endings.with_result(text, denials_of(result))
+        if has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
             return _failure_ending(result, totals)
     return endings.without_result(end, stderr, spoke=totals.last is not None)
 
 
 def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     errors = read_field(result.errors, ITEMS) or []
-    words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent reported a failure without a reason."
+    words = "; ".join(map(str, errors)) or _answer(result)[0] or ""
+    if totals.is_refused:
+        return endings.api_ending(api_errors.REFUSAL, words)
+    words = words or "The agent reported a failure without a reason."
     if str(result.subtype) in _BY_SUBTYPE:
         ended, kind, remedy = _BY_SUBTYPE[str(result.subtype)]
         return Ending(ended, kind, words, remedy)
@@ -102,8 +121,8 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
 
 def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
     status = result.api_error_status if isinstance(result.api_error_status, int) else None
-    error = api_errors.classify(status, words)
-    by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith("API Error")
+    error = api_errors.classify(status, words, kind=_KINDS.get(totals.api_error, "unknown"))
+    by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith(_API_ERROR)
     if error.kind == "unknown" and not by_api:
         return Ending("crashed", "agent_error", words)
     return endings.api_ending(error, words, resets_at=totals.resets_at)

@@ -13,7 +13,6 @@ import msgspec
 
 from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
-from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import ModelPlace
@@ -74,12 +73,6 @@ _CAPABILITIES: Final = Capabilities(
     settings=(SettingsFile("~/.codex/config.toml", kept=_KEPT_SETTINGS), SettingsFile("~/.codex/hooks.json")),
     session_copies=("sessions/*/*/*/rollout-*-{id}.jsonl",),
 )
-_STATUS: Final = re.compile(r"(?:unexpected status|last status:) (\d{3})")
-_STATUS_OF_WORDS: Final = (
-    (re.compile(r"at capacity", re.IGNORECASE), 529),
-    (re.compile(r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)", re.IGNORECASE), 404),
-)
-"""What it says in words of its own where the server gave a status."""
 _RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
 _REJECTED: Final = re.compile(r"ERROR codex_core::tools\S*: error=(patch|.*?) ?rejected")
@@ -263,7 +256,7 @@ class CodexStream(LineStream[_Event]):
             facts.say(self._message, anew=True)
             self._used = event.usage
         elif kind == "turn.failed":
-            facts.failure = _failure(str(event.error.message if event.error is not None else None))
+            facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
         """A message opens a turn of the model, but for the first one in an open turn."""
@@ -301,16 +294,9 @@ class CodexStream(LineStream[_Event]):
     def _take_error(self, words: str) -> None:
         if words.startswith(_RETRY):
             self.facts.api_retries += 1
-            self.facts.trying_again = _failure(words)
+            self.facts.trying_again = api_error(None, words)
         else:
-            self.facts.failure = _failure(words)
-
-
-def _failure(words: str) -> Ending:
-    match = _STATUS.search(words)
-    if match is not None:
-        return api_error(int(match[1]), words)
-    return api_error(next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), None), words)
+            self.facts.failure = api_error(None, words)
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from signal import Signals
 from typing import Final
 
-from septet.agents.clis.api_errors import ApiError
+from septet.agents.clis.api_errors import REFUSAL, ApiError, classify
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
-from septet.agents.clis.reset_times import find_reset, seconds_of
+from septet.agents.clis.reset_times import find_reset, names_reset, seconds_of
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
 from septet.contracts.quota import LONGEST_PAUSE_SECONDS
 from septet.system.masking import mask
@@ -24,6 +24,7 @@ AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
 _USAGE_LIMIT: Final = "rate_limit"
+_TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
 _RESET_MARGIN_SECONDS: Final = 5.0
 _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
@@ -71,7 +72,7 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
     return Ending(
         "api_error",
         error.kind,
-        words,
+        f"The model refuses this work. {words}".strip() if error is REFUSAL else words,
         error.remedy,
         error.retryable,
         error.retry_after_seconds,
@@ -159,7 +160,8 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
         stderr: What it printed there.
         spoke: Whether there was any event on its stream.
     """
-    return _at_limit(end) or _by_others(end) or _by_itself(end, stderr.strip()[-_STDERR_SHOWN:], spoke=spoke)
+    ending = _at_limit(end) or _by_others(end) or _by_api(end, stderr)
+    return ending or _by_itself(end, stderr.strip()[-_STDERR_SHOWN:], spoke=spoke)
 
 
 def _at_limit(end: ExitRecord) -> Ending | None:
@@ -197,6 +199,20 @@ def _by_others(end: ExitRecord) -> Ending | None:
         passing = end.why.startswith(PASSING)
         message = f"The agent's program did not start: {end.why}."
         return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
+    return None
+
+
+def _by_api(end: ExitRecord, stderr: str) -> Ending | None:
+    """Return how a run ended of which stderr alone says that a limit is reached, money lacks or the model refuses.
+
+    What else stands there may be noise of the agent's tools: a limit counts where its line names the time.
+    """
+    if end.signal is not None:
+        return None
+    for line in map(str.strip, reversed(stderr.splitlines())):
+        error = classify(None, line)
+        if error.kind in _TOLD_ON_STDERR or (error.kind == _USAGE_LIMIT and names_reset(line)):
+            return api_ending(error, line)
     return None
 
 

@@ -53,13 +53,6 @@ _CAPABILITIES: Final = Capabilities(
     session_copies=("tmp/*/chats/session-*-{start}.jsonl", "tmp/*/chats/session-*-{start}.json"),
 )
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
-_CODE_IN_WORDS: Final = re.compile(r'"code":\s*(\d{3})')
-_STATUS_OF_WORDS: Final = (
-    (re.compile(r"API key not valid|API_KEY_INVALID"), 401),
-    (re.compile(r"exceeds the maximum number of tokens"), 413),
-    (re.compile(r"fetch failed"), NOBODY_ANSWERED),
-)
-"""What says more than the status does: 400 is sent for a wrong key and for a long context too."""
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
 """Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
 _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
@@ -304,10 +297,7 @@ def _failure(error: _Error) -> Ending:
     words = str(error.message)
     if str(error.type) in _OWN_ERRORS:
         return replace(_OWN_ERRORS[str(error.type)], message=words)
-    match = _CODE_IN_WORDS.search(words)
-    code = int(match[1]) if match is not None else error.code
-    status = next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), code)
-    return api_error(status if isinstance(status, int) else None, words)
+    return api_error(error.code if isinstance(error.code, int) else None, words)
 
 
 def _usage(stats: _Stats) -> Usage:

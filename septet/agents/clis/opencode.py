@@ -12,6 +12,7 @@ import msgspec
 
 from septet.agents.clis import endings
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
+from septet.agents.clis.api_errors import REFUSAL
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
@@ -342,6 +343,8 @@ class OpenCodeStream(LineStream[_Event]):
         facts.results += facts.finished
         if part.reason == "length":
             facts.failure = _CUT
+        elif part.reason == "content-filter":
+            facts.failure = endings.api_ending(REFUSAL, "")
 
     def _take_error(self, error: _Error) -> None:
         """Take what went wrong, and nothing of the server's headers and body, which the event holds too."""

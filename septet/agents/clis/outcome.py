@@ -20,6 +20,9 @@ Cause = Literal[
 supervisor's own end; it never started; or nobody saw it end."""
 
 
+_MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
+
+
 @dataclass(frozen=True, slots=True)
 class ExitRecord:
     """How the agent's process ended, as its supervisor saw it: `exit.json`."""
@@ -110,6 +113,11 @@ class Outcome:
     duration_seconds: float | None = None
     skipped_lines: int = 0
     """Lines of the stream over 16 MiB."""
+
+    @property
+    def may_be_of_session(self) -> bool:
+        """Whether the model API may have refused all that the session holds, and not what was asked last."""
+        return self.ended == "api_error" and self.kind in _MAY_BE_OF_SESSION
 
     @property
     def has_answer(self) -> bool:

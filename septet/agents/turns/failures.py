@@ -50,7 +50,9 @@ def failure_of(
         history = f"The agent was started {len(starts)} times, and ended each time without a result. {message}"
         return AgentGaveUpError(history, remedy=remedy)
     if outcome.ended == "api_error":
-        return AgentApiError(message, remedy=remedy)
+        refused = AgentApiError(message, remedy=remedy)
+        refused.may_be_of_session = outcome.may_be_of_session
+        return refused
     if outcome.ended == "limit":
         return AgentLimitError(message, remedy=remedy)
     if outcome.kind == "not_started":

@@ -42,6 +42,10 @@ _NOTES: Final[Mapping[StartReason, str]] = {
     "interrupted": f"This conversation was interrupted from outside, and goes on now. {_LOOK} {_GO_ON}",
     "waited": f"The connection to the model failed, and works again. {_LOOK} {_GO_ON}",
     "limit": f"This conversation reached a limit. Finish what is missing, in few steps. {_LOOK} {_GO_ON}",
+    "session": (
+        "Another conversation on this task could not be continued. What it did is in the worktree. "
+        f"{_LOOK} Go on from there. The task was:"
+    ),
     "context": (
         "Another conversation on this task became too long and was ended. What it did is in the worktree. "
         f"{_LOOK} Go on from there. The task was:"
@@ -251,7 +255,7 @@ def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
     """
     anew = start.session_id is None
     because = start.begins_as if anew else start.because
-    note = "" if anew and because != "context" else _NOTES.get(because, "")
+    note = "" if anew and because not in {"context", "session"} else _NOTES.get(because, "")
     if note and not anew and not whole:
         return note
     return f"{note}\n\n{prompt}" if note else prompt

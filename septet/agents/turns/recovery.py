@@ -11,10 +11,13 @@ from septet.agents.runs.folders import StartReason
 Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
+SessionUse = Literal["new", "resumed", "asked"]
+"""What session a run had: a new one, one that was gone on with, or one that is asked about itself alone."""
+
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
-_BEGIN_ANEW: Final = frozenset({"context", "rerun"})
+_BEGIN_ANEW: Final = frozenset({"context", "session", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started"})
 """Crashes that neither a resume nor a rerun changes."""
 
@@ -50,7 +53,7 @@ class Start:
         """The rung of the ladder that this start is."""
         if self.session_id is not None:
             return "resume"
-        return "rerun" if self.because in {"rerun", "context", "interrupted"} else None
+        return "rerun" if self.because in {"rerun", "context", "session", "interrupted"} else None
 
     @property
     def leaves_a_session(self) -> bool:
@@ -59,7 +62,7 @@ class Start:
 
     @property
     def begins_anew(self) -> bool:
-        """Whether nobody goes on with the session that the turn names: it is too long or unknown, and stays so."""
+        """Whether nobody goes on with the session that the turn names: it is too long, broken or unknown."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property
@@ -73,7 +76,12 @@ Move = Accept | GiveUp | Start
 
 
 def next_move(
-    starts: Sequence[StartReason], last: Outcome | None, *, seen_now: bool, resumes_after_kill: bool = True
+    starts: Sequence[StartReason],
+    last: Outcome | None,
+    *,
+    seen_now: bool,
+    session: SessionUse = "new",
+    resumes_after_kill: bool = True,
 ) -> Move:
     """Return what comes next.
 
@@ -84,6 +92,7 @@ def next_move(
         starts: Why each run so far was started, in order.
         last: How the last of them ended; `None` when there is none.
         seen_now: Whether this attempt followed it to its end; else it is found on disk.
+        session: What session it had.
         resumes_after_kill: Whether the CLI can go on with a session whose process was killed.
     """
     if last is None:
@@ -95,7 +104,7 @@ def next_move(
     ):
         return _after_interruption(last, seen_now=seen_now)
     if last.ended == "api_error":
-        return _after_api_error(starts, last, seen_now=seen_now)
+        return _after_api_error(starts, last, session, seen_now=seen_now)
     if last.ended == "limit":
         return _after_limit(starts, last)
     return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
@@ -108,14 +117,31 @@ def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
     return Accept() if last.kind == SUPERSEDED else GiveUp()
 
 
-def _after_api_error(starts: Sequence[StartReason], last: Outcome, *, seen_now: bool) -> Move:
-    """A refusal is final; what passes is waited for without a slot, and the next attempt goes on from it."""
-    if last.kind == "context_length" and "context" not in starts:
-        return Start("context")
+def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
+    """A refusal is final, but for one of a session; what passes is waited for without a slot, and gone on from."""
+    if session != "asked" and _has_broken_session(last, session):
+        because: StartReason = "context" if last.kind == "context_length" else "session"
+        if because not in starts:
+            return Start(because)
     if seen_now or not last.retryable:
         return GiveUp()
-    worked = last.tool_calls > 0 or last.usage.output_tokens > 0
-    return Start("waited", last.session_id if worked else None)
+    return Start("waited", last.session_id if _has_worked(last) else None)
+
+
+def _has_broken_session(last: Outcome, session: SessionUse) -> bool:
+    """Say whether an error may be one of a session that was gone on with, or that had worked before it.
+
+    One that nobody knows is so only at the first request of a session that was gone on with: it may pass.
+    """
+    if not last.may_be_of_session or last.kind == "context_length":
+        return last.may_be_of_session
+    if last.kind == "unknown":
+        return session == "resumed" and last.retryable and not _has_worked(last)
+    return session == "resumed" or last.tool_calls > 0
+
+
+def _has_worked(last: Outcome) -> bool:
+    return last.tool_calls > 0 or last.usage.output_tokens > 0
 
 
 def _after_limit(starts: Sequence[StartReason], last: Outcome) -> Move:

@@ -14,7 +14,7 @@ from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
-from septet.agents.turns.recovery import Move, Rung, Start, next_move
+from septet.agents.turns.recovery import Move, Rung, SessionUse, Start, next_move
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
@@ -152,6 +152,7 @@ class TurnRuns:
             starts,
             last.outcome if last is not None else None,
             seen_now=last is not None and last.run.name in self._seen,
+            session=self._session_of(last),
             resumes_after_kill=self._adapter_of(
                 last.run if last is not None else None
             ).capabilities.resumes_after_kill,
@@ -193,6 +194,13 @@ class TurnRuns:
         own = self._request.adapter
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)
+
+    def _session_of(self, last: TurnResult | None) -> SessionUse:
+        """Return what session the last run had."""
+        if self._request.turn.about_session:
+            return "asked"
+        record = last.run.record if last is not None else None
+        return "resumed" if record is not None and record.resumed_from is not None else "new"
 
     def _is_of_key(self, run: Run) -> bool:
         return run.record is not None and run.record.key == self._request.key

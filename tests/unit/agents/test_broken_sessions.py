@@ -1,0 +1,101 @@
+"""An error of the model API that is one of the session: a new session goes on, once, and the work is kept."""
+
+import pytest
+from fakes.agent_lab import Lab
+
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.outcome import Outcome
+from septet.agents.runs.folders import StartReason
+from septet.agents.turns.recovery import GiveUp, Move, SessionUse, Start, next_move
+from septet.contracts.facts import Usage
+from septet.errors import AgentApiError, AgentApiUnavailableError
+
+pytestmark = pytest.mark.law
+
+BROKEN = "messages.43.content.7: `thinking` blocks in the latest assistant message cannot be modified."
+"""What claude's API answers for ever to some sessions: issues 63147 and 63463 of claude-code."""
+
+
+def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int = 0, output: int = 0) -> Move:
+    """Return what comes next after an error of this kind, which ended the last of these starts."""
+    last = Outcome(
+        ended="api_error",
+        kind=kind,
+        session_id="s",
+        tool_calls=tool_calls,
+        usage=Usage(output_tokens=output),
+        retryable=kind in {"unknown", "overloaded"},
+    )
+    return next_move(starts, last, seen_now=True, session=session)
+
+
+@pytest.mark.parametrize("kind", ["invalid_request", "refusal", "unknown"])
+def test_an_error_at_the_first_request_of_a_resumed_session_begins_a_new_one_once(kind: str) -> None:
+    """What the session holds may be refused for ever; the new one has no other after it."""
+    assert move(kind, "first", "crashed", session="resumed") == Start("session")
+    assert move(kind, "first", session="resumed") == Start("session")
+    assert move(kind, "first", "crashed", "session", session="new") == GiveUp()
+    assert move(kind, "first", "session", "crashed", session="resumed") == GiveUp()
+
+
+@pytest.mark.parametrize("kind", ["invalid_request", "refusal"])
+def test_a_session_that_has_worked_is_left_too_and_one_that_has_not_is_not(kind: str) -> None:
+    """After tools have answered it may be what they said; the first request of all is refused for what it asks."""
+    assert move(kind, "first", session="new", tool_calls=2) == Start("session")
+    assert move(kind, "first", session="new") == GiveUp()
+
+
+@pytest.mark.parametrize("kind", ["billing", "authentication", "permission", "unknown_model", "overloaded"])
+def test_an_error_that_is_known_leaves_no_session(kind: str) -> None:
+    """A login, a bill or a busy API is the same for another session."""
+    assert move(kind, "first", "crashed", session="resumed", tool_calls=1) == GiveUp()
+
+
+@pytest.mark.parametrize("kind", ["invalid_request", "refusal", "unknown", "context_length"])
+def test_a_session_that_is_asked_about_itself_has_no_other_to_answer_for_it(kind: str) -> None:
+    """A finalizer's error is told; the step's next try begins the session anew."""
+    assert move(kind, "first", session="asked") == GiveUp()
+
+
+async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> None:
+    """Killed halfway, refused when it is resumed: the task goes to a new session in the worktree as it is."""
+    lab.agent(f"""
+        init()
+        if resumed:
+            api_error(400, {BROKEN!r})
+        if "could not be continued" not in prompt:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result("done" if prompt.endswith("Work.\\n") else prompt)
+    """)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 3)
+    assert lab.journal == ["start new", "start resume", "start new"]
+    assert lab.returned == []
+
+
+async def test_a_session_that_several_steps_share_is_left_for_a_new_one(lab: Lab) -> None:
+    """The session that the turn names is not resumed again, by no later start either."""
+    lab.agent(f"""
+        init()
+        if resumed:
+            api_error(400, {BROKEN!r})
+        if not os.path.exists("../busy"):
+            open("../busy", "w").close()
+            api_error(529)
+        result("done")
+    """)
+    request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
+    with pytest.raises(AgentApiUnavailableError):
+        await lab.carry_out(request)
+    assert (await lab.carry_out(request)).outcome.text == "done"
+    assert lab.journal == ["start resume", "start new", "start new"]
+
+
+async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: Lab) -> None:
+    """One start is paid, however many attempts follow; the error says who refused, and what may help."""
+    lab.agent('init(); turn(\'m1\'); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
+    for _ in range(2):
+        with pytest.raises(AgentApiError, match="The model refuses this work") as caught:
+            await lab.carry_out()
+        assert "--fallback-agent" in caught.value.remedy
+    assert lab.journal == ["start new"]

@@ -1,0 +1,180 @@
+"""The sentences of the CLIs' own programs, and of the APIs behind them: what each means, and until when it is waited.
+
+Sources: the strings of claude 2.1.329, codex 0.169.0, gemini 0.61.0, copilot 1.0.102 and opencode 1.18.33; openai/codex
+`codex-rs/protocol/src/error.rs`; google-gemini/gemini-cli `googleQuotaErrors.ts` and `constants.ts`; and issues of
+anthropics/claude-code, github/copilot-cli and google-gemini/gemini-cli, by number.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import pytest
+
+from septet.agents.clis.api_errors import classify
+from septet.agents.clis.endings import api_ending, with_ending
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.system.timestamps import timestamp
+
+SAID: Final = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+
+
+def here(*moment: int) -> float:
+    """Return how long it is until a moment of the machine's zone."""
+    return datetime(*moment).astimezone().timestamp() - SAID.timestamp()  # type: ignore[arg-type]
+
+
+LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
+    # source, sentence, how long it is waited for; `None` where it names no time
+    ("claude 1.0.69, issue 9046", f"Claude AI usage limit reached|{int(SAID.timestamp()) + 600}", 600.0),
+    ("claude", "You've hit your session limit · resets 3pm (Europe/Berlin)", 2 * HOUR),
+    ("claude", "You've hit your Sonnet limit · resets Dec 1 at 12am (UTC)", 2.5 * DAY),
+    ("claude", "You've hit your weekly limit · resets Dec 1, 2026 at 12am (UTC)", 2.5 * DAY),
+    ("claude", "You've hit your individual spend limit · resets Dec 1 at 12am (UTC)", 2.5 * DAY),
+    ("claude", "You're out of usage credits · resets 1:30pm (UTC)", 1.5 * HOUR),
+    ("claude", "You've hit your org's monthly usage limit · resets Dec 1, 12am (UTC)", 2.5 * DAY),
+    ("claude, a plan's team", "You've hit your team's pooled group budget. It resets Dec 1 at 12am (UTC).", 2.5 * DAY),
+    ("codex", "You've hit your usage limit. Try again at Nov 29th, 2026 3:05 PM.", here(2026, 11, 29, 15, 5)),
+    ("codex", "You've hit your usage limit, or try again at Nov 29th 3:05 PM.", here(2026, 11, 29, 15, 5)),
+    (
+        "codex",
+        "You've hit your usage limit. Visit … to purchase more credits or try again at Dec 1st, 2026 7:00 AM.",
+        here(2026, 12, 1, 7, 0),
+    ),
+    ("codex", "You've hit your usage limit for GPT-6. Switch to another model now, or try again later.", None),
+    ("codex, earlier", "You've hit your usage limit. Try again in 3 days 2 hours.", 3 * DAY + 2 * HOUR),
+    ("gemini", "You have exhausted your capacity on this model. Your quota will reset after 3h5m12s.", 11112.0),
+    ("gemini, issue 22107", "You have exhausted your capacity on this model. Your quota will reset after 0s..", 0.0),
+    ("gemini", "You have exhausted your daily quota on this model.", 20 * HOUR),  # midnight in California
+    ("gemini", "Resource exhausted. Please retry in 400s", 400.0),
+    ("gemini", "RESOURCE_EXHAUSTED: rate limit\nSuggested retry after 34.5s.", 34.5),
+    ("gemini, Google's API", "Quota exceeded for metric: x_free_tier_requests, limit: 20\nPlease retry in 900ms", 0.9),
+    ("copilot, issue 2144", "Sorry, you've hit a rate limit that restricts … Please try again in 2 hours.", 2 * HOUR),
+    ("copilot, issue 2754", "you've hit a rate limit … Please try again in 15 hours 23 minutes.", 15 * HOUR + 1380.0),
+    ("copilot, issue 2740", "Sorry, you have been rate-limited. Please wait 2 minutes before trying again", 120.0),
+    (
+        "copilot, issue 2828",
+        "You've reached your weekly rate limit. Please wait for your limit to reset on November 29, 2026 at 2:00 AM",
+        here(2026, 11, 29, 2, 0),
+    ),
+    ("opencode", "5-hour usage limit reached. It will reset in 3 hours 20 minutes.", 3 * HOUR + 1200.0),
+    ("opencode, its Zen", "Subscription quota exceeded. Retry in 3hr 5min.", 3 * HOUR + 300.0),
+    ("opencode, z.ai", "Usage limit reached for 5 hour. Your limit will reset at 2026-11-28 15:00:00", here(2026, 11, 28, 15, 0)),
+    ("opencode, Groq", "Rate limit reached for model x. Please try again in 7m12.5s.", 432.5),
+    ("opencode, Bedrock", "ThrottlingException: Too many tokens per day, please wait before trying again.", None),
+)  # fmt: skip
+
+MONEY: Final = (
+    ("claude", "Credit balance is too low"),
+    ("claude", "You've hit your monthly spend limit · raise it at https://claude.ai/settings/usage"),
+    ("claude", "You've hit your org's monthly spend limit · ask your admin for a higher limit"),
+    ("claude", "You're out of usage credits. Switch to another model to continue."),
+    ("claude", "Your org is out of usage · add funds to continue"),
+    ("claude", "Your seat type doesn't include usage credits"),
+    ("claude", "Your usage allocation has been disabled by your admin"),
+    ("claude", "Your group's usage limit is set to $0"),
+    ("claude", "Usage is paused for your organization. For help, please contact support."),
+    ("claude", "Fable 5 requires usage credits."),
+    ("codex", "Your workspace is out of credits. Add credits to continue."),
+    ("codex", "Your workspace is out of credits. Ask your workspace owner to refill in order to continue."),
+    ("codex", "You hit your spend cap set in your workspace. Increase your spend cap to continue."),
+    (
+        "codex",
+        "You hit your spend cap set by the owner of your workspace. Ask an owner to increase your spend cap.",
+    ),
+    ("codex", "Quota exceeded. Check your plan and billing details."),
+    ("codex", "To use Codex with your ChatGPT plan, upgrade to Plus: https://chatgpt.com/explore/plus."),
+    (
+        "gemini, a plan without that model",
+        "Quota exceeded for metric: x, limit: 0, model: y\nPlease retry in 59s.",
+    ),
+    ("gemini", "INSUFFICIENT_G1_CREDITS_BALANCE: Insufficient credits balance"),
+    (
+        "copilot",
+        "You've run out of your included AI credits for the month. Manage budget: https://github.com/settings",
+    ),
+    ("copilot", "You've reached your additional usage limit for your plan."),
+    (
+        "opencode, its Zen",
+        "Insufficient balance. Manage your billing here: https://opencode.ai/workspace/x/billing",
+    ),
+    ("opencode, its Zen", "Your workspace has reached its monthly spending limit of $20."),
+    ("opencode, OpenRouter", "This request requires more credits, or fewer max_tokens."),
+    ("opencode, xAI", "Your team has either used all available credits or reached its monthly spending limit."),
+    ("opencode, OpenAI", "insufficient_quota: You exceeded your current quota"),
+)
+
+REFUSALS: Final = (
+    ("claude", "API Error: Opus 5.5's safeguards flagged this message (https://www.anthropic.com/legal/aup)."),
+    ("claude, earlier", "Claude Code is unable to respond to this request, which appears to violate our Usage Policy"),
+    ("claude, Anthropic's API", "API Error: 400 Output blocked by content filtering policy"),
+    ("codex", "This request has been flagged for possible cybersecurity risk."),
+    ("codex", "This content was flagged for possible biological risk."),
+    ("codex", "This request was blocked due to a misalignment policy violation."),
+    ("codex", "The input was rejected by the content policy."),
+    ("codex", "Invalid prompt: we've limited access to this content for safety reasons."),
+    ("codex", "stream disconnected before completion: Incomplete response returned, reason: content_filter"),
+    ("codex, OpenAI", "Invalid prompt: your prompt was flagged as potentially violating our usage policy."),
+    ("gemini", "The model response was blocked due to safety settings."),
+    ("gemini", "The model response was blocked due to recitation/copyright filters."),
+    ("gemini, Google's API", "The prompt was blocked: PROHIBITED_CONTENT"),
+    ("copilot", "The model returned no content because the response was blocked by content filtering."),
+    ("copilot", "Sorry, the response was filtered by the Responsible AI Service. Please rephrase your prompt"),
+    ("opencode", "The response was blocked by the provider's content filter"),
+    ("opencode, Azure", "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."),
+)  # fmt: skip
+
+
+def ended(words: str, status: int | None = None) -> Outcome:
+    """Return what a run came to that ended with these words."""
+    end = ExitRecord(cause="exited", ended_at=timestamp(SAID))
+    return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words), end)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [row[1:] for row in LIMITS], ids=[" ".join(row[:2]) for row in LIMITS]
+)
+def test_a_limit_is_waited_for_until_it_ends(words: str, seconds: float | None) -> None:
+    """A named time is waited for and no longer; where none is named, the wait is a minute at first."""
+    outcome = ended(words)
+    assert (outcome.kind, outcome.retryable) == ("rate_limit", True)
+    if seconds is not None:
+        assert outcome.retry_after_seconds == pytest.approx(seconds + 5.0)
+    else:
+        assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
+
+
+@pytest.mark.parametrize("status", [None, 400, 401, 402, 403, 429])
+@pytest.mark.parametrize("words", [words for _, words in MONEY], ids=[" ".join(row) for row in MONEY])
+def test_an_account_without_money_is_told_at_once(words: str, status: int | None) -> None:
+    """Whatever status comes with it, nobody waits for what a person has to pay, and the remedy says so."""
+    outcome = ended(words, status)
+    assert (outcome.kind, outcome.retryable) == ("billing", False)
+    assert outcome.remedy
+
+
+@pytest.mark.parametrize("status", [None, 400, 403])
+@pytest.mark.parametrize("words", [words for _, words in REFUSALS], ids=[" ".join(row) for row in REFUSALS])
+def test_a_refusal_of_the_model_is_told_as_one(words: str, status: int | None) -> None:
+    """Its words say that the model refused, and what may help."""
+    outcome = ended(words, status)
+    assert (outcome.kind, outcome.retryable) == ("refusal", False)
+    assert outcome.message.startswith("The model refuses this work.")
+    assert all(word in outcome.remedy for word in ("Reword", "--model", "--fallback-agent"))
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [("The teapot is short and stout.", 30.0), ("The teapot is empty. Try again in 5 minutes.", 305.0)],
+)
+def test_an_unknown_sentence_is_one_of_the_errors_that_are_counted(words: str, seconds: float) -> None:
+    """It is waited for as it says, or half a minute at first; `unknown_errors` ends it after three tries."""
+    outcome = ended(words)
+    assert (outcome.kind, outcome.retry_after_seconds) == ("unknown", seconds)
+
+
+def test_a_time_that_is_farther_away_than_a_limit_lasts_is_none() -> None:
+    """No sentence pauses a login for ever."""
+    outcome = ended("You've hit your weekly limit · resets Jan 2, 2027 at 12am (UTC)")
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
