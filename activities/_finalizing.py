@@ -52,7 +52,8 @@ def settle_failed_finalizer(
     """
     with prepared_step.fence.lease.hold():
         if isinstance(error, AgentApiError):
-            finalizing = finalizing.model_copy(update={"attempt": 2})
+            without_session = finalizing.result.model_copy(update={"session_id": None})
+            finalizing = finalizing.model_copy(update={"attempt": 2, "result": without_session})
         return _leave_unanswered(host, prepared_step, finalizing, turn, (error.message,))
 
 

@@ -159,7 +159,7 @@ async def test_a_session_that_is_refused_for_ever_is_not_asked_again(lab: StepLa
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 400}})
     call, unread = await _unread(lab)
     result = await lab.finalize(call, unread)
-    assert (result.verdict, result.checkpoint, result.agent_starts) == (Verdict.UNPARSED, None, 2)
+    assert (result.verdict, result.session_id, result.agent_starts) == (Verdict.UNPARSED, None, 2)
     assert "400" in result.reasons[0]
     assert [rescue.snapshot for rescue in result.rescues] == lab.snapshots("rescue") != []
     assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
