@@ -72,7 +72,7 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
     return Ending(
         "api_error",
         error.kind,
-        f"The model refuses this work. {words}".strip() if error is REFUSAL else words,
+        f"The model refused this work. {words}".strip() if error is REFUSAL else words,
         error.remedy,
         error.retryable,
         error.retry_after_seconds,

@@ -95,7 +95,7 @@ async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: La
     """One start is paid, however many attempts follow; the error says who refused, and what may help."""
     lab.agent('init(); turn(\'m1\'); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
     for _ in range(2):
-        with pytest.raises(AgentApiError, match="The model refuses this work") as caught:
+        with pytest.raises(AgentApiError, match="The model refused this work") as caught:
             await lab.carry_out()
         assert "--fallback-agent" in caught.value.remedy
     assert lab.journal == ["start new"]

@@ -160,7 +160,7 @@ def test_a_refusal_of_the_model_is_told_as_one(words: str, status: int | None) -
     """Its words say that the model refused, and what may help."""
     outcome = ended(words, status)
     assert (outcome.kind, outcome.retryable) == ("refusal", False)
-    assert outcome.message.startswith("The model refuses this work.")
+    assert outcome.message.startswith("The model refused this work.")
     assert all(word in outcome.remedy for word in ("Reword", "--model", "--fallback-agent"))
 
 

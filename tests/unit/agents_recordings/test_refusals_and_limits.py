@@ -71,7 +71,7 @@ def test_a_model_that_refuses_is_told_as_such(cli: str, events: list[dict[str, A
         False,
         False,
     )
-    assert outcome.message.startswith("The model refuses this work.")
+    assert outcome.message.startswith("The model refused this work.")
 
 
 @pytest.mark.parametrize(
