@@ -124,7 +124,7 @@ def _bound_tree(place: Place, sha: str) -> None:
     if len(listing) >= _MOST_ENTRIES * len(b".\n"):
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {_MOST_ENTRIES} entries reached.",
-            remedy="Look at that commit; `git reset` in the worktree takes it back, then run `septet retry`.",
+            remedy="`septet retry ID --from STEP` takes that commit back: name the step that made it.",
         )
 
 
@@ -137,8 +137,10 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
     """
     if not place.tree_limit_bytes:
         return
-    git = view_git(place)
-    changes = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", since, sha)
+    git, difference = view_git(place), ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+    seen = git.try_run(*difference, since, sha)
+    # A return to a checkpoint takes out the commits that came after it, `since` perhaps among them.
+    changes = git.run(*difference, place.base_sha, sha) if seen.exit_code else seen.stdout
     blobs = Counter(change.split()[3] for change in changes.split(b"\0")[::2] if change.startswith(b":"))
     sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=b"\n".join((*blobs, b"")))
     added = sum(
@@ -149,8 +151,8 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
     if added > place.tree_limit_bytes:
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {place.tree_limit_bytes >> 20} MiB reached.",
-            remedy="Look at that commit; `git reset` in the worktree takes it back, or raise "
-            "SEPTET_TREE_LIMIT_MIB; then run `septet retry`.",
+            remedy="`septet retry ID --from STEP` takes that commit back: name the step that made it. Or raise "
+            "SEPTET_TREE_LIMIT_MIB, then run `septet retry`.",
         )
 
 
