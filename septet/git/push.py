@@ -20,14 +20,38 @@ _SOMEBODY_ELSE: Final = (
 _PROTECTED: Final = (
     "The branch is protected: let the worker's account push to {branch}, then run `septet retry ID`."
 )
+_SIGN_OFF: Final = (
+    "`septet retry ID --from create_commit --feedback 'End the message with Signed-off-by: NAME <EMAIL>'` makes "
+    "the commit again, with that line."
+)
+_SIGN: Final = (
+    "Restart the worker with SEPTET_SIGN_COMMITS=true and a signing key in its user's git settings; then "
+    "`septet retry ID --from create_commit` makes the commit again."
+)
+_LEAVE_OUT: Final = (
+    "`septet retry ID --from implement_plan --feedback 'Leave out what the forge refused'` does the work again, "
+    "without that."
+)
+_RULE: Final = (
+    "A rule of the remote forbids the push: see what it said. Once the rule allows it, run `septet retry ID`; "
+    "add `--from create_commit` for another commit, or `--from implement_plan` for other work."
+)
 _REMEDIES: Final = (
     ("stale info", _SOMEBODY_ELSE),
     ("non-fast-forward", _SOMEBODY_ELSE),
+    ("signed-off-by", _SIGN_OFF),
+    ("dco sign", _SIGN_OFF),
+    ("verified signature", _SIGN),
+    ("must be signed", _SIGN),
+    ("contain secrets", _LEAVE_OUT),
+    ("file size limit", _LEAVE_OUT),
+    ("large files", _LEAVE_OUT),
+    ("larger than", _LEAVE_OUT),
     ("workflow", "The worker's token needs the right to write workflows."),
-    ("gh013", "A rule of the repository forbids the push: see what the remote said."),
+    ("gh013", _RULE),
     ("protected", _PROTECTED),
     ("gh006", _PROTECTED),
-    ("hook declined", "A hook of the remote forbids the push: see what the remote said."),
+    ("hook declined", _RULE),
     ("checked out", "The branch is checked out there: check out another one, then run `septet retry ID`."),
     ("unpack", "Give the worker's user the right to write the origin's objects."),
 )
@@ -96,7 +120,7 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
 
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
     everything = f"{line}\n{stderr}".lower()
-    remedy = next((remedy for word, remedy in _REMEDIES if word in everything), "See what the remote said.")
+    remedy = next((remedy for word, remedy in _REMEDIES if word in everything), _RULE)
     reason = line.rpartition("\t")[2] or line
     message = f"{origin} rejected the push to {branch}: {reason}\n{stderr}"
     return GitError(message, remedy=remedy.format(branch=branch))
