@@ -13,6 +13,7 @@ from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.workspace import Workspace
 from septet.errors import EvidenceError, ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
+from septet.git.evidence import is_in_commit
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.new_base import MovedWork, is_behind, work_on_base
 from septet.git.push import push, remote_branch
@@ -121,6 +122,9 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, text.body if text else ""
     closes = _closes(body, call.workspace) if wishes.closes_issue else ""
+    plan, sha = call.progress.plan_path or "", call.progress.commit_sha or ""
+    if plan and plan in body and not is_in_commit(claim.place, sha, plan):
+        body = _without_links_to(plan, body)
     paragraphs = (body, closes, _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
@@ -134,6 +138,14 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
         assignees=tuple(wishes.assignees),
         head_project=call.workspace.fork,
     )
+
+
+def _without_links_to(plan: str, body: str) -> str:
+    """Return a body that does not link to a plan that the branch lacks, as where the repository ignores it."""
+    target = rf"[^)\s>]*{re.escape(plan)}(?:#[^)\s>]*)?"
+    body = re.sub(rf"\[([^\]\n]*)\]\({target}\)", r"\1", body)
+    body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)
+    return f"{body.rstrip()}\n\nThe plan `{plan}` is not on this branch."
 
 
 def _closes(body: str, workspace: Workspace) -> str:

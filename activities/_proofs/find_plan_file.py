@@ -8,10 +8,11 @@ from activities._claims import Claim, Proof, prove_bare
 from activities.host import Host
 from septet.answers.dressed import bare_values
 from septet.contracts.answers import FindPlanFileAnswer
-from septet.git.evidence import plan_file
+from septet.git.evidence import is_ignored, plan_file
 
 NONE: Final = "0"
 """What the agent answers when there is no plan."""
+_IGNORED: Final = "the repository ignores {}: the plan will not be on the branch, nor linked from the pull request"
 
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
@@ -20,6 +21,8 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
     if given == NONE:
         return Proof(NONE)
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
+    changed = any(change.path == path for change in claim.evidence.files_changed)
+    warnings = (_IGNORED.format(path),) if not changed and is_ignored(claim.place, path) else ()
     with (claim.place.worktree / path).open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return Proof(path, plan_sha256=sha256, plan_bytes=file.tell())
+        return Proof(path, plan_sha256=sha256, plan_bytes=file.tell(), warnings=warnings)

@@ -111,6 +111,25 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
         raise EvidenceError(f"There is no file {name!r} in the worktree.") from error
 
 
+def is_ignored(place: Place, path: str) -> bool:
+    """Return whether a `.gitignore` keeps a file of the worktree out of commits.
+
+    Raises:
+        WorkspaceError: `.git` is damaged.
+        GitError: git could not read the worktree.
+    """
+    return bool(view_git(place).run("ls-files", "--others", "--ignored", "--exclude-standard", "--", path))
+
+
+def is_in_commit(place: Place, sha: str, path: str) -> bool:
+    """Return whether a commit of the worktree holds a file.
+
+    Raises:
+        WorkspaceError: `.git` is damaged.
+    """
+    return view_git(place).try_run("cat-file", "-e", f"{sha}:{path}").exit_code == 0
+
+
 def read_base_file(place: Place, path: str) -> bytes | None:
     """Return a file as of the base commit, or `None` where there is none; an agent's edits do not count.
 

@@ -5,7 +5,7 @@ import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, TITLE, StepLab, settings_of
+from fakes.step_lab import BRANCH, PLAN, TITLE, StepLab, settings_of
 from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
@@ -258,3 +258,26 @@ async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab
         await lab.run(Step.CREATE_PULL_REQUEST)
     assert raised.value.type == "LostBase"
     assert lab.origin.sha(BRANCH) == ""
+
+
+async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> None:
+    """Where the repository ignores the plan, the text says so, and each link to the plan is its name alone."""
+    lab.origin.push({".gitignore": "specs/\n"})
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    body = f"Fixed by [the plan](../blob/x/{PLAN}#steps), see <https://forge.example/o/r/blob/x/{PLAN}>, `{PLAN}`."
+    lab.scenario(create_pull_request={"answer": {**WORDS, "body": body}})
+    done = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert done.verdict is Verdict.DONE
+    (pull_request,) = _pull_requests(lab)
+    assert f"Fixed by the plan, see `{PLAN}`, `{PLAN}`." in pull_request
+    assert f"The plan `{PLAN}` is not on this branch." in pull_request
+
+
+async def test_a_plan_that_is_on_the_branch_stays_linked(lab: StepLab) -> None:
+    """A text that is right is not changed."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": {**WORDS, "body": f"See [the plan]({PLAN})."}})
+    assert (await lab.run(Step.CREATE_PULL_REQUEST)).verdict is Verdict.DONE
+    (pull_request,) = _pull_requests(lab)
+    assert f"See [the plan]({PLAN})." in pull_request
+    assert "is not on this branch" not in pull_request

@@ -26,3 +26,13 @@ async def test_a_path_without_a_file_is_refused(lab: StepLab) -> None:
     refused = await lab.run(Step.FIND_PLAN_FILE)
     assert refused.verdict is Verdict.UNPROVEN
     assert "specs/another.md" in refused.reasons[0]
+
+
+async def test_a_plan_that_the_repository_ignores_is_told(lab: StepLab) -> None:
+    """The step is done with it, and warns that the plan will not be on the branch."""
+    lab.origin.push({".gitignore": "specs/\n"})
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    lab.scenario()
+    done = await lab.run(Step.FIND_PLAN_FILE)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+    assert [warning for warning in done.warnings if f"the repository ignores {PLAN}" in warning] != []
