@@ -8,6 +8,7 @@ from typing import Any, Final
 import structlog
 
 from activities._claims import AnyClaim, Claim, RefusedError, UnclearAnswerError
+from activities._clones import beside_the_work, bring_forward, elsewhere, how_to_get, put_repository_back
 from activities._prepared_steps import PreparedStep
 from activities._proofs.table import PROOFS
 from activities._rescues import rescues_of
@@ -43,11 +44,15 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
+        lost = put_repository_back(host, prepared_step)
+        taken = bring_forward(prepared_step)
         host.scan(prepared_step.place)  # what the agent has left is not too large to be read
         evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests)
-        result = begin_result(prepared_step.call, turn, evidence.files_changed)
+        result = add_warnings(begin_result(prepared_step.call, turn, evidence.files_changed), *taken)
+        if lost:
+            return complete(host, prepared_step, with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
         if turn.outcome.structured is None and ends_in_printed_call(turn.outcome.text or ""):
             return reject(host, prepared_step, result, Verdict.UNPROVEN, (_PRINTED_CALL,))
         try:
@@ -108,11 +113,13 @@ class Settling:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, KeysFoundError):
                 result = result.model_copy(update={"findings": error.findings})
-            return reject(self.host, self.prepared_step, result, verdict, (str(error),))
+            places = elsewhere(self.prepared_step, self.evidence.head)
+            return reject(self.host, self.prepared_step, result, verdict, (str(error),), places)
         checkpoint = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
-        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *kept))
+        beside = beside_the_work(self.prepared_step, self.evidence.head)
+        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *beside, *kept))
         return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
@@ -149,12 +156,18 @@ class Settling:
             return keep(self.host, self.prepared_step.place, session)
 
 
-def reject(
-    host: Host, prepared_step: PreparedStep, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]
+def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does not count
+    host: Host,
+    prepared_step: PreparedStep,
+    result: StepResult,
+    verdict: Verdict,
+    reasons: tuple[str, ...],
+    places: tuple[str, ...] = (),
 ) -> StepResult:
-    """Keep what was done in a rescue and say why it does not count."""
+    """Keep what was done in a rescue and say why it does not count, and where else there is work."""
     step = prepared_step.call.name
-    host.rescue(prepared_step.place, reasons[0][:200], step)
+    rescue = host.rescue(prepared_step.place, reasons[0][:200], step)
+    reasons += how_to_get(places, rescue, prepared_step.call)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
     return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
 

@@ -33,7 +33,9 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
     if not _is_success(answer):
         raise RefusedError(f"The agent says that the work failed: {answer.summary}")
     if all(change.path == progress.plan_path for change in claim.evidence.files_changed):
-        raise EvidenceError("Nothing changed beyond the plan's file, though the answer says success.")
+        raise EvidenceError(
+            "Nothing changed beyond the plan's file in the working tree, though the answer says success."
+        )
     if head.branch != progress.branch_name:
         raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
     if not keeps(claim.place, claim.began_at):

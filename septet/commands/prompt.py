@@ -16,8 +16,8 @@ The first try was not accepted. What was said of it, and of the work before it:
 
 {reasons}
 
-The files that it changed are still in the working tree. Look at them first: keep what is right, correct what is
-wrong. Then answer as described above. There is no third try.
+What it left in the working tree is still there. Look at it first: keep what is right, correct what is wrong. Then
+answer as described above. There is no third try.
 """
 _SAID_BEFORE: Final = """\
 ## What was said of the work so far

@@ -1,10 +1,12 @@
 """The branch of a work order: whether its name may be used, and its making."""
 
+import os
 import re
 from typing import Final
 
 from septet.errors import EvidenceError, GitError
-from septet.git.dot_git import clear_locks, read_head, refuse_links, switch_head
+from septet.git.dot_git import clear_locks, read_head, read_ref, refuse_links, switch_head, unfinished_operation
+from septet.git.evidence import contains
 from septet.git.own_pushes import is_own_push, pushed_branches
 from septet.git.place import Place
 from septet.git.record import record_of
@@ -14,6 +16,7 @@ from septet.git.view import view_git
 _NO_NAMES: Final = ("-", "refs/", "remotes/", "heads/", "origin/")
 """What begins an option, or the full name of a ref."""
 _NO_COMMIT: Final = "0" * 40
+_SHA: Final = re.compile(r"[0-9a-f]{40}")
 _LONGEST: Final = 200
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
 """What no shell, script or web page takes for anything else, and nobody for another name."""
@@ -104,6 +107,45 @@ def create_branch(place: Place, name: str) -> None:
             message = f"The worktree has a branch {name} with other commits, and it is not checked out."
             raise EvidenceError(message) from error
     switch_head(dot_git, name, head)
+
+
+def bring_branch_to_head(place: Place, name: str, since: str) -> str:
+    """Let branch `name` go forward to HEAD, where an agent has left HEAD on a branch of its own or on none.
+
+    Files and index stay as they are. Where HEAD lacks a commit of the branch, or of where the work began, or
+    something is under way, nothing changes.
+
+    Args:
+        place: The work order's place.
+        name: The branch on which the work belongs.
+        since: The commit that the work began from.
+
+    Returns:
+        Where HEAD was, in words; the empty string where nothing changed.
+
+    Raises:
+        WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.
+        GitBusyError: A living git holds a lock.
+    """
+    dot_git = place.worktree / ".git"
+    head = read_head(dot_git)
+    if head.branch == name or unfinished_operation(dot_git):
+        return ""
+    clear_locks(dot_git)
+    refuse_links(dot_git, name)
+    was = (
+        (read_ref(dot_git, os.fsencode(f"refs/heads/{name}")) or _NO_COMMIT.encode())
+        .strip()
+        .decode(errors="replace")
+    )
+    if not _SHA.fullmatch(was):
+        return ""
+    if not all(contains(place, head.sha, older) for older in {since, was} - {_NO_COMMIT}):
+        return ""
+    if view_git(place).try_run("update-ref", f"refs/heads/{name}", head.sha, was).exit_code != 0:
+        return ""
+    switch_head(dot_git, name, head)
+    return f"branch {head.branch}" if head.branch else "no branch"
 
 
 def is_branch_name(name: str) -> bool:

@@ -54,6 +54,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     *,
     secured_by: Snapshot | None = None,
     adding: Mapping[bytes, Item] | None = None,
+    only: bytes = b"",
     accept_loss: bool = False,
 ) -> Snapshot | None:
     """Make the workspace as it was at `snapshot`, and return the rescue of what it was until now.
@@ -67,6 +68,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
         options: What the rescue says.
         secured_by: The snapshot that may hold already what is there; `snapshot` itself when absent.
         adding: What the vault has, and is to be there as well, by its path; folders before what is in them.
+        only: A folder of the root; all else stays as it is. The whole workspace where none is named.
         accept_loss: A person says that what is left out may go where it is in the way.
 
     Raises:
@@ -81,7 +83,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
         return None
     left_out = read_left_out(vault, current.commit)
     have = read(vault, current.commit)
-    want = dict(sorted({**read(vault, snapshot.commit), **(adding or {})}.items()))
+    want = dict(sorted({**_within(read(vault, snapshot.commit), have, only), **(adding or {})}.items()))
     if not accept_loss:
         want = _without_heavy(want, left_out)
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
@@ -247,6 +249,19 @@ def _secure(
         raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
     verify(vault_at(place), current)
     return current, rescue
+
+
+def _within(then: Mapping[bytes, Item], now: Mapping[bytes, Item], folder: bytes) -> Mapping[bytes, Item]:
+    """Return what is there now, with one folder of the root as it was then; all as it was then for no folder."""
+    if not folder:
+        return then
+    parts = ((then, True), (now, False))
+    return {
+        path: item
+        for items, own in parts
+        for path, item in items.items()
+        if (path.split(b"/")[0] == folder) is own
+    }
 
 
 def _without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:

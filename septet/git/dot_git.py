@@ -51,7 +51,7 @@ def read_head(git_dir: Path) -> Head:
         ref = value.removeprefix(b"ref:").strip()
         if ref == value or not _REF.fullmatch(ref):
             break
-        content, name = _read_ref(git_dir, ref), name or ref
+        content, name = read_ref(git_dir, ref), name or ref
     raise WorkspaceError(f"HEAD of {git_dir} leads to no commit.", remedy=_REMEDY)
 
 
@@ -134,8 +134,8 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
         os.close(descriptor)
 
 
-def _read_ref(git_dir: Path, ref: bytes) -> bytes | None:
-    """Return the content of a loose ref, or the SHA of a packed one."""
+def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
+    """Return the content of a loose ref, or the SHA of a packed one; `None` where there is none."""
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose

@@ -41,7 +41,7 @@ def test_a_second_try_is_told_every_reason() -> None:
     assert "THE END" in note
     assert len(note) < 5000
     assert "This is the second try" in note
-    assert "still in the working tree" in note
+    assert "left in the working tree is still there" in note
 
 
 def test_a_first_try_is_told_what_was_said_of_the_work_before() -> None:

@@ -1,0 +1,85 @@
+"""What an agent has done to its clone: work that only goes forward is taken, and all else is told."""
+
+from typing import Final
+
+import structlog
+
+from activities._prepared_steps import PreparedStep
+from activities.host import Host
+from septet.contracts.facts import Rescue
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
+from septet.git.branches import bring_branch_to_head
+from septet.git.destroy import return_to
+from septet.git.dot_git import Head
+from septet.git.elsewhere import lost_repository, work_beside, work_elsewhere
+from septet.git.snapshots.survey import GIT_FOLDER
+from septet.git.snapshots.vault import find, vault_at
+
+_MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
+
+_log = structlog.get_logger()
+
+
+def put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
+    """Put `.git` back as it was before the step, where an agent has deleted it or made it anew; say what happened.
+
+    All else in the worktree stays as it is, and a rescue holds what was there. Returns the empty string where
+    `.git` is the same still, or nobody knows how it was.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
+    if not what or not start:
+        return ""
+    options = host.rescue_options(what, call.name)
+    snapshot = return_to(place, find(vault_at(place), start), options, only=GIT_FOLDER)
+    rescue = host.note_rescue(place, snapshot)
+    _log.warning("repository_put_back", step=call.name, returns_to=start)
+    kept = f" {_restoring(rescue)}" if rescue is not None else ""
+    return (
+        f"{what}. It is as before the step again, and the files of the working tree are as they were left: "
+        f"continue with them, and leave `.git` in place.{kept}"
+    )
+
+
+def bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
+    """Take commits that an agent made on a branch of its own or on none, where they only add to the work's branch.
+
+    Returns what is to be told of it.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    if not (branch := call.progress.branch_name):
+        return ()
+    since = prepared_step.began_at if call.rework is None else place.base_sha
+    was_on = bring_branch_to_head(place, branch, since)
+    return (f"the agent left HEAD on {was_on}: what it has done there was taken to {branch}",) if was_on else ()
+
+
+def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
+    """Return, as a warning, what stands in the clone and is no part of work that is done."""
+    call = prepared_step.call
+    if call.step not in _MAKES_WORK:
+        return ()
+    places = work_beside(prepared_step.place, head, call.progress.branch_name)
+    return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
+
+
+def elsewhere(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
+    """Return where else in the clone there is work than in what was judged."""
+    return work_elsewhere(prepared_step.place, head, prepared_step.call.progress.branch_name)
+
+
+def how_to_get(places: tuple[str, ...], rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
+    """Return, for the next try and for people, where work stands that does not count, and how to get it."""
+    if not places:
+        return ()
+    branch = call.progress.branch_name
+    there = f"what is in the working tree on branch {branch}" if branch else "what is in the working tree"
+    kept = f" {_restoring(rescue)}" if rescue is not None else ""
+    anew = f" `septet retry {call.workspace.work_order_id} --from {call.step.value}` does the step again."
+    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(places)}."
+    return (f"{where} Only {there} counts: bring it there.{kept}{anew if call.rework is None else ''}",)
+
+
+def _restoring(rescue: Rescue) -> str:
+    return f"`septet rescue restore {rescue.snapshot} --to DIR` gives back the clone as it was left."
