@@ -19,7 +19,7 @@ from septet.agents.runs.folders import Payer
 from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
-from septet.answers.steps import request_schema_of
+from septet.answers.steps import is_step_answer, request_schema_of
 from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values, rework_values, values
@@ -166,6 +166,9 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         runtime=runtime,
         objects=place.objects,
         payer=payer_of(workspace, call.name, call.project, call.model),
+        is_answer=partial(
+            is_step_answer, step=call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None
+        ),
     )
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:

@@ -21,7 +21,7 @@ from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.printed_calls import ends_in_printed_call
-from septet.answers.steps import read_step_answer
+from septet.answers.steps import read_pieces, read_step_answer
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
@@ -69,16 +69,14 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
         AnswerError: It could not be read.
     """
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
+    where = {"in_pipeline": bool(call.pipeline), "in_rework": call.rework is not None}
     try:
-        answer = read_step_answer(
-            call.step,
-            outcome.text,
-            structured=outcome.structured,
-            in_pipeline=bool(call.pipeline),
-            in_rework=call.rework is not None,
-        )
+        answer = read_step_answer(call.step, outcome.text, structured=outcome.structured, **where)
     except AnswerError as error:
-        raise AnswerError((*error.reasons, *notes)) from None
+        in_pieces = read_pieces(call.step, outcome.pieces, **where)
+        if in_pieces is None:
+            raise AnswerError((*error.reasons, *notes)) from None
+        answer = in_pieces
     _log.info(
         "result_text_extracted",
         step=call.name,

@@ -1,15 +1,16 @@
 """What each step's answer must be, and how it may be given: contract, plain form, JSON Schema."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from septet.answers.ladder import Answer, read_answer
+from septet.answers.ladder import Answer, AnswerError, read_answer
 from septet.answers.plain import (
     PlainReader,
     read_branch,
@@ -91,6 +92,31 @@ def read_step_answer(
     """Read a step's answer from what its agent said last; raises `AnswerError`."""
     form = _form_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
     return read_answer(form.contract, text, structured=structured, plain=form.plain)
+
+
+def read_pieces(
+    step: Step, pieces: Sequence[str], *, in_pipeline: bool = False, in_rework: bool = False
+) -> Answer[AnyAnswer] | None:
+    """Read the answer that stands in a message of several parts: in all of them together, or in one alone."""
+    read = partial(read_step_answer, step, in_pipeline=in_pipeline, in_rework=in_rework)
+    for texts in (["".join(pieces)], pieces):
+        found: dict[str, Answer[AnyAnswer]] = {}
+        for text in texts:
+            with suppress(AnswerError):
+                answer = read(text)
+                found[answer.value.model_dump_json()] = answer
+        if len(found) == 1:
+            return next(iter(found.values()))
+    return None
+
+
+def is_step_answer(text: str, *, step: Step, in_pipeline: bool, in_rework: bool) -> bool:
+    """Say whether a text answers a step."""
+    try:
+        read_step_answer(step, text, in_pipeline=in_pipeline, in_rework=in_rework)
+    except AnswerError:
+        return False
+    return True
 
 
 def schema_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> JsonSchema:

@@ -1,6 +1,7 @@
 """The real claude CLI as one process that serves many turns, with a model that answers on loopback."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -45,7 +46,7 @@ class Desk:
     worktree: Path
     turns: int = 0
 
-    def carry_out(self, prompt: str, session_id: str | None) -> TurnResult:
+    def carry_out(self, prompt: str, session_id: str | None, *, warm: bool = True) -> TurnResult:
         """Carry one more turn out."""
         self.turns += 1
         request = TurnRequest(
@@ -54,7 +55,7 @@ class Desk:
             number=self.turns,
             step="implement_plan",
             adapter=adapter_for("claude"),
-            turn=Turn(prompt, self.worktree, resume_id=session_id, warm=True),
+            turn=Turn(prompt, self.worktree, resume_id=session_id, warm=warm),
             limits=Timeouts(wall_seconds=120, idle_seconds=60, turns=10),
             runtime=self.runtime,
         )
@@ -69,26 +70,39 @@ class Desk:
         return asyncio.run(attempt())
 
 
-@pytest.fixture(params=["none", "bwrap"])
-def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, tmp_path: Path) -> Iterator[Desk]:
-    """A desk with a model behind it; nothing is left running."""
-    home = homes / "claude"
-    home.mkdir(exist_ok=True)
-    worktree = tmp_path / "worktree"
+def desk_at(root: Path, home: Path, programs: dict[str, str], sandbox: str, part: Part) -> Iterator[Desk]:
+    """Return a desk with a model behind it; nothing is left running."""
+    worktree = root / "worktree"
     worktree.mkdir()
     Git(worktree / ".git", worktree, env={"PATH": os.environ["PATH"]}).run("init", "--quiet")
-    model = Model({"implement_plan": Part({"success": True}, (WORKS,))})
     supervisors = Supervisors()
-    with serving(model) as address:
-        environ = day_of("claude", programs, home, tmp_path).environment(address)
-        found = Settings(state_dir=tmp_path, environ=environ).agent_programs
+    with serving(Model({"implement_plan": part})) as address:
+        environ = day_of("claude", programs, home, root).environment(address)
+        found = Settings(state_dir=root, environ=environ).agent_programs
         host = Machine(environ, found, sandboxed=True)
         named = (NamedPath(worktree, writable=True),)
-        sandbox = find_sandbox(request.param, environ, World(home, named))
-        runtime = AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
+        world = find_sandbox(sandbox, environ, World(home, named))
+        runtime = AgentRuntime(Runs(root / "runs"), supervisors, host, sandbox=world)
         yield Desk(runtime, worktree)
         end_warm(runtime.runs, "wo-1")
         supervisors.close()
+
+
+@pytest.fixture(params=["none", "bwrap"])
+def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, tmp_path: Path) -> Iterator[Desk]:
+    """A desk at which the model starts a process that its turn leaves behind."""
+    home = homes / "claude"
+    home.mkdir(exist_ok=True)
+    yield from desk_at(tmp_path, home, programs, request.param, Part({"success": True}, (WORKS,)))
+
+
+@pytest.fixture
+def background_desk(programs: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
+    """A desk at which the model wants a command to run in the background, and answers meanwhile."""
+    home = tmp_path / "home"
+    (home / ".claude").mkdir(parents=True)
+    part = Part({"success": True}, ("sleep 3; echo late > late.txt",), in_background=True)
+    yield from desk_at(tmp_path, home, programs, "none", part)
 
 
 def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
@@ -118,3 +132,27 @@ def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
     assert agent_of(fourth.run) != agent_of(first.run)
     assert carriers(mark_of(first.run)) == []
     assert fourth.outcome.usage.cost_usd == pytest.approx(first.outcome.usage.cost_usd)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_claude_starts_nothing_in_the_background(background_desk: Desk, *, warm: bool) -> None:
+    """It does not offer that to its model, so that its first result is the end."""
+    done = background_desk.carry_out("# implement_plan\nDo it.\n", None, warm=warm)
+    assert done.outcome.ended == "ok"
+    assert b'"task_started"' not in done.run.stdout.read_bytes()
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_command_in_the_background_is_waited_for_where_claude_starts_one(
+    background_desk: Desk, *, warm: bool
+) -> None:
+    """Its user's settings let it: the first result is an interim one, and the turn is over with the second."""
+    desk, settings = background_desk, {"env": {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}}
+    (desk.worktree.parent / "home" / ".claude" / "settings.json").write_text(json.dumps(settings))
+    done = desk.carry_out("# implement_plan\nDo it.\n", None, warm=warm)
+    assert (done.outcome.ended, done.agent_starts) == ("ok", 1)
+    assert (desk.worktree / "late.txt").exists()
+    printed = [json.loads(line) for line in done.run.stdout.read_bytes().splitlines()]
+    assert [event["type"] for event in printed].count("result") == 2
+    again = desk.carry_out("Say that all is well.\n", done.outcome.session_id, warm=warm)
+    assert (again.outcome.ended, again.outcome.session_id) == ("ok", done.outcome.session_id)

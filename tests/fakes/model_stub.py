@@ -32,6 +32,8 @@ class Part:
 
     answer: dict[str, Any]
     commands: tuple[str, ...] = ()
+    in_background: bool = False
+    """Claude's shell is asked to let the commands run on while the model answers."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class Model:
         if asked.results < len(part.commands) and not asked.finalizing:
             shell = next((name for name in _SHELLS if name in asked.tools), None)
             if shell is not None:
-                return Said(call=Call(shell, _arguments(shell, part.commands[asked.results])))
+                background = {"run_in_background": True} if part.in_background else {}
+                return Said(call=Call(shell, _arguments(shell, part.commands[asked.results]) | background))
         structured = asked.finalizing or asked.results == len(part.commands)
         if structured and _STRUCTURED in asked.tools:
             return Said(call=Call(_STRUCTURED, part.answer))

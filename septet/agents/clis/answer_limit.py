@@ -26,7 +26,9 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
     if left_out:
         length = (outcome.left_out + len(text)) // _KIB
         notes = (f"answer limit of {limit_kib} KiB reached: of {length} KiB only the end was read ({_SETTING}).",)
-        outcome = replace(outcome, text=mask(text)[-most:])
+        outcome = replace(outcome, text=mask(text)[-most:], pieces=())
+    if sum(map(len, outcome.pieces)) > most:
+        outcome = replace(outcome, pieces=())
     if outcome.structured is not None and len(json.dumps(outcome.structured, ensure_ascii=False)) > most:
         words = f"answer limit of {limit_kib} KiB reached: the structured output was not read ({_SETTING})."
         notes, outcome = (*notes, words), replace(outcome, structured=None)

@@ -26,13 +26,16 @@ _QUIET: Final[Mapping[str, str]] = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
-"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent."""
+"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent. And
+sub-agents and commands run in the foreground: a turn is over with its result."""
 _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
-    "all": ("--dangerously-skip-permissions",),
+    "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
+"""The tools that are not allowed let the CLI go on after its result, whatever the variable of above says."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
 _CAPABILITIES: Final = Capabilities(

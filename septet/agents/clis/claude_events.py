@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from septet.agents.clis.claude_tasks import BackgroundTasks, TaskFields
 from septet.agents.clis.line_stream import call_of, count, text_of
 from septet.agents.clis.stream import read_field
 from septet.contracts.facts import Usage
@@ -15,6 +16,7 @@ _NOTHING: Final = msgspec.Raw()
 _MESSAGES_REMEMBERED: Final = 256
 """A message comes as one event for each block; those of parallel sub-agents mix, but not by hundreds."""
 _NOTES_KEPT: Final = 20
+_PIECES_KEPT: Final = 16
 _DETAIL_LIMIT: Final = 160
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, such as the words of an API error."""
@@ -41,6 +43,7 @@ class _Tokens(msgspec.Struct, gc=False):
 
 class _Block(msgspec.Struct, gc=False):
     type: Any = None
+    text: msgspec.Raw = _NOTHING
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -51,7 +54,7 @@ class _Message(msgspec.Struct, gc=False):
     stop_reason: Any = None
 
 
-class Event(msgspec.Struct, gc=False):
+class Event(TaskFields, gc=False):
     """Any event; the rest of its line is skipped."""
 
     type: Any = None
@@ -149,8 +152,15 @@ class StreamTotals:
     """What the CLI takes for wrong with the API, where it has written that message itself."""
     usage_by_models: Usage | None = None
     """The sum of what each result says all models used since the one before it in this run."""
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
+    took_back_nothing: bool = False
+    """The CLI has printed an error of nothing after its result, and may end with 1 for that."""
     warnings: list[str] = field(default_factory=list)
     denied_tools: list[str] = field(default_factory=list)
+    _words: list[msgspec.Raw] = field(default_factory=list)
+    """What the session's own last message says, by block."""
+    _speaking: Any = None
+    """That message's id."""
     _reached: dict[str, float] = field(default_factory=dict)
     """By kind: when a limit of the account ends that is reached, as the CLI writes it."""
     _spent: Counts = (0, 0, 0, 0)
@@ -166,6 +176,16 @@ class StreamTotals:
         """Whether the model refused what it was asked last: by the result, or else by its message."""
         told = self.final.stop_reason if self.final is not None else None
         return (self.stop_reason if told is None else told) == "refusal"
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What the session's own last message says, by block; nothing where it called a tool after that."""
+        return tuple(filter(None, (read_field(words, TEXT) for words in self._words)))
+
+    @property
+    def session(self) -> str | None:
+        """The session to go on with: a CLI that has changed it may name it in its result alone."""
+        return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
 
     @property
     def resets_at(self) -> float | None:
@@ -208,8 +228,10 @@ class StreamTotals:
             self.stop_reason, self.api_error = text_of(message.stop_reason), text_of(event.error) or ""
         if message.model == _SYNTHETIC_MODEL:
             return
-        if isinstance(message.content, list):
-            self.tool_calls += sum(block.type == "tool_use" for block in message.content)
+        for block in message.content if isinstance(message.content, list) else ():
+            self.tool_calls += block.type == "tool_use"
+            if own:
+                self._take_words(message.id, block)
         before = self._recent.get(str(message.id))
         if before is None:
             self.model = self.model or text_of(message.model)
@@ -218,6 +240,13 @@ class StreamTotals:
             self.context_tokens = sum((message.usage or _NO_TOKENS).counts()) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)
+
+    def _take_words(self, message_id: object, block: _Block) -> None:
+        if block.type == "tool_use" or message_id != self._speaking:
+            self._words.clear()
+            self._speaking = message_id
+        if block.type == "text" and len(self._words) < _PIECES_KEPT:
+            self._words.append(block.text.copy())
 
     def _count(self, message: _Message, before: _Tokens | None) -> None:
         """Count a message's tokens once, however many events it comes in."""
@@ -236,7 +265,11 @@ class StreamTotals:
     def _take_result(self, event: Event) -> None:
         if event.parent_tool_use_id is not None:
             return
+        if event.has_failed and self.final is not None and not self.final.has_failed and _is_of_nothing(event):
+            self.took_back_nothing = True
+            return
         self.results += 1
+        self.tasks.take_result()
         models = read_field(event.model_usage_since_last_result, _models)
         if self.model is None:
             self.model = next(iter(read_field(event.model_usage, _models) or models or ()), None)
@@ -261,6 +294,8 @@ class StreamTotals:
             self._note(self.denied_tools, str(event.tool_name))
         elif event.subtype == "model_fallback":
             self._note(self.warnings, str(event.content))
+        elif event.task_id is not None or event.tasks is not None:
+            self.tasks.take(event.subtype, event)
 
     def _take_rate_limit(self, event: Event) -> None:
         limit = read_field(event.rate_limit_info, _rate_limit)
@@ -293,6 +328,11 @@ def denials_of(result: Event) -> tuple[str, ...]:
     """Return the tools that were denied, as `Name` or `Name(argument)`."""
     denials = read_field(result.permission_denials, _denials) or []
     return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
+
+
+def _is_of_nothing(result: Event) -> bool:
+    """Say whether a result is that of no turn, and of no token."""
+    return count(result.num_turns) == 0 and not any((read_field(result.usage, _tokens) or _NO_TOKENS).counts())
 
 
 def usage_of(result: Event, cost_usd: float | None) -> Usage | None:

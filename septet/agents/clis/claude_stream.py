@@ -50,13 +50,16 @@ class ClaudeStream:
     @property
     def progress(self) -> StreamProgress:
         """What the stream has said so far."""
-        totals = self._totals
+        totals, result = self._totals, self._totals.final
+        waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
         return StreamProgress(
-            session_id=totals.session_id,
+            session_id=totals.session,
             last_event=totals.last.name if totals.last is not None else "",
             turns=totals.turns,
             tokens=totals.tokens,
             results=totals.results,
+            waits_for=waits_for,
+            result_text=(_answer(result)[0] or "") if waits_for == "commands" else "",
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
@@ -70,12 +73,15 @@ class ClaudeStream:
         result = totals.final
         ending = _ending(totals, end, stderr.strip() or self._reader.words)
         answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
-        has_answer = answer[0] is not None
+        pieces = totals.pieces if ending.ended in {"ok", "denied"} else ()
+        text = answer[0] or "".join(pieces) or answer[0]
+        has_answer = text is not None
         outcome = Outcome(
             ended=ending.ended,
-            text=answer[0],
+            text=text,
             structured=answer[1],
-            session_id=totals.session_id,
+            pieces=pieces if pieces not in ((), (text,)) else (),
+            session_id=totals.session,
             model=totals.model,
             usage=_usage(totals, result),
             context_tokens=totals.context_tokens,
@@ -83,7 +89,7 @@ class ClaudeStream:
             tool_calls=totals.tool_calls,
             api_retries=totals.api_retries,
             denials=denials_of(result) if result is not None else tuple(totals.denied_tools),
-            warnings=(*totals.warnings, *(endings.warnings_in(stderr) if has_answer else ())),
+            warnings=(*totals.warnings, *(_warnings(totals, stderr) if has_answer else ())),
             skipped_lines=self._reader.skipped_lines,
         )
         return endings.with_ending(outcome, ending, end)
@@ -94,11 +100,24 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     if result is not None and not endings.is_cancelled(end):
         text = _answer(result)[0] or ""
         has_failed = result.has_failed or totals.is_refused or text.startswith(_API_ERROR)
-        if not has_failed and endings.leaves_result_standing(end):
-            return endings.with_result(text, denials_of(result))
+        missing = totals.tasks.missing_work(ended_by_itself=end.cause == "exited")
+        if missing and not has_failed:
+            return _unfinished_ending(missing, end, stderr)
+        if not has_failed and (endings.leaves_result_standing(end) or totals.took_back_nothing):
+            return endings.with_result(text or "".join(totals.pieces), denials_of(result))
         if has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
             return _failure_ending(result, totals)
+    is_said = totals.pieces and not (totals.is_refused or totals.api_error)
+    if result is None and is_said and end.cause == "exited" and end.exit_code == 0:
+        return Ending("ok")
     return endings.without_result(end, stderr, spoke=totals.last is not None)
+
+
+def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
+    """Return how a run ended with work missing: its session goes on with it."""
+    if end.cause == "exited" or end.why == endings.AFTER_RESULT:
+        return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
+    return endings.without_result(end, stderr, spoke=True)
 
 
 def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
@@ -139,6 +158,12 @@ def _answer(result: Event | None) -> tuple[str | None, object]:
     if raw:
         return raw.decode("utf-8", errors="replace"), structured
     return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
+
+
+def _warnings(totals: StreamTotals, stderr: str) -> tuple[str, ...]:
+    commands = totals.tasks.commands
+    left = (f"commands in the background were stopped after the result: {commands}",) if commands else ()
+    return (*left, *endings.warnings_in(stderr))
 
 
 def _usage(totals: StreamTotals, result: Event | None) -> Usage:

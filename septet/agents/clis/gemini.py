@@ -194,6 +194,7 @@ class GeminiStream(LineStream[_Event]):
         elif kind == "tool_use":
             self._open_turn()
             facts.tool_calls += 1
+            facts.spoke_last = False
             self._tools[str(event.tool_id)] = str(event.tool_name)
         elif kind == "tool_result":
             self._in_turn = False

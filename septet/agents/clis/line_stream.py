@@ -19,6 +19,7 @@ NOBODY_ANSWERED: Final = 408
 
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """Of a longer text, in characters, its end is kept."""
+_PIECES_KEPT: Final = 16
 _NOTES_KEPT: Final = 20
 _WARNING_LIMIT: Final = 300
 _DETAIL_LIMIT: Final = 160
@@ -57,6 +58,10 @@ class Facts:
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
     """Characters of what the model said last that were not kept."""
+    pieces: list[str] = field(default_factory=list)
+    """What it said in the same message before, and that: in a dialect whose messages have parts."""
+    spoke_last: bool = False
+    """It called no tool after what it said."""
     _texts: list[str] = field(default_factory=list)
     _text_length: int = 0
 
@@ -70,10 +75,16 @@ class Facts:
         if anew:
             self.hush()
         if isinstance(text, str):
+            self.spoke_last = True
             self._texts.append(text)
             self._text_length += len(text)
         if self._text_length > 2 * _TEXT_LIMIT:
             self.keep_end()
+
+    def keep_piece(self, text: object) -> None:
+        """Keep a part of a message, up to some of them."""
+        if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
+            self.pieces.append(text)
 
     def keep_end(self) -> None:
         """Keep no more of what the model said last than its end."""
@@ -83,7 +94,7 @@ class Facts:
 
     def hush(self) -> None:
         """Forget what the model said last: a tool call came after it."""
-        self._texts, self._text_length, self.left_out = [], 0, 0
+        self._texts, self._text_length, self.left_out, self.spoke_last = [], 0, 0, False
 
     def deny(self, tool: str) -> None:
         """Note that a tool was denied."""
@@ -174,6 +185,7 @@ class LineStream(ABC, Generic[E]):
         outcome = Outcome(
             ended=ending.ended,
             text=facts.text if has_answer else None,
+            pieces=tuple(facts.pieces) if has_answer and len(facts.pieces) > 1 else (),
             left_out=facts.left_out if has_answer else 0,
             session_id=facts.session_id,
             model=facts.model,
@@ -239,4 +251,7 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
         return endings.denial_ending(facts.denials)
     if facts.interrupted and end.cause == "exited":
         return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
+    if end.cause == "exited" and end.exit_code == 0 and facts.spoke_last and facts.text.strip():
+        facts.finished = True  # it has ended well, and what it said last is there
+        return Ending("ok")
     return facts.trying_again if end.cause in _AT_LIMIT else None

@@ -323,10 +323,13 @@ class OpenCodeStream(LineStream[_Event]):
             facts.results = 0  # it goes on
             facts.finished, facts.failure = False, None
             facts.hush()
+            facts.pieces.clear()
         elif kind == "text":
             facts.say(event.part.text, anew=True)
+            facts.keep_piece(event.part.text)
         elif kind == "tool_use":
             facts.tool_calls += 1
+            facts.spoke_last = False
             self._overflow = None
             error = event.part.state.error
             if error is not None and _DENIED.search(str(error)):
@@ -340,6 +343,7 @@ class OpenCodeStream(LineStream[_Event]):
         self._used = self._used.plus(used)
         self._last_step = used.tokens or self._last_step
         facts.finished = part.reason != "tool-calls"
+        facts.spoke_last = facts.spoke_last and facts.finished
         facts.results += facts.finished
         if part.reason == "length":
             facts.failure = _CUT

@@ -20,6 +20,10 @@ Cause = Literal[
 supervisor's own end; it never started; or nobody saw it end."""
 
 
+WaitsFor = Literal["", "commands", "tasks"]
+"""What a CLI waits for that has come to a result: nothing; commands of its shell alone, which may be servers that
+never end; or work that it goes on with."""
+
 _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
 
 
@@ -69,6 +73,10 @@ class StreamProgress:
     """US dollars so far, of a CLI that tells them while it works."""
     results: int = 0
     """Results of the session; more than one when the CLI went on by itself."""
+    waits_for: WaitsFor = ""
+    """What the CLI waits for after the last of them."""
+    result_text: str = ""
+    """The text of that one, where the CLI waits for commands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class Outcome:
     """What kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
     text: str | None = None
     """The final text; a result that is no string is its JSON. `None` where no result counts."""
+    pieces: tuple[str, ...] = ()
+    """The parts of the model's last message, in order, where the text is not all of it."""
     left_out: int = 0
     """Characters of the final text before those in `text`: of a long one only the end is kept."""
     structured: Any = None

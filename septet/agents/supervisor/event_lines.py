@@ -3,7 +3,8 @@
 import re
 
 # In a line read backwards: what stands outside of strings, whole strings, and then a brace or a lone quote.
-_BRACE = re.compile(rb'(?:[^"{}]++|"[^"]*+(?:"(?=(?:\\\\)*+\\(?!\\))[^"]*+)*+")*+([{}"]|\Z)')
+# Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
+_BRACE = re.compile(rb'(?>(?:[^"{}]++|"[^"]*+(?>(?:"(?=(?>(?:\\\\)*)\\(?!\\))[^"]*+)*)")*)([{}"]|\Z)')
 _DEEPEST = 1000
 """No reader follows braces deeper."""
 

@@ -15,9 +15,11 @@ class TurnStream:
     def __init__(self) -> None:
         """Begin before the first turn."""
         self.is_over = False
-        """The result of the current turn was printed."""
+        """The result of the current turn was printed, and it has begun nothing in the background."""
         self.has_failed = False
         """That result says that it is none."""
+        self._tasks: set[object] = set()
+        """Tasks of the turn for which the process may go on after a result: its end is then not for us to see."""
         self._mark = ""
         self._partial_line = bytearray()
         self._is_too_long = False
@@ -32,6 +34,7 @@ class TurnStream:
             mark: A UUID that the process repeats where it takes the turn up.
         """
         self.is_over = self.has_failed = False
+        self._tasks.clear()
         self._mark, self._is_taken_up = mark, not self._echoes_prompts
         message = {"role": "user", "content": prompt.decode("utf-8", "replace")}
         return json.dumps({"type": "user", "message": message, "uuid": mark}).encode() + b"\n"
@@ -63,8 +66,21 @@ class TurnStream:
         elif event.get("type") == "result" and event.get("parent_tool_use_id") is None:
             if not self._is_taken_up:
                 return b""
-            self.is_over, self.has_failed = True, event.get("is_error") not in (None, False)
+            self.has_failed = event.get("is_error") not in (None, False)
+            self.is_over = self.has_failed or not self._tasks
+        elif event.get("type") == "system":
+            self._take_task(event)
         return line
+
+    def _take_task(self, event: dict[str, object]) -> None:
+        """Note a task that begins in the background or comes there; or that may have, and is not over yet."""
+        task, kind = event.get("task_id"), event.get("subtype")
+        patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
+        in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
+        if in_background or (kind == "task_started" and in_background is None):
+            self._tasks.add((task, in_background))
+        elif kind == "task_notification":
+            self._tasks.discard((task, None))
 
     def take_rest(self) -> bytes:
         """Take the line that has not ended yet."""
@@ -73,8 +89,8 @@ class TurnStream:
         return line
 
     def _read_event(self, line: bytes) -> dict[str, object]:
-        """Return an event that may begin or end a turn, and nothing for any other."""
-        if b'"result"' not in line and self._mark.encode() not in line:
+        """Return an event that may begin or end a turn, or tells of a task; and nothing for any other."""
+        if b'"result"' not in line and b'"task_' not in line and self._mark.encode() not in line:
             return _NO_EVENT
         return _read_object(line) or _read_object(object_at_end(line), ends_line=True)
 

@@ -48,7 +48,10 @@ class StreamReading:
     run: Run
     dialect: Dialect
     epoch: int
-    _position: int = 0
+    is_answer: Callable[[str], bool] = bool
+    """Says whether a result's text answers what was asked."""
+    position: int = 0
+    """So many bytes."""
 
     def catch_up(self) -> None:
         """Read all that is new."""
@@ -65,13 +68,13 @@ class StreamReading:
         except FileNotFoundError:
             return True
         try:
-            chunk = os.pread(file, _CHUNK_BYTES, self._position)
+            chunk = os.pread(file, _CHUNK_BYTES, self.position)
             written_at = os.fstat(file).st_mtime
         finally:
             os.close(file)
-        self._position += len(chunk)
+        self.position += len(chunk)
         if chunk:
-            note_written(self.run, self._position, written_at)
+            note_written(self.run, self.position, written_at)
             self.dialect.feed(chunk)
         return len(chunk) < _CHUNK_BYTES
 
@@ -120,6 +123,10 @@ class Pace:
     """Between two looks at the stream; the end is told at once."""
     result_grace_seconds: float = 15.0
     """For a CLI that goes on after its result."""
+    command_grace_seconds: float = 60.0
+    """For one that is silent, has answered, and waits for commands alone: somebody's server does not end."""
+    task_grace_seconds: float = 600.0
+    """For one that is silent and waits for other work; claude itself waits no longer."""
     looks: Looks = field(default_factory=Looks)
     """Where all agents of a host are looked at."""
 
@@ -138,7 +145,7 @@ async def follow(
     after a result follow from the stream, so they are asked for here.
     """
     on_progress(reading.progress())
-    results, result_at, began_at = 0, 0.0, time.monotonic() - _age_of(reading.run)
+    over_at, seen, began_at = math.inf, None, time.monotonic() - _age_of(reading.run)
     while not await attachment.wait_for_end(pace.look_seconds):
         await pace.looks.catch_up(reading, pace.look_seconds)
         on_progress(reading.progress())
@@ -147,11 +154,23 @@ async def follow(
             attachment.ask_to_end(endings.TURN_LIMIT)
         if _has_used_hold(reading.run, progress, time.monotonic() - began_at):
             attachment.ask_to_end(endings.BUDGET)
-        if progress.results != results:
-            results, result_at = progress.results, time.monotonic()
-        elif results and time.monotonic() >= result_at + pace.result_grace_seconds:
+        news = (progress.results, progress.turns, progress.waits_for and reading.position)
+        if news != seen:
+            seen = news
+            over_at = time.monotonic() + _grace_seconds(progress, pace, reading.is_answer)
+        elif time.monotonic() >= over_at:
             attachment.ask_to_end(endings.AFTER_RESULT)
     return attachment.record
+
+
+def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[str], bool]) -> float:
+    """Return for how long a CLI is waited for that tells nothing new after its result."""
+    if not progress.results:
+        return math.inf
+    if not progress.waits_for:
+        return pace.result_grace_seconds
+    is_over = progress.waits_for == "commands" and is_answer(progress.result_text)
+    return pace.command_grace_seconds if is_over else pace.task_grace_seconds
 
 
 def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:

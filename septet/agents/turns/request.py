@@ -1,6 +1,6 @@
 """What is asked of an agent: one turn, and what the host has to carry it out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -63,6 +63,8 @@ class TurnRequest:
     """The name of the further login that the agent has; empty for the worker's own."""
     payer: Payer | None = None
     """Whose costs the turn's are; `None` where nobody counts them."""
+    is_answer: Callable[[str], bool] = bool
+    """Says whether a result's text answers what is asked."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:

@@ -167,7 +167,8 @@ class TurnRuns:
             spent_before((each for each in runs if each.folder != run.folder), resumed_from)
         )
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
-        return StreamReading(run, self._adapter_of(run).dialect(used_before), self._epoch), own_runs
+        dialect = self._adapter_of(run).dialect(used_before)
+        return StreamReading(run, dialect, self._epoch, self._request.is_answer), own_runs
 
     def note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]

@@ -118,3 +118,35 @@ def test_a_half_line_waits_for_its_end() -> None:
     stream = in_second_turn()
     assert stream.take_output(b'{"type":"assi') == b""
     assert stream.take_rest() == b'{"type":"assi'
+
+
+def task(kind: str, **fields: object) -> bytes:
+    """Return what claude says of a task."""
+    return json.dumps({"type": "system", "subtype": f"task_{kind}", "task_id": "t1", **fields}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "is_over"),
+    [
+        ([task("started", is_backgrounded=False)], True),
+        ([task("started", is_backgrounded=True)], False),
+        ([task("started", is_backgrounded=True), task("notification", status="completed")], False),
+        ([task("started", is_backgrounded=False), task("updated", patch={"is_backgrounded": True})], False),
+        ([task("started", is_backgrounded=False), task("updated", patch={"status": "completed"})], True),
+        ([task("started")], False),
+        ([task("started"), task("notification", status="completed")], True),
+        ([task("updated", patch=[]), task("started", is_backgrounded=False)], True),
+    ],
+)
+def test_a_turn_that_began_something_in_the_background_is_not_over_with_its_result(
+    tasks: list[bytes], *, is_over: bool
+) -> None:
+    """The process may go on; whoever reads the stream sees when it has. A failed result ends the turn all the same."""
+    stream = in_second_turn()
+    stream.take_output(echo(SECOND) + b"".join(tasks) + RESULT)
+    assert stream.is_over is is_over
+    stream.take_output(RESULT.replace(b"false", b"true"))
+    assert stream.is_over
+    stream.begin_turn(b"Three.", FIRST)
+    stream.take_output(echo(FIRST) + RESULT)
+    assert stream.is_over

@@ -1,0 +1,138 @@
+"""claude's results while something works in the background: which of them counts, and what is waited for."""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from septet.agents.clis.endings import AFTER_RESULT
+from septet.agents.clis.outcome import ExitRecord, Outcome, StreamProgress
+from septet.agents.clis.registry import adapter_for
+
+EXITED: Final = ExitRecord("exited", exit_code=0)
+ENDED: Final = ExitRecord("ended", why=AFTER_RESULT, signal=15)
+Events = list[dict[str, Any]]
+
+
+def started(kind: str, **more: Any) -> dict[str, Any]:
+    """Return the start of a task: `b` for a command, `a` for a sub-agent."""
+    kinds = {"b": "local_bash", "a": "local_agent"}
+    about = {"task_id": kind, "task_type": kinds.get(kind, kind), "description": f"the {kind} task"}
+    return {"type": "system", "subtype": "task_started", "is_backgrounded": True, **about, **more}
+
+
+def over(task: str, status: str = "completed") -> Events:
+    """Return what 2.1.329 says of a task that is over."""
+    patch = {"type": "system", "subtype": "task_updated", "task_id": task, "patch": {"status": status}}
+    told = {"killed": "stopped"}.get(status, status)
+    return [patch, {"type": "system", "subtype": "task_notification", "task_id": task, "status": told}]
+
+
+def listed(*tasks: dict[str, Any]) -> dict[str, Any]:
+    """Return the list of open tasks."""
+    return {"type": "system", "subtype": "background_tasks_changed", "tasks": list(tasks)}
+
+
+def result(text: str, **more: Any) -> dict[str, Any]:
+    """Return a result."""
+    usage = {"input_tokens": 3, "output_tokens": 2}
+    about = {"subtype": "success", "is_error": False, "num_turns": 1, "usage": usage, "session_id": "s"}
+    return {"type": "result", "result": text, **about, **more}
+
+
+INIT: Final[dict[str, Any]] = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
+EMPTY_ERROR: Final = result("", is_error=True, subtype="error_during_execution", num_turns=0, usage={})
+
+
+def read(events: Events, end: ExitRecord = EXITED) -> tuple[StreamProgress, Outcome]:
+    """Return what a stream has said so far, and what it comes to where its run ends so."""
+    stream = adapter_for("claude").dialect()
+    stream.feed(b"".join(json.dumps(event).encode() + b"\n" for event in [INIT, *events]))
+    return stream.progress, stream.outcome(end, "")
+
+
+@pytest.mark.parametrize(
+    ("events", "waits_for"),
+    [
+        ([result("x")], ""),
+        ([started("a")], ""),
+        ([started("b"), result("x")], "commands"),
+        ([started("a"), result("x")], "tasks"),
+        ([started("b"), started("a"), result("x")], "tasks"),
+        ([started("b"), started("a"), result("x"), *over("a")], "commands"),
+        ([started("local_workflow"), result("x")], "tasks"),
+        ([started("a", is_backgrounded=False), result("x")], ""),
+        ([started("a", ambient=True), result("x")], ""),
+        ([started("a", is_backgrounded=None), *over("a"), result("x")], ""),
+        ([started("a", is_backgrounded=None), result("x")], "tasks"),
+        ([started("a"), *over("a"), result("x")], ""),
+        ([started("b"), result("x"), *over("b")], "tasks"),
+        ([started("b"), result("x"), *over("b"), result("y")], ""),
+        ([started("b"), result("x"), *over("b", "killed")], ""),
+        ([started("b"), started("a"), result("x"), listed(started("b"))], "commands"),
+        ([listed(started("a")), result("x"), listed()], "tasks"),
+        ([listed(started("a", ambient=True)), result("x")], ""),
+        ([started("a"), result("x", is_error=True)], ""),
+        ([started("a", is_backgrounded=False), result("x"), listed("x", 4), result("y")], ""),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_waited_for_after_a_result_follows_from_the_tasks_that_are_open(
+    events: Events, waits_for: str
+) -> None:
+    """A result is the end where nothing is open in the background, and where the CLI does not go on about it."""
+    progress, _ = read(events)
+    assert progress.waits_for == waits_for
+    assert progress.result_text == ("x" if waits_for == "commands" else "")
+
+
+@pytest.mark.parametrize(
+    ("events", "end", "text"),
+    [
+        ([started("a"), result("x"), *over("a"), result("y")], EXITED, "y"),
+        ([started("a"), result("x"), result("y")], EXITED, None),
+        ([started("a"), result("x")], ENDED, None),
+        ([started("a"), result("x"), *over("a", "killed"), listed()], ENDED, None),
+        ([started("a"), result("x"), listed(), *over("a", "killed")], EXITED, None),
+        ([started("b"), result("x"), *over("b", "killed")], EXITED, None),
+        ([started("b"), result("x"), *over("b", "killed"), listed()], ENDED, "x"),
+        ([started("b"), result("x")], EXITED, "x"),
+        ([started("b"), *over("b", "killed"), result("x")], EXITED, "x"),
+        ([started("b"), started("a"), result("x"), *over("a"), *over("b", "killed"), result("y")], EXITED, "y"),
+        ([started("a"), result("x"), *over("a")], EXITED, "x"),
+        ([result("x"), EMPTY_ERROR], EXITED, "x"),
+        ([result("x"), EMPTY_ERROR], ExitRecord("exited", exit_code=1), "x"),
+        ([result("x"), result("", is_error=True)], ExitRecord("exited", exit_code=1), None),
+        ([result("x"), {**EMPTY_ERROR, "num_turns": 1}], ExitRecord("exited", exit_code=1), None),
+        ([EMPTY_ERROR], ExitRecord("exited", exit_code=1), None),
+    ],
+)
+def test_the_last_whole_result_counts_unless_work_is_missing(
+    events: Events, end: ExitRecord, text: str | None
+) -> None:
+    """A task that the CLI stops is missing work; a server that ends with the CLI is not; nor is an error of nothing."""
+    _, outcome = read(events, end)
+    assert outcome.text == text
+    assert (outcome.ended == "ok") is (text is not None)
+
+
+def test_missing_work_is_named_and_so_are_commands_that_were_stopped() -> None:
+    """Missing work resumes the session, as a crash does; a command that did not end is a warning."""
+    _, missing = read([started("a", description="write\nthe tests"), result("x")], ENDED)
+    assert (missing.ended, missing.kind, missing.has_answer) == ("crashed", "unfinished", False)
+    assert "write the tests" in missing.message
+    _, served = read([started("b", description="npm run dev"), result("x")], ENDED)
+    assert [warning for warning in served.warnings if "npm run dev" in warning]
+
+
+def test_a_limit_is_told_as_one_though_work_is_missing() -> None:
+    """Whoever reached it is resumed or not as by that limit alone."""
+    _, outcome = read([started("a"), result("x")], ExitRecord("idle_limit", signal=15))
+    assert (outcome.ended, outcome.kind) == ("limit", "idle")
+
+
+def test_the_session_is_that_which_the_result_names() -> None:
+    """After a compaction it may be alone in doing so; a stray result beside the session's own one changes nothing."""
+    _, outcome = read([result("x", session_id="new")])
+    assert (outcome.text, outcome.session_id) == ("x", "new")
+    _, outcome = read([result("x"), result("y", session_id="new")])
+    assert (outcome.text, outcome.session_id) == ("x", "s")
