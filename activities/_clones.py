@@ -1,5 +1,6 @@
 """What an agent has done to its clone: work that only goes forward is taken, and all else is told."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -12,13 +13,25 @@ from septet.contracts.steps import StepCall
 from septet.git.branches import bring_branch_to_head
 from septet.git.destroy import return_to
 from septet.git.dot_git import Head
-from septet.git.elsewhere import lost_repository, work_beside, work_elsewhere
+from septet.git.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
+from septet.git.evidence import Evidence
 from septet.git.snapshots.survey import GIT_FOLDER
 from septet.git.snapshots.vault import find, vault_at
 
+_LAID: Final = "its files were laid there now; see that they are whole and right."
 _MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
 
 _log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkElsewhere:
+    """Work in a clone that is not in the worktree that was judged."""
+
+    places: tuple[str, ...] = ()
+    """Where it stands, in words."""
+    is_laid: bool = False
+    """Whether its files were laid into the worktree."""
 
 
 def put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
@@ -64,21 +77,32 @@ def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
     return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
 
 
-def elsewhere(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
-    """Return where else in the clone there is work than in what was judged."""
-    return work_elsewhere(prepared_step.place, head, prepared_step.call.progress.branch_name)
+def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
+    """Return where else in the clone there is work than in what was judged.
+
+    Where nothing of a plan was implemented, the files of that work are laid into the working tree, for the next
+    try and for the rescue.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    places = work_elsewhere(place, evidence.head, call.progress.branch_name)
+    is_idle = all(change.path == call.progress.plan_path for change in evidence.files_changed)
+    if not (places and is_idle and call.step is Step.IMPLEMENT_PLAN):
+        return WorkElsewhere(places)
+    options = host.rescue_options("work stands elsewhere in the clone", call.name)
+    return WorkElsewhere(places, is_laid=lay_back(place, evidence.head, options))
 
 
-def how_to_get(places: tuple[str, ...], rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
+def how_to_get(found: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
     """Return, for the next try and for people, where work stands that does not count, and how to get it."""
-    if not places:
+    if not found.places:
         return ()
     branch = call.progress.branch_name
     there = f"what is in the working tree on branch {branch}" if branch else "what is in the working tree"
+    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(found.places)}."
+    how = f"Only {there} counts: {_LAID if found.is_laid else 'bring it there.'}"
     kept = f" {_restoring(rescue)}" if rescue is not None else ""
     anew = f" `septet retry {call.workspace.work_order_id} --from {call.step.value}` does the step again."
-    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(places)}."
-    return (f"{where} Only {there} counts: bring it there.{kept}{anew if call.rework is None else ''}",)
+    return (f"{where} {how}{kept}{anew if call.rework is None else ''}",)
 
 
 def _restoring(rescue: Rescue) -> str:

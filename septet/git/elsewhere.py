@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from septet.errors import WorkspaceError
+from septet.errors import GitError, WorkspaceError
 from septet.git.changes import shown_path
+from septet.git.destroy import RescueOptions, change_tree
 from septet.git.dot_git import Head, read_file, read_head, read_ref, refuse_links
+from septet.git.evidence import contains
 from septet.git.inside import read_inside
 from septet.git.place import Place
-from septet.git.view import view_folder, view_git
+from septet.git.rework_tree import with_copied_index
+from septet.git.snapshots.vault import first_and_last, vault_at
+from septet.git.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
 """Worktrees and branches are named up to so many."""
@@ -63,6 +67,47 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
     )
     branches = _branches_beside(place, head, {own_branch, *worktrees.values()})
     return (*_stash(place), *told, *branches, *_commit_on_no_branch(place, head))
+
+
+def lay_back(place: Place, head: Head, options: RescueOptions) -> bool:
+    """Lay the files of the latest stash, or else of a branch, into the worktree, where that overwrites nothing.
+
+    Only what is built on HEAD is laid. HEAD, branches, stash and the agent's index stay as they are.
+
+    Returns:
+        Whether files were laid.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first; then nothing was changed.
+        WorkspaceError: git would wait at a pipe.
+    """
+    known = first_and_last(vault_at(place), place.order_id)
+    stash = (read_ref(place.worktree / ".git", b"refs/stash") or b"").strip().decode(errors="replace")
+    branches = view_git(place).try_run(
+        "for-each-ref", f"--no-merged={head.sha}", "--format=%(objectname)", "refs/heads/"
+    )
+    shas = [sha for sha in (stash, *branches.stdout.decode().split()) if _SHA.fullmatch(sha.encode())]
+    sha = next((sha for sha in shas if contains(place, sha, head.sha)), "")
+    if not sha or known is None:
+        return False
+    hold_head(place)
+    try:
+        tree = _whole_tree(place, sha)
+        change_tree(place, with_copied_index(place), head.sha, tree, options, known[1])
+    except GitError:  # something would be overwritten
+        return False
+    return True
+
+
+def _whole_tree(place: Place, sha: str) -> str:
+    """Return a commit's tree; of a stash with the files in it that git did not know."""
+    unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
+    if not unknown:
+        return sha
+    git = with_copied_index(place)
+    git.run("read-tree", sha)
+    git.run("read-tree", "--prefix=", unknown)
+    return git.text("write-tree")
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:

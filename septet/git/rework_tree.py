@@ -107,7 +107,7 @@ def go_to(place: Place, branch: str, sha: str, options: RescueOptions, secured_b
     here = read_head(place.worktree / ".git")
     refuse_links(place.worktree / ".git", branch)
     hold_head(place)
-    git = _with_copied_index(place)
+    git = with_copied_index(place)
     change_tree(place, git, here.sha, sha, options, secured_by)
     git.run("update-ref", f"refs/heads/{branch}", sha, here.sha)
     take_index(place, staging_index(place), sha)
@@ -145,7 +145,7 @@ def lay_merge(place: Place, merge: MergedTree, options: RescueOptions, secured_b
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
-    git = _with_copied_index(place)
+    git = with_copied_index(place)
     change_tree(place, git, head.sha, merge.tree, options, secured_by)
     staging_index(place).replace(view_folder(place) / "merged-index")
     copy = git_dir / "index.septet"
@@ -170,7 +170,7 @@ def _holds_marker(place: Place, path: str) -> bool:
     return content.startswith(_MARKER) or b"\n" + _MARKER in content
 
 
-def _with_copied_index(place: Place) -> Git:
+def with_copied_index(place: Place) -> Git:
     """Return the view over a copy of the index that holds HEAD's tree: a git that is killed spoils the copy."""
     staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
-from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, StepLab
+from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
@@ -118,9 +118,21 @@ async def test_work_that_stands_elsewhere_is_named(lab: StepLab, does: str, wher
     assert "septet retry wo-1 --from implement_plan" in refused.reasons[-1]
     restored = _restored(lab, refused)
     assert git(restored, "cat-file", "-t", kept) == "blob"
+    is_laid = "on no branch" not in where  # what HEAD has left behind is named alone
+    assert ("its files were laid there" in refused.reasons[-1]) == is_laid
+    assert {(lab.worktree / "new.txt").exists(), (restored / "new.txt").exists()} == {is_laid}
     again, prompt = await _tried_again(lab, refused)
     assert (again.verdict, where in prompt) == (Verdict.DONE, True)
     assert "files that it changed" not in prompt
+
+
+async def test_a_stash_that_would_overwrite_work_is_named_alone(lab: StepLab) -> None:
+    """The plan that was written again stays as it is."""
+    does = f"git('stash', '-u', '-q'); write({PLAN!r}, '# Bug: totals, again')"
+    refused = await _implemented(lab, does)
+    assert "a stash" in refused.reasons[-1]
+    assert "laid" not in refused.reasons[-1]
+    assert (lab.worktree / PLAN).read_text() == "# Bug: totals, again"
 
 
 async def test_a_stash_beside_work_that_is_done_is_a_warning(lab: StepLab) -> None:

@@ -79,11 +79,8 @@ class World:
         if self.kind == "422":
             self.fake.faults.append(Fault(status=422, text="Validation Failed", method="POST", path="/pulls"))
         self._start_worker()
-        ended = self.septet(
-            *("run", "--repo", f"{self.fake.url}/{PROJECT}.git", "--title", "Add two", "--id", self.order),
-            *("--body", "It is missing.", "--json"),
-        )
-        assert ended.code == 0, ended
+        about = {"title": "Add two", "description": "It is missing."}
+        self.host.start(self.origin, self.order, repository=f"{self.fake.url}/{PROJECT}.git", **about)
         return {"cancel": self._cancel, "host lost": self._lose_host, "disk full": self._fill_disk}.get(
             self.kind, self.closed
         )()
@@ -143,6 +140,7 @@ class World:
 
     def _host(self, name: str) -> Host:
         host = Host.beside(self.served, self.root / name)
+        host.queue = self.order
         extra = {**host.septet.extra, "SEPTET_TASK_QUEUE": self.order}
         extra |= {
             "SEPTET_GITHUB_HOSTS": self.fake.url.removeprefix("http://"),
