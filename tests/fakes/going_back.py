@@ -54,6 +54,8 @@ class World:
     stack: ExitStack
     order: str
     worker: Running | None = None
+    gone: str = ""
+    """The host that was lost."""
     host: Host = field(init=False)
     free: Callable[[], None] = lambda: None
 
@@ -101,6 +103,8 @@ class World:
         """Have the work order go back, and return it closed."""
         ended = self.septet("retry", self.order, *words, "--json")
         assert ended.code == 0, ended
+        if self.gone:  # what the retry goes back to was on that host
+            until(lambda: self.septet("host-gone", self.gone, "--json").code == 0)
         return self.closed()
 
     def closed(self, seconds: float = 150.0) -> dict[str, Any]:
@@ -170,14 +174,14 @@ class World:
         """Take the host away; the work order goes on on another one, to its end."""
         self._comes_to_the_end()
         assert self.worker is not None
-        gone = self.worker.ready["host"]
+        self.gone = str(self.worker.ready["host"])
         self.worker.kill()
         self.septet.end_all()
         shutil.rmtree(self.septet.state)
         self.host = self._host("second")
         self.septet.scenario(self.order, {"steps": {"implement_plan": {"edits": WORK}}})
         self._start_worker()
-        assert self.septet("host-gone", gone, "--json").code == 0
+        assert self.septet("host-gone", self.gone, "--json").code == 0
         return self.closed()
 
     def _fill_disk(self) -> dict[str, Any]:
