@@ -15,6 +15,7 @@ from septet.errors import EvidenceError
 from septet.git.commit import commit_all, with_trailer
 from septet.git.engine import Git
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.lfs import whole_lfs_files
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -37,7 +38,8 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     )
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
-    return Proof(message, commit_sha=sha)
+    told = whole_lfs_files(claim.place, [change.path for change in claim.evidence.files_changed])
+    return Proof(message, commit_sha=sha, warnings=(told,) if told else ())
 
 
 def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:

@@ -1,6 +1,7 @@
 """Step 7 is proved by the forge: the branch is pushed, and its pull request stands at the commit."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -11,12 +12,21 @@ from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.workspace import Workspace
-from septet.errors import EvidenceError, ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError
+from septet.errors import (
+    EvidenceError,
+    ForgeError,
+    ForgeLagsError,
+    ForgeUnavailableError,
+    NotFoundError,
+    SeptetError,
+)
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.git.evidence import is_in_commit
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.new_base import MovedWork, is_behind, work_on_base
+from septet.git.place import Place
 from septet.git.push import push, remote_branch
+from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
 
 _REASON: Final = "the base was force-pushed"
@@ -47,7 +57,11 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     claim.fence.check()
-    opened = _find_or_open(forge, claim, sha)
+    try:
+        opened = _find_or_open(forge, claim, sha)
+    except (ForgeError, NotFoundError) as error:
+        _expect_base(claim.place, error, host.token_for(claim.place.origin))
+        raise
     if opened.head_sha not in {"", sha}:
         if remote_branch(claim.place, progress.branch_name, token=token) == sha:
             raise ForgeLagsError(
@@ -81,6 +95,24 @@ def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
         f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
         f"in one commit, {work.sha[:_SHOWN]}, on {work.base[:_SHOWN]}, where no check has seen it."
     )
+
+
+def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
+    """See that the base is still there for which the forge has refused a pull request.
+
+    Raises:
+        ForgeError: It is gone.
+    """
+    if isinstance(error, ForgeUnavailableError) and not isinstance(error, ForgeLagsError):
+        return
+    ref, shas = f"refs/heads/{place.base_branch}", None
+    with suppress(SeptetError):  # the first error says more
+        shas = Remote(place.origin, place.env, token).refs(place.mirror, ref).shas
+    if shas is not None and ref not in shas:
+        raise ForgeError(
+            f"base: {place.origin} no longer has the branch {place.base_branch}: {error.message}",
+            remedy="Push that branch to it again and run `septet retry`, or start another work order with --base.",
+        ) from error
 
 
 def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:

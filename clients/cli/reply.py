@@ -5,9 +5,10 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TextIO
 
 import typer
 
@@ -66,6 +67,9 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     AlreadyRunningError: ExitCode.ALREADY_RUNNING,
 }
 
+_FOR_JSON: Final[list[TextIO]] = []
+"""Stdout, where this process has kept it for JSON alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
@@ -90,6 +94,8 @@ class CommandReply:
 
 def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None:
     """Do a command's work and end this process with its answer."""
+    if as_json:
+        _keep_stdout_for_json()
     try:
         answer = asyncio.run(_await(work))
     except KeyboardInterrupt:
@@ -144,14 +150,28 @@ def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
 
 def _end_without_reader() -> NoReturn:
     """End quietly: whoever read stdout, such as `head`, has seen enough."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stdout in (sys.stdout, *_FOR_JSON):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     raise typer.Exit(ExitCode.OK)
+
+
+def _keep_stdout_for_json() -> None:
+    """Let nothing but `print_json` reach stdout: what a library or a program prints there goes to stderr.
+
+    Where something else stands in the place of stdout, such as a test's, nothing happens.
+    """
+    if _FOR_JSON or sys.stdout is not sys.__stdout__:
+        return
+    with suppress(OSError):  # one of them is closed: nothing can mix with anything then
+        _FOR_JSON.append(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+        os.dup2(2, 1)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line of stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
+    stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    stdout.flush()
 
 
 def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> NoReturn:

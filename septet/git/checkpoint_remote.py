@@ -103,7 +103,7 @@ class CheckpointRef:
             return
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = self.folder.with_name(f"{self.folder.name}.{secrets.token_hex(4)}.new")
-        Git(unfinished, env=self.remote.env).run("init", "--quiet", "--bare", "--template=")
+        Git(unfinished, env=self.remote.env).init("--bare")
         with (unfinished / "config").open("a", encoding="utf-8") as config:
             config.write(_CONFIG)
         try:

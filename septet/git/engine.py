@@ -111,6 +111,14 @@ class Git:
                 message, remedy="Install git 2.38 or newer, and make sure that the folder exists."
             ) from error
 
+    def init(self, *options: str, branch: str = "main") -> None:
+        """Make an empty repository in the form that the engine reads as data, whatever is git's default.
+
+        Raises:
+            GitError: git failed.
+        """
+        self.run("init", "--quiet", "--template=", f"--initial-branch={branch}", *options)
+
     def text(self, *args: str) -> str:
         """Run `git args…` and return its one line of output."""
         return self.run(*args).decode(errors="surrogateescape").strip()
@@ -146,6 +154,8 @@ class Git:
             "GIT_OPTIONAL_LOCKS": self.env.get("GIT_OPTIONAL_LOCKS", "0"),
             "GIT_SSH_COMMAND": self.env.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
             "GIT_ADVICE": "0",
+            "GIT_DEFAULT_HASH": "sha1",  # git 3 has other defaults; an older git does not know the second
+            "GIT_DEFAULT_REF_FORMAT": "files",
             "LC_ALL": "C.UTF-8",
         }
         if self.index is not None:

@@ -57,7 +57,8 @@ def shown_words(stderr: bytes) -> str:
 def _log_words(text: str) -> None:
     import structlog  # commands that log nothing do not pay for it
 
-    structlog.get_logger().debug("git_said", text=text)
+    if structlog.is_configured():  # else a command runs this, whose stdout is its answer
+        structlog.get_logger().debug("git_said", text=text)
 
 
 def looks_damaged(message: str) -> bool:

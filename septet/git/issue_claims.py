@@ -127,7 +127,7 @@ class IssueClaims:
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.scratch, prefix="claim-") as folder:
             git = Git(Path(folder) / "claims.git", env=self.remote.env)
-            git.run("init", "--quiet", "--bare", "--template=")
+            git.init("--bare")
             yield git
 
 

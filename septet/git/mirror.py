@@ -20,6 +20,7 @@ from septet.git.packs import (
 )
 from septet.git.place import mirror_lock
 from septet.git.remote import Remote, RemoteRefs
+from septet.git.remote_failures import shallow
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
 
@@ -67,7 +68,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
     Raises:
         GitUnavailableError: The origin was not reached.
         NotFoundError: There is no such repository or branch.
-        InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
+        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
         GitError: The origin refused.
     """
     with hold_lock(mirror_lock(mirror)):
@@ -94,10 +95,12 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
     Raises:
         NotFoundError: There is no such branch; the remedy names the likeliest.
-        InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
+        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
         GitError: It cannot be read.
     """
     place = git_dir.parent if git_dir.name == ".git" else git_dir
+    if (git_dir / "shallow").exists():
+        raise shallow(str(place))
     refs = Remote(str(place), env).refs(git_dir, "HEAD", f"{_HEADS}*")
     branch = _branch(str(place), refs, base)
     return Base(branch, refs.shas[f"{_HEADS}{branch}"], _default_branch(refs))
@@ -156,7 +159,7 @@ def _create(mirror: Path, remote: Remote) -> None:
 
 def _make(folder: Path, env: Mapping[str, str]) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
-    Git(folder, env=env).run("init", "--quiet", "--bare", "--template=")
+    Git(folder, env=env).init("--bare")
     with (folder / "config").open("a", encoding="utf-8") as config:
         config.write(_CONFIG)
     (folder / "info").mkdir(exist_ok=True)

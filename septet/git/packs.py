@@ -62,7 +62,7 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="packs-") as folder:
         empty = Git(Path(folder), env=mirror.env)
-        empty.run("init", "--quiet", "--bare", "--template=")
+        empty.init("--bare")
         objects = mirror.git_dir / "objects"
         join_packs(empty.with_env(GIT_OBJECT_DIRECTORY=str(objects)), objects)
     mirror.run("pack-refs", "--all", timeout_seconds=PACKING_SECONDS)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from septet.errors import GitUnavailableError
 from septet.git.engine import Git
-from septet.git.remote_failures import UNREACHED_REMEDY, failure_of, printable
+from septet.git.remote_failures import UNREACHED_REMEDY, failure_of, printable, shallow
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
@@ -21,6 +21,8 @@ _SILENT_SECONDS: Final = 60
 """For so long a transfer over HTTP may be slower than that: a server may have much to count before it answers."""
 _SILENT_LISTING_SECONDS: Final = 20
 """The same for a list of refs."""
+_SHALLOW: Final = b"shallow roots are not allowed to be updated"
+"""What git says of a ref that it does not fetch, and ends well."""
 _REJECTED: Final = 1
 """git's exit code where the remote was reached and did not take the ref; others may end with it too."""
 _SSH: Final = "ssh"
@@ -90,14 +92,17 @@ class Remote:
         Raises:
             GitUnavailableError: The remote was not reached.
             NotFoundError: It has no such repository.
+            InvalidInputError: It is a shallow clone.
             GitError: It refused.
         """
-        self.run(
+        completed = self.run(
             git_dir,
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
             *(["--prune"] if prune else []),
             *("--", self.url, *refspecs),
         )
+        if _SHALLOW in completed.stderr:
+            raise shallow(self.url)
 
     def push(
         self, git_dir: Path, commit: str, ref: str, instead_of: str, timeout_seconds: float = TRANSFER_SECONDS

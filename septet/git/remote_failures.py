@@ -1,9 +1,10 @@
 """What git says when a remote refuses, and what to do about it."""
 
 import re
+import shlex
 from typing import Final
 
-from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
+from septet.errors import GitError, GitUnavailableError, InvalidInputError, NotFoundError, SeptetError
 from septet.git.git_words import shown_words
 
 SHOWN_CHARACTERS: Final = 2000
@@ -14,7 +15,19 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ("dubious ownership",),
         GitError,
         "belongs to another user",
-        "Give the folder to the worker, or run `git config --global --add safe.directory PATH` as its user.",
+        (
+            "Run `git config --global --add safe.directory PATH` as the worker's user and restart the worker, or "
+            "give the folder to that user. Then run `septet retry`."
+        ),
+    ),
+    (
+        ("unknown repository extension", "expected git repo version"),
+        GitError,
+        "has a form that this machine's git does not know",
+        (
+            "Install a newer git for the worker (2.45 knows reftable), or run "
+            "`git refs migrate --ref-format=files` in the repository with the git that made it."
+        ),
     ),
     (
         ("host key verification failed",),
@@ -108,13 +121,26 @@ _PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
 """Words that stand before a line of a file in messages of git's own."""
 
+_OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MULTILINE)
+
+
+def shallow(url: str) -> InvalidInputError:
+    """Return the error of an origin that lacks a part of its history: git does not fetch from it."""
+    path = shlex.quote(url) if url.startswith("/") else "PATH"
+    return InvalidInputError(
+        f"repository: {url} is a shallow clone, which lacks a part of its history.",
+        remedy=f"Complete it with `git -C {path} fetch --unshallow`, or name the repository it was cloned from.",
+    )
+
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
     """Return the error that git's words stand for, with a remedy."""
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
-            return error(f"{url} {what} (git {command}): {shown}", remedy=remedy)
+            owned = _OWNED.search(message)
+            there = shlex.quote(owned[1]) if owned is not None else "PATH"
+            return error(f"{url} {what} (git {command}): {shown}", remedy=remedy.replace("PATH", there))
     return GitError(f"git {command} with {url} failed: {shown}")
 
 

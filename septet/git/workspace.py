@@ -113,7 +113,7 @@ def fresh_config(place: Place, folder: Path) -> str:
     """Make `folder` an empty repository, and return what git found out about the file system it lies on."""
     folder.mkdir(mode=0o700)
     dot_git = folder / ".git"
-    Git(dot_git, folder, place.env).run("init", "--quiet", "--template=", f"--initial-branch={place.base_branch}")
+    Git(dot_git, folder, place.env).init(branch=place.base_branch)
     return (dot_git / "config").read_text(encoding="utf-8")
 
 

@@ -123,6 +123,17 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
     assert len(_pull_requests(lab)) == 1
 
 
+async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
+    """The forge's refusal alone does not say what to do: the branch to bring back is named."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    git(lab.origin.bare, "update-ref", "-d", "refs/heads/main")
+    with pytest.raises(ApplicationError, match="no longer has the branch main") as failed:
+        await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
+    assert failed.value.non_retryable
+    assert "septet retry" in failed.value.details[0].remedy
+
+
 async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
     """Work that was merged while the step was tried again is done: its pull request is told, with a warning."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)

@@ -173,8 +173,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 def _create(place: Place) -> None:
     """Make the vault, and make again what another attempt did not finish."""
     place.vault.mkdir(mode=0o700, exist_ok=True)
-    git = Git(place.vault, env={**place.env, "GIT_DEFAULT_REF_FORMAT": "files"})
-    git.run("init", "--bare", "--quiet", "--template=", "--object-format=sha1")
+    Git(place.vault, env=place.env).init("--bare")
     for folder in ("info", "refs/septet", "objects/info"):
         (place.vault / folder).mkdir(parents=True, exist_ok=True)
     config = (place.vault / "config").read_bytes().partition(_CONFIG.encode())[0]

@@ -129,3 +129,37 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
             check=False,
         )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_stdout_carries_json_alone() -> None:
+    """What a library, a log without settings or a program that is started prints there goes to stderr."""
+    code = """
+import os, subprocess, sys, warnings
+from clients.cli.reply import CommandReply, reply
+async def work():
+    print("a library")
+    os.write(1, b"a program below\\n")
+    subprocess.run(["/bin/echo", "a program"], check=True)
+    warnings.warn("old")
+    import structlog
+    structlog.get_logger().debug("said")
+    from septet.git.git_words import shown_words
+    shown_words(b"12:00:00 git.c:455 trace: built-in: git fetch")
+    return CommandReply({"much": 1})
+import typer
+try:
+    reply(work, as_json=True)
+except typer.Exit as end:
+    print("the end")
+"""
+    env = {**os.environ, "PYTHONWARNINGS": "always", "GIT_TRACE": "1", "SEPTET_LOG_LEVEL": "debug"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        env=env,
+        check=True,
+    )
+    assert ended.stdout == '{"ok": true, "much": 1}\n'
+    assert [words in ended.stderr for words in ("a library", "a program below", "said", "the end")] == [True] * 4

@@ -1,13 +1,16 @@
 """The host's mirror of a repository."""
 
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import GitError, InvalidInputError, NotFoundError
-from septet.git.mirror import Base, refresh_mirror, tidy_mirror
+from septet.errors import GitError, InvalidInputError, NotFoundError, SeptetError
+from septet.git.engine import Git
+from septet.git.mirror import Base, find_base, refresh_mirror, tidy_mirror
 from septet.git.remote import Remote
 
 
@@ -170,6 +173,66 @@ def test_a_sha256_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[
 
     with pytest.raises((InvalidInputError, GitError), match=r"(?i)sha-?256|object format|algorithm"):
         refresh_mirror(mirror, Remote(str(tmp_path / "new"), env))
+
+
+def followed(refused: SeptetError, env: dict[str, str], folder: Path) -> None:
+    """Run the command in a remedy, as a person in another folder does."""
+    command = re.findall("`([^`]+)`", refused.remedy)[0]
+    subprocess.run(["/bin/sh", "-c", command], check=True, cwd=folder, env=env)
+
+
+def test_a_shallow_origin_is_refused_with_a_remedy_that_works(
+    mirror: Path, origin: Origin, tmp_path: Path, env: dict[str, str]
+) -> None:
+    """It would be fetched as nothing, and well; the command of the remedy makes it usable."""
+    origin.push({"a": "1"})
+    shallow = tmp_path / "a shallow one"
+    git(tmp_path, "clone", "-q", "--depth=1", origin.bare.as_uri(), str(shallow))
+
+    with pytest.raises(InvalidInputError, match="is a shallow clone"):
+        refresh_mirror(mirror, Remote(str(shallow), env))
+    with pytest.raises(InvalidInputError, match="is a shallow clone") as refused:
+        find_base(shallow / ".git", env)
+    followed(refused.value, env, tmp_path)
+
+    assert refresh_mirror(mirror, Remote(str(shallow), env)) == find_base(shallow / ".git", env)
+
+
+def test_a_repository_of_somebody_else_is_refused_with_a_remedy_that_works(
+    mirror: Path, origin: Origin, tmp_path: Path, env: dict[str, str]
+) -> None:
+    """The command of the remedy names the folder that git looks at; followed, the repository can be used."""
+    foreign = {**env, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "true"}
+    checkout = origin.checkout.rename(tmp_path / "it's theirs")
+
+    with pytest.raises(GitError, match="belongs to another user") as refused:
+        refresh_mirror(mirror, Remote(str(checkout), foreign))
+    followed(refused.value, foreign, tmp_path)
+
+    assert refresh_mirror(mirror, Remote(str(checkout), foreign)).branch == "main"
+
+
+def test_a_form_that_git_does_not_know_is_told(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
+    """An older git names an extension, such as reftable's, and what helps is a newer one."""
+    git(origin.bare, "config", "core.repositoryFormatVersion", "1")
+    git(origin.bare, "config", "extensions.unheardOf", "true")
+
+    with pytest.raises(GitError, match="a form that this machine's git does not know") as refused:
+        refresh_mirror(mirror, Remote(str(origin.bare), env))
+    assert "newer git" in refused.value.remedy
+
+
+def test_repositories_of_the_engine_have_one_form(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
+    """Whatever git's defaults are, names are SHA-1, refs are files, and a branch has a known name."""
+    other = {**env, "GIT_DEFAULT_HASH": "sha256", "GIT_DEFAULT_REF_FORMAT": "reftable"}
+    git(origin.checkout, "config", "--global", "init.defaultBranch", "other", env={"HOME": env["HOME"]})
+
+    base = refresh_mirror(mirror, Remote(str(origin.bare), other))
+
+    assert base.sha == origin.sha("main")
+    assert (mirror / "HEAD").read_text() == "ref: refs/heads/main\n"
+    shown = Git(mirror, env=other).text("-c", "alias.shown=!env", "shown").splitlines()
+    assert {"GIT_DEFAULT_HASH=sha1", "GIT_DEFAULT_REF_FORMAT=files"} <= set(shown)
 
 
 def test_what_a_dead_attempt_began_is_begun_again(mirror: Path, remote: Remote, origin: Origin) -> None:
