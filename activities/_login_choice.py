@@ -14,7 +14,7 @@ from activities.host import Host
 from activities.logins import login_digest, own_login, read_logins
 from septet.agents.clis.named_logins import NamedLogin
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, last_agent, note_usage_limit
+from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_order, note_usage_limit
 from septet.contracts.quota import QuotaPause
 from septet.errors import AgentApiUnavailableError, SeptetError
 
@@ -41,7 +41,7 @@ class LoginChoice:
         """Return the request of the first agent, with the first of its logins, that no usage limit pauses.
 
         The agent that worked last on the turn goes on; the second agent takes over where all logins of the first
-        one are paused for longer than it is worth to wait.
+        one are paused for longer than it is worth to wait, or its model has refused.
 
         Raises:
             AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
@@ -115,10 +115,8 @@ class LoginChoice:
         return next((login for login in logins if login.name == limit.login), None)
 
     def _requests(self) -> list[TurnRequest]:
-        """Return the requests of the turn's agents, that of the one that worked last first."""
-        requests = [self.turn.request, *([] if self.turn.fallback is None else [self.turn.fallback])]
-        last = last_agent(self.turn.request)
-        return sorted(requests, key=lambda request: request.adapter.name != last) if last else requests
+        """Return the requests of the turn's agents, the next one first."""
+        return in_order([self.turn.request, *([] if self.turn.fallback is None else [self.turn.fallback])])
 
 
 def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:

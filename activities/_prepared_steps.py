@@ -230,7 +230,7 @@ def by_agents(
     asked = last.model if last is not None else read_archive(runs.folder_of(request.order_id)).of(session).model
     keeps = bool(asked) and request.turn.model is None and request.adapter.capabilities.keeps_model
     own_turn = replace(request.turn, resume_id=session if owner == workspace.agent and not keeps else None)
-    return replace(request, turn=own_turn), second
+    return replace(request, turn=own_turn, has_fallback=second is not None), second
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:

@@ -518,3 +518,36 @@ def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:
     assert "access-ann-6" in second.read_text(encoding="utf-8")
     assert "access-ann-2" in first.read_text(encoding="utf-8")
     assert not copy.exists()
+
+
+async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refuses(
+    tmp_path: Path, origin: Origin
+) -> None:
+    """One start is refused, and the other agent begins anew; the next turn begins with the first agent again."""
+    codex = program(tmp_path / "codex", TALKS["codex"])
+    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open(fallback_agent="codex")
+        lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
+        for attempt in (1, 2):
+            done = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=attempt))
+            assert (done.verdict, done.agent, done.agent_starts) == (Verdict.DONE, "codex", 2)
+            assert "the model refused: scripted, then codex" in done.warnings
+        assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"] * 2
+
+
+async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path, origin: Origin) -> None:
+    """The error names the refusal of the last one; nobody is asked again and again."""
+    talk: list[dict[str, object]] = [
+        {"type": "turn.failed", "error": {"message": "flagged for possible cybersecurity risk"}}
+    ]
+    codex = program(tmp_path / "codex", talk)
+    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open(fallback_agent="codex")
+        lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
+        for _ in range(2):
+            with pytest.raises(ApplicationError, match="The model refused this work.*cybersecurity") as failed:
+                await lab.run(Step.CLASSIFY_ISSUE)
+            assert (failed.value.type, failed.value.non_retryable) == ("AgentApi", True)
+        assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"]

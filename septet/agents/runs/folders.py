@@ -33,7 +33,9 @@ _OWNER_ONLY_FOLDER: Final = 0o700
 _KEPT_FILES: Final = 1024
 """Records and ends of runs that are not read again: a step looks at those of its work order many times."""
 
-StartReason = Literal["first", "crashed", "rerun", "limit", "context", "session", "waited", "interrupted"]
+StartReason = Literal[
+    "first", "crashed", "rerun", "limit", "context", "session", "refused", "waited", "interrupted"
+]
 """Why an agent is started: for the first time; after a crash, in its session; after another crash, anew from the
 checkpoint; after a limit, in its session; after its context was full, in a new one; after a wait for the model API
 or the machine; after it was ended for a reason that is over."""

@@ -17,7 +17,7 @@ SessionUse = Literal["new", "resumed", "asked"]
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
-_BEGIN_ANEW: Final = frozenset({"context", "session", "rerun"})
+_BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started"})
 """Crashes that neither a resume nor a rerun changes."""
 
@@ -53,7 +53,7 @@ class Start:
         """The rung of the ladder that this start is."""
         if self.session_id is not None:
             return "resume"
-        return "rerun" if self.because in {"rerun", "context", "session", "interrupted"} else None
+        return "rerun" if self.because in {*_BEGIN_ANEW, "interrupted"} else None
 
     @property
     def leaves_a_session(self) -> bool:
@@ -108,6 +108,12 @@ def next_move(
     if last.ended == "limit":
         return _after_limit(starts, last)
     return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
+
+
+def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -> Move:
+    """Return the move of a turn that another agent may take over: it does, once, where the model has refused."""
+    refused = last is not None and last.ended == "api_error" and last.kind == "refusal"
+    return Start("refused") if refused and "refused" not in starts else move
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:

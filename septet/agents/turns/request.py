@@ -61,6 +61,8 @@ class TurnRequest:
     """What its budgets let the agent use for now."""
     login: str = ""
     """The name of the further login that the agent has; empty for the worker's own."""
+    has_fallback: bool = False
+    """Another agent may take over."""
     payer: Payer | None = None
     """Whose costs the turn's are; `None` where nobody counts them."""
     is_answer: Callable[[str], bool] = bool

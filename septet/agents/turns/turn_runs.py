@@ -14,7 +14,7 @@ from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
-from septet.agents.turns.recovery import Move, Rung, SessionUse, Start, next_move
+from septet.agents.turns.recovery import Move, Rung, SessionUse, Start, hand_over, next_move
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
@@ -43,6 +43,8 @@ class TurnResult:
     """What all agents together used that were started for it."""
     workers: tuple[str, ...] = ()
     """Who worked on it, in order: agents, with their further logins."""
+    was_refused: bool = False
+    """The model of one of them refused, and another agent was asked."""
     started_at: str = ""
     """When the first of them began: ISO 8601, UTC."""
     duration_seconds: float = 0.0
@@ -148,7 +150,7 @@ class TurnRuns:
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return what comes next after these starts and this end."""
-        return next_move(
+        move = next_move(
             starts,
             last.outcome if last is not None else None,
             seen_now=last is not None and last.run.name in self._seen,
@@ -157,6 +159,8 @@ class TurnRuns:
                 last.run if last is not None else None
             ).capabilities.resumes_after_kill,
         )
+        outcome = last.outcome if last is not None else None
+        return hand_over(move, starts, outcome) if self._request.has_fallback else move
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
         """Begin to read a run, as one more attempt at it; and return all that were started for the request."""
@@ -265,6 +269,7 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
         agent_starts=len(own_runs),
         usage=usage,
         workers=tuple(dict.fromkeys(record.worker for record in records)),
+        was_refused="refused" in start_reasons(own_runs),
         started_at=records[0].started_at if records else "",
         duration_seconds=(outcome.duration_seconds or 0.0) + sum(map(seconds_of, others)),
     )
@@ -273,7 +278,8 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
 def warnings_of(result: TurnResult) -> tuple[str, ...]:
     """Return what is strange about a turn: several who worked on it, budgets that limit nothing, another model."""
     workers, record = result.workers, result.run.record
-    changes = (f"the usage limit was reached: {', then '.join(workers)}",) if len(workers) > 1 else ()
+    why = "the model refused" if result.was_refused else "the usage limit was reached"
+    changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()
     held = [amount for name, amount in _HELD.items() if record is not None and name in record.limits]
     untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
     asked, told = record.model if record is not None else "", result.outcome.model or ""

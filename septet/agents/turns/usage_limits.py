@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
+from septet.agents.clis.api_errors import REFUSAL
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
 from septet.agents.turns.failures import failure_of
@@ -55,7 +56,13 @@ def note_usage_limit(limit: UsageLimit) -> None:
     limit.run.put(_TOLD, b"")
 
 
-def last_agent(request: TurnRequest) -> str:
-    """Return the agent that worked last on a request; empty where none did."""
-    last = TurnRuns(request).last_result()
-    return last.agent if last is not None else ""
+def in_order(requests: list[TurnRequest]) -> list[TurnRequest]:
+    """Return a turn's requests in the order in which their agents are asked.
+
+    The agent that worked last goes on; where its model has refused, it comes last.
+    """
+    last = TurnRuns(requests[0]).last_result()
+    if last is None:
+        return requests
+    refused = last.outcome.kind == REFUSAL.kind
+    return sorted(requests, key=lambda request: (request.adapter.name != last.agent) != refused)
