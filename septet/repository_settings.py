@@ -7,7 +7,7 @@ checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in o
 [agents]
 default = "claude"          # for work orders that name no agent
 model = "opus"              # for work orders that name no model, in steps for which nobody names one
-fallback = "codex"          # takes over while the usage limit of the first agent is reached
+fallback = "codex"          # takes over at the usage limit of the first agent, or if its model refuses
 sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
 
 [limits]                    # they can only lower what the work order allows

@@ -96,7 +96,7 @@ Agent = Annotated[
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The agent's model.")]
 FallbackAgent = Annotated[
     str | None,
-    typer.Option(metavar="AGENT", help="The agent to switch to when the first one reaches its usage limit."),
+    typer.Option(metavar="AGENT", help="The agent that takes over when the first one reaches its usage limit, or its model refuses."),
 ]
 Base = Annotated[
     str | None, typer.Option(metavar="BRANCH", help="The branch to start from. [default: the repository's]")
