@@ -96,7 +96,9 @@ Agent = Annotated[
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The agent's model.")]
 FallbackAgent = Annotated[
     str | None,
-    typer.Option(metavar="AGENT", help="The agent that takes over when the first one reaches its usage limit, or its model refuses."),
+    typer.Option(
+        metavar="AGENT", help="The agent that takes over if the first one reaches its usage limit or refuses."
+    ),
 ]
 Base = Annotated[
     str | None, typer.Option(metavar="BRANCH", help="The branch to start from. [default: the repository's]")

@@ -36,40 +36,40 @@ def find_reset(words: str, said_at: float) -> float | None:
     match = next(filter(None, (pattern.search(words) for pattern in MOMENTS)), None)
     if match is None:
         return None
-    named = {name: value for name, value in match.groupdict().items() if value}
+    parts = {name: value for name, value in match.groupdict().items() if value}
     try:
-        return _moment(named, said_at)
+        return _moment(parts, said_at)
     except (ValueError, OverflowError):  # there is none such, as on 30 February
         return None
 
 
-def _moment(named: dict[str, str], said_at: float) -> float | None:
-    if "epoch" in named:
-        return seconds_of(float(named["epoch"]))
-    if "length" in named:
-        parts = _PART.findall(named["length"].lower())
-        return said_at + sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else None
-    if "date" in named:
-        moment = datetime.strptime(f"{named['date']} {named['time']}", "%Y-%m-%d %H:%M")  # noqa: DTZ007 -- see below
-        return moment.replace(tzinfo=UTC if named.get("utc", "").endswith(("Z", "UTC")) else None).timestamp()
-    if "daily" in named:
+def _moment(parts: dict[str, str], said_at: float) -> float | None:
+    if "epoch" in parts:
+        return seconds_of(float(parts["epoch"]))
+    if "length" in parts:
+        lengths = _PART.findall(parts["length"].lower())
+        return said_at + sum(float(number) * _UNITS[unit] for number, unit in lengths) if lengths else None
+    if "date" in parts:
+        moment = datetime.strptime(f"{parts['date']} {parts['time']}", "%Y-%m-%d %H:%M")  # noqa: DTZ007 -- see below
+        return moment.replace(tzinfo=UTC if parts.get("utc", "").endswith(("Z", "UTC")) else None).timestamp()
+    if "daily" in parts:
         day = datetime.fromtimestamp(said_at, _zone(_GOOGLES_DAY)) + timedelta(days=1)
         return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    return _next_hour(named, datetime.fromtimestamp(said_at, _zone(named.get("zone"))))
+    return _next_hour(parts, datetime.fromtimestamp(said_at, _zone(parts.get("zone"))))
 
 
-def _next_hour(named: dict[str, str], said: datetime) -> float:
+def _next_hour(parts: dict[str, str], start: datetime) -> float:
     """Return when an hour comes next, in its zone or the machine's; codex's, of the same day, may be over."""
-    day = f"{named['month']} {named['day']}" if "day" in named else f"{said:%b %d}"
-    clock = f"{named['hour']}:{named.get('minute', '00')} {named['half']}M"
-    moment = datetime.strptime(f"{day} {named.get('year', said.year)} {clock}", "%b %d %Y %I:%M %p").replace(
-        tzinfo=said.tzinfo
+    day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
+    clock = f"{parts['hour']}:{parts.get('minute', '00')} {parts['half']}M"
+    moment = datetime.strptime(f"{day} {parts.get('year', start.year)} {clock}", "%b %d %Y %I:%M %p").replace(
+        tzinfo=start.tzinfo
     )
-    if "year" in named or moment >= said - _JUST_OVER:
+    if "year" in parts or moment >= start - _JUST_OVER:
         return moment.timestamp()
-    if "day" in named:
+    if "day" in parts:
         return moment.replace(year=moment.year + 1).timestamp()
-    return moment.timestamp() if "past" in named else (moment + timedelta(days=1)).timestamp()
+    return moment.timestamp() if "past" in parts else (moment + timedelta(days=1)).timestamp()
 
 
 def _zone(name: str | None) -> tzinfo | None:
