@@ -76,6 +76,7 @@ test-agents: ready ## Real agent CLIs from a cache, against a model on loopback;
 # One process begins all cases, each of which waits most of its time.
 world: ready ## What strangers have reported, as whole work orders; SAMPLE=1 takes a few, ARGS="-k stash" those of a name
 	@$(if $(SAMPLE),SEPTET_WORLD=sample) $(BIN)/python -m pytest -m world tests/world $(ARGS)
+	@$(if $(SAMPLE)$(ARGS),:,$(BIN)/python scripts/write_world_page.py)
 
 flaky: ready ## Named tests thirty times, each time with another seed: TESTS="tests/workflows -k board" RUNS=30
 	@$(BIN)/python scripts/try_often.py $(if $(RUNS),--runs $(RUNS)) $(TESTS)
@@ -145,7 +146,7 @@ upgrade-trial: ready ## Kept releases and this commit as workers of one server: 
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)
 
 # What `.ci/run` does side by side, the longest first. They wait most of their time, and share neither ports nor folders.
-TRIALS := agents chaos intake chaos-pipeline upgrade newcomer faults follow
+TRIALS := agents chaos intake chaos-pipeline upgrade newcomer faults follow world
 TRIAL_agents := test-agents AGENTS="claude codex" ARGS="-k 'claude or codex' -m 'not release'"
 TRIAL_chaos := chaos MINUTES=0.7 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1 --budget 9ktok"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
@@ -153,6 +154,7 @@ TRIAL_faults := faults RUNS=14 ARGS="--output /dev/null"
 TRIAL_follow := follow RUNS=6 ARGS="--kills 6 --output /dev/null"
 TRIAL_intake := intake-trial RUNS=24 ARGS="--kills 1 --output /dev/null"
 TRIAL_newcomer := test-newcomer SHORT=1
+TRIAL_world := world SAMPLE=1
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--patience 300"
 
 trials: ready ## The short trials of .ci/run, three at a time; each prints all it has to say when it ends

@@ -32,6 +32,8 @@ class Came:
     calls: list[dict[str, Any]] = field(default_factory=list)
     """The starts of the CLI, in their order."""
     pulls: list[dict[str, Any]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    """Those of the issue."""
     asked: list[str] = field(default_factory=list)
     """The requests to the forge: method and path."""
     waits: float | None = None
@@ -80,6 +82,9 @@ def differences(came: Came) -> list[str]:
         f"the forge was not asked {pattern!r}"
         for pattern in came.case.expect.asked
         if not any(re.search(pattern, asked) for asked in came.asked)
+    ]
+    found += [
+        f"the issue has lost the label {label}" for label in came.case.expect.labels if label not in came.labels
     ]
     for pattern in came.case.expect.not_asked:
         found += [f"the forge was asked {asked!r}" for asked in came.asked if re.search(pattern, asked)][:1]
@@ -152,6 +157,8 @@ def _of_pulls(came: Came) -> Iterator[str]:
         yield from _words("the body", pull["body"], expect.pull.body)
         if expect.pull.title_at_most is not None and len(pull["title"]) > expect.pull.title_at_most:
             yield f"the title has {len(pull['title'])} characters"
+        if expect.pull.base not in {None, pull["base"]}:
+            yield f"its base is {pull['base']}"
         if expect.pull.draft not in {None, pull.get("draft")}:
             yield f"draft is {pull.get('draft')}"
 
@@ -205,7 +212,7 @@ def _of_check(came: Came) -> Iterator[str]:
     if not came.case.expect.check:
         return
     told = {"BRANCH": came.task.get("branch_name") or "", "BASE": came.begun_at, "STATUS": came.status}
-    told["ERROR"] = f"{came.error.get('message', '')} {came.error.get('remedy', '')}"
+    told |= {"ERROR": came.error.get("message", ""), "REMEDY": came.error.get("remedy", "")}
     argv = ["bash", "-euc", came.case.expect.check]
     ended = subprocess.run(
         argv, cwd=came.origin, env={**came.env, **told}, capture_output=True, text=True, check=False

@@ -32,6 +32,7 @@ class Act(Part):
     """Commands for bash, in its worktree."""
     read: str = ""
     """A file of the case's folder that is printed as it stands."""
+    stderr: str = ""
 
 
 class Turn(Act):
@@ -42,8 +43,7 @@ class Turn(Act):
     works: bool = False
     """It writes the files of an ordinary turn too, as each turn does that the case does not name."""
     stdout: str | list[str | float | Act] | None = None
-    """All that is printed: texts as they stand, seconds to wait, and acts. `{text}` is the answer as a JSON string."""
-    stderr: str = ""
+    """All that is printed: texts as they stand, seconds to wait, and acts. `{text}` is the answer as a JSON string, `{plain}` as it is."""
     exit: int = 0
     kill: bool = False
     """It is killed where it would end."""
@@ -78,6 +78,8 @@ class Answer(Part):
     after: bool = False
     """It does what was asked first."""
     times: int = 1
+    every: int = 1
+    """Each so many-th of these requests gets it."""
 
 
 class Issue(Part):
@@ -96,6 +98,8 @@ class Forge(Part):
     issues: tuple[Issue, ...] = (Issue(title="add() subtracts", body="It should add."),)
     issue: int = 1
     """The number that the work order is for."""
+    others: tuple[str, ...] = ()
+    """Branches with open pull requests of other people."""
     protected: tuple[str, ...] = ()
     """Branches that nobody may push to."""
     answers: tuple[Answer, ...] = ()
@@ -106,6 +110,10 @@ class Next(Part):
 
     shell: str = ""
     """Commands for bash, in the origin."""
+    others: int = 0
+    """So many pull requests that people open then."""
+    retarget: str = ""
+    """The base that a person then gives the pull request."""
     septet: tuple[str, ...] = ()
 
 
@@ -154,6 +162,7 @@ class Pull(Part):
     title: Words = Words()
     body: Words = Words()
     title_at_most: int | None = None
+    base: str | None = None
     draft: bool | None = None
 
 
@@ -184,6 +193,8 @@ class Expect(Part):
     pull_requests: Count | None = None
     """So many; one, where the work order is completed."""
     pull: Pull = Pull()
+    labels: tuple[str, ...] = ()
+    """Labels that the issue has at the end."""
     kept: dict[str, str] = {}
     """Files and their whole texts in what is rescued of the work order."""
     asked: tuple[str, ...] = ()
@@ -192,7 +203,8 @@ class Expect(Part):
     check: str = ""
     """Commands for bash, in the origin, that end with 0; what they print is told where they do not.
 
-    They find `$ORIGIN`, `$WORK`, `$BRANCH`, `$BASE` (its first commit), `$STATUS` and `$ERROR` (with the remedy).
+    They find `$ORIGIN`, `$WORK`, `$BRANCH`, `$BASE` (its first commit), `$STATUS`, `$ERROR` and `$REMEDY`; the
+    starts of the CLI stand in `$WORK/calls.jsonl`.
     """
 
 
@@ -209,8 +221,8 @@ class Case(Part):
     """One sentence: what must come out."""
     known: str = Field(default="", pattern="^(wrong: .+)?$")
     """What comes out wrong today; the runner says when that is no longer so."""
-    drawn: str = ""
-    """Its place among those that were drawn before they were tried: `claude 3`."""
+    drawn: int = 0
+    """Its number in `drawn.md`, among those that were drawn before they were tried."""
     first: str = Field(default="", pattern="^(right|wrong: .+)?$")
     """What came out of a drawn one when it was tried first."""
     sample: bool = False
@@ -240,7 +252,10 @@ class Case(Part):
     every: Turn = Turn()
     """For each turn: what is said here and not there."""
     turns: dict[str, Turn | list[Turn]] = {}
-    """By step, `finalizer`, or `finalizer:<step>`; a list is for one start after the other, the last for all others."""
+    """By step, `finalizer`, or `finalizer:<step>`; after `resumed:`, for starts that go on with a session.
+
+    A list is for one start after the other, its last turn for all others.
+    """
     next: tuple[Next, ...] = ()
     forge: Forge | None = None
     expect: Expect = Expect()

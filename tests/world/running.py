@@ -18,11 +18,11 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import protect, serving_forge
 from fakes.forges.state import Fault, ForgeFake
-from fakes.repositories import Origin, git_env, make_origin
+from fakes.repositories import Origin, git, git_env, make_origin
 from fakes.septet_command import PROGRAMS, Ended, Septet
 from fakes.warm_command import run_septet
 from world.came import Came
-from world.case import Act, Answer, Case, fill
+from world.case import Act, Answer, Case, Next, fill
 
 CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")
 _FAKES: Final = (GitHubFake, GitLabFake, GiteaFake)
@@ -39,6 +39,7 @@ _KEYS: Final = dict.fromkeys(
 _FILES: Final = {"calc.py": "def add(a, b):\n    return a - b\n"}
 WORK: Final = {"calc.py": "def add(a, b):\n    return a + b\n", "new.txt": "# kept\n"}
 """What an ordinary turn of the implementor writes."""
+_OTHERS: Final = "A pull request of somebody else"
 _LOOK_EVERY_SECONDS: Final = 1.0
 _CLOSED: Final = {"completed", "failed", "cancelled"}
 
@@ -94,7 +95,7 @@ class World:
         plan = fill(json.dumps(_plan(case, origin)), self._names(case, repository))
         (folder / "plan.json").write_text(plan, encoding="utf-8")
         with self._machine(case) as septet:
-            self._run_order(septet, came, repository)
+            self._run_order(septet, came, repository, house)
             self._look(septet, came, folder, house)
         return came
 
@@ -123,6 +124,8 @@ class World:
             for words in issue.comments:
                 house.add_comment(number, words)
         names = self._names(case, "")
+        for branch in case.forge.others:
+            _open_pull(house, branch)
         house.faults += [_fault(answer, names) for answer in case.forge.answers]
         street.houses[house.project] = house
         protect(house)
@@ -141,7 +144,7 @@ class World:
         with septet.serving("worker"):
             yield septet
 
-    def _run_order(self, septet: Septet, came: Came, repository: str) -> None:
+    def _run_order(self, septet: Septet, came: Came, repository: str, house: ForgeFake | None) -> None:
         case, names = came.case, self._names(came.case, repository)
         about = ("--issue", str(case.forge.issue)) if case.forge else ("--title", case.title, "--body", case.body)
         argv = ["run", "--repo", repository, *about, "--id", case.order, "--agent", case.agent, *case.args]
@@ -151,6 +154,8 @@ class World:
             came.out = septet("show", case.order, "--json").out
         for each in case.next:
             _run(fill(each.shell, names), came.origin, came.env)
+            if house is not None:
+                _change_pulls(house, each)
             if each.septet:
                 _take(came, septet, [fill(part, names) for part in each.septet])
 
@@ -171,9 +176,8 @@ class World:
             listed = septet("pr", "list", "--repo", came.origin, "--all", "--json").out
             came.pulls = json.loads(listed).get("pull_requests", []) if listed else []
         else:
-            came.pulls = [
-                {"title": pull.title, "body": pull.body, "draft": pull.draft} for pull in house.pulls.values()
-            ]
+            came.pulls = [vars(pull) for pull in house.pulls.values() if pull.title != _OTHERS]
+            came.labels = [label for issue in house.issues.values() for label in issue.labels]
             came.asked = [f"{asked.method} {asked.path}" for asked in house.asked]
         if came.case.expect.kept:
             came.rescues = list(_restored(septet, order, folder / "rescues"))
@@ -283,8 +287,25 @@ def _fault(answer: Answer, names: Mapping[str, str]) -> Fault:
     headers = {name: fill(value, names) for name, value in answer.headers.items()}
     return Fault(
         lie=answer.lie, status=answer.status, headers=headers, body=body, method=answer.method, path=answer.path,
-        about=fill(answer.about, names), after=answer.after, times=answer.times, seconds=answer.seconds,
+        about=fill(answer.about, names), after=answer.after, times=answer.times, every=answer.every, seconds=answer.seconds,
     )  # fmt: skip
+
+
+def _change_pulls(house: ForgeFake, told: Next) -> None:
+    """Let people do with pull requests what a case says."""
+    for pull in house.pulls.values():
+        pull.base = told.retarget or pull.base
+    for number in range(told.others):
+        _open_pull(house, f"somebody-{number}")
+
+
+def _open_pull(house: ForgeFake, branch: str) -> None:
+    """Let somebody else open a pull request of a branch with a commit of its own."""
+    assert house.repositories is not None
+    bare = house.repositories / f"{house.project}.git"
+    commit = git(bare, "commit-tree", "-p", "main", "-m", branch, "main^{tree}")
+    git(bare, "update-ref", f"refs/heads/{branch}", commit)
+    assert not isinstance(house.open_pull(house.project, branch, "main", _OTHERS, ""), str)
 
 
 def _run(commands: str, folder: Path, env: Mapping[str, str]) -> None:

@@ -54,7 +54,10 @@ class Turn:
         self.session = self.resumed or self._option("--session-id") or self._new_session()
         before = self._before()
         self.step, self.of = self._step(prompt, before)
-        number = sum(each["step"] == self.step and each["of"] == self.of for each in before)
+        number = sum(
+            each["step"] == self.step and each["of"] == self.of and bool(each["resumed"]) >= self._has_own_turns
+            for each in before
+        )
         self.told = self._told(number)
         call = {"step": self.step, "of": self.of, "session": self.session, "resumed": self.resumed, "argv": argv}
         with (self.case / "calls.jsonl").open("a") as log:
@@ -75,6 +78,11 @@ class Turn:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.told.get("exit"):
             sys.exit(self.told["exit"])
+
+    @property
+    def _has_own_turns(self) -> bool:
+        """Whether the case says of starts that go on with a session what they do."""
+        return bool(self.resumed) and f"resumed:{self.step}" in self.plan["turns"]
 
     @property
     def text(self) -> str:
@@ -166,11 +174,18 @@ class Turn:
             self._print(self._filled(piece))
         else:
             self._act(piece)
+            sys.stderr.write(piece.get("stderr", ""))
+            sys.stderr.flush()
             if piece.get("read"):
                 self._print(self._filled(pathlib.Path(self.plan["folder"], piece["read"]).read_text()))
 
     def _filled(self, text: str) -> str:
-        return text.replace("{session}", self.session).replace("{text}", json.dumps(self.text, ensure_ascii=False))
+        names = {
+            "{session}": self.session,
+            "{text}": json.dumps(self.text, ensure_ascii=False),
+            "{plain}": self.text,
+        }
+        return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)
 
     def _lines(self, *events: dict[str, Any]) -> None:
         for event in events:
@@ -183,6 +198,7 @@ class Turn:
     def _told(self, number: int) -> dict[str, Any]:
         turns, answers = self.plan["turns"], self.plan["answers"]
         told = turns.get(f"finalizer:{self.of}", turns.get(self.step)) if self.of else turns.get(self.step, {})
+        told = turns[f"resumed:{self.step}"] if self._has_own_turns else told
         if isinstance(told, list):
             told = told[min(number, len(told) - 1)]
         answer = answers.get(self.of or self.step, "done")

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.world, pytest.mark.timeout(900)]
 CASES = read_cases()
 if os.environ.get("SEPTET_WORLD") == "sample":
     CASES = [case for case in CASES if case.sample]
-_AT_ONCE = 10
+_AT_ONCE = 16
 """They wait most of their time."""
 
 

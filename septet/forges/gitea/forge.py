@@ -317,7 +317,7 @@ class GiteaForge:
             except ForgeUnavailableError:
                 raise
             except (ForgeError, NotFoundError) as error:
-                warnings.append(f"{what} were not set: {error}")
+                warnings.append(f"{what} were not set ({', '.join(names)}): {error}")
         return replace(pull_request, warnings=tuple(warnings)) if warnings else pull_request
 
 

@@ -373,5 +373,5 @@ class GitHubForge:
         except ForgeUnavailableError:
             raise
         except (ForgeError, NotFoundError) as error:
-            return replace(pull_request, warnings=(f"labels were not set: {error}",))
+            return replace(pull_request, warnings=(f"labels were not set ({', '.join(labels)}): {error}",))
         return pull_request

@@ -174,6 +174,9 @@ def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
     for fault in forge.faults:
         told = f"{asked.body} {asked.query}"
         if fault.method in {"", asked.method} and fault.path in asked.path and fault.about in told:
+            fault.met += 1
+            if fault.met % fault.every:
+                continue
             fault.times -= 1
             if fault.times <= 0:
                 forge.faults.remove(fault)

@@ -122,6 +122,10 @@ class Fault:
     after: bool = False
     """Do what was asked first: the answer alone is lost."""
     times: int = 1
+    every: int = 1
+    """Of the requests that it is meant for, each so many-th meets it."""
+    met: int = 0
+    """So many requests that it is meant for have come."""
     seconds: float = 0.0
     """For so long a slow answer takes."""
 

@@ -199,13 +199,14 @@ def test_labels_are_set_also_on_one_that_is_there(github: FakeGitHub, forge: Git
 
 
 def test_a_label_that_cannot_be_set_is_a_warning(github: FakeGitHub, forge: GitHubForge) -> None:
-    """A token without the right to label still opens the pull request."""
+    """A token without the right to label still opens the pull request; the warning names the label."""
     forge.open_pull_request(NEW)
     github.faults.append(Fault(403, b'{"message": "Resource not accessible"}', method="POST"))
 
     warned = forge.open_pull_request(replace(NEW, labels=("bug",)))
 
     assert warned.number == 1
+    assert warned.warnings[0].startswith("labels were not set (bug): ")
     assert "Resource not accessible" in warned.warnings[0]
 
 
