@@ -64,6 +64,8 @@ MAY_DESTROY = {
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
     "septet/agents/turns/shared_packages.py": ("shutil.rmtree(path)",),
+    # The state of earlier demos, whose work orders are of a sample repository.
+    "clients/cli/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
 }
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
 
