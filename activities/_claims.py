@@ -58,11 +58,11 @@ class UnclearAnswerError(EvidenceError):
     """The answer can mean two things: its session is asked for it once more, and the work is not done again."""
 
 
-def prove_bare(given: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
+def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
     """Return what proves a value as it was given, or else as it is without its dress.
 
     Args:
-        given: The agent's value.
+        value: The agent's value.
         bare: What the value may be without its dress.
         prove: Proves one of them; raises `EvidenceError`.
 
@@ -71,17 +71,17 @@ def prove_bare(given: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> 
         EvidenceError: Nothing holds.
     """
     try:
-        return prove(given)
+        return prove(value)
     except EvidenceError as error:
         refusal = error
     proofs, refusals = list[P](), list[EvidenceError]()
-    for value in bare:
+    for form in bare:
         try:
-            proofs.append(prove(value))
+            proofs.append(prove(form))
         except EvidenceError as error:
             refusals.append(error)
     if not proofs:
         raise [refusal, *refusals][-1]
     if refusals or any(proof != proofs[0] for proof in proofs):
-        raise UnclearAnswerError(f"{given[:200]!r} is a link whose two parts differ: give the bare value alone.")
+        raise UnclearAnswerError(f"{value[:200]!r} is a link whose two parts differ: give the bare value alone.")
     return proofs[0]

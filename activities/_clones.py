@@ -92,14 +92,14 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
     return WorkElsewhere(places, is_laid=lay_back(place, evidence.head, options))
 
 
-def how_to_get(found: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
+def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
     """Return, for the next try and for people, where work stands that does not count, and how to get it."""
-    if not found.places:
+    if not work.places:
         return ()
     branch = call.progress.branch_name
     there = f"what is in the working tree on branch {branch}" if branch else "what is in the working tree"
-    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(found.places)}."
-    how = f"Only {there} counts: {_LAID if found.is_laid else 'bring it there.'}"
+    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(work.places)}."
+    how = f"Only {there} counts: {_LAID if work.is_laid else 'bring it there.'}"
     kept = f" {_restoring(rescue)}" if rescue is not None else ""
     anew = f" `septet retry {call.workspace.work_order_id} --from {call.step.value}` does the step again."
     return (f"{where} {how}{kept}{anew if call.rework is None else ''}",)

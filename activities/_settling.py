@@ -118,8 +118,8 @@ class Settling:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, KeysFoundError):
                 result = result.model_copy(update={"findings": error.findings})
-            found = find_elsewhere(self.host, self.prepared_step, self.evidence)
-            return reject(self.host, self.prepared_step, result, verdict, (str(error),), found)
+            work = find_elsewhere(self.host, self.prepared_step, self.evidence)
+            return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
         checkpoint = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
@@ -167,12 +167,12 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
     result: StepResult,
     verdict: Verdict,
     reasons: tuple[str, ...],
-    found: WorkElsewhere = WorkElsewhere(),  # noqa: B008 -- it is frozen
+    work: WorkElsewhere = WorkElsewhere(),  # noqa: B008 -- it is frozen
 ) -> StepResult:
     """Keep what was done in a rescue and say why it does not count, and where else there is work."""
     step = prepared_step.call.name
     rescue = host.rescue(prepared_step.place, reasons[0][:200], step)
-    reasons += how_to_get(found, rescue, prepared_step.call)
+    reasons += how_to_get(work, rescue, prepared_step.call)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
     return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
 

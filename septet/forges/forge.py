@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from septet.errors import ForgeError, InvalidInputError
-from septet.forges.moved import asked_for
+from septet.forges.renames import asked_for
 from septet.system.masking import mask
 from septet.system.text import without_controls
 

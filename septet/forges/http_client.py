@@ -13,8 +13,8 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.measures import note_answer, note_request, note_unreached
-from septet.forges.moved import look_at_redirect
 from septet.forges.pauses import PAUSES, is_spent, pause_seconds
+from septet.forges.renames import look_at_redirect
 from septet.system.text import without_controls
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ForgeApi:
             note_unreached(self.url)
             raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
         except (ValueError, TypeError) as error:
-            message = f"{self.url} did not answer as {self.forge} does ({what}){_described(last)}."
+            message = f"{self.url} did not answer as {self.forge} does ({what}){_describe_answer(last)}."
             raise ForgeUnavailableError(message) from error
 
     def list_if_changed(
@@ -188,7 +188,7 @@ def _words_of(reason: object) -> str:
     return "; ".join(f"{name} {_words_of(each)}" for name, each in reason.items())
 
 
-def _described(answers: "list[httpx.Response]") -> str:
+def _describe_answer(answers: "list[httpx.Response]") -> str:
     """Say what an answer was that is not the forge's: a page to sign in, nothing, or an error's words."""
     content = answers[0].content if answers and answers[0].is_stream_consumed else b""
     if not content:

@@ -34,9 +34,9 @@ from septet.forges.forge import (
     marker_of,
 )
 from septet.forges.local_merge import holds, merge_branch
-from septet.forges.moved import asked_for
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.ref_store import RefStore, StoreContents
+from septet.forges.renames import asked_for
 from septet.git.engine import Git
 from septet.system.timestamps import timestamp
 

@@ -24,8 +24,8 @@ from septet.forges.gitea.answers import (
     GiteaUserAnswer,
 )
 from septet.forges.http_client import ForgeApi
-from septet.forges.moved import NAMES
 from septet.forges.own_account import OWN_ACCOUNTS
+from septet.forges.renames import NAMES
 
 if TYPE_CHECKING:
     import httpx

@@ -29,10 +29,10 @@ from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea, is_own_account
 from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http_client import ForgeApi
-from septet.forges.moved import NAMES, asked_for
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
+from septet.forges.renames import NAMES, asked_for
 from septet.system.timestamps import timestamp
 
 _MOST_PAGES: Final = 50

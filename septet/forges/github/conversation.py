@@ -10,8 +10,8 @@ from septet.forges.forge import Comment, CommitCheck
 from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
 from septet.forges.github.permission import is_own_account
-from septet.forges.moved import NAMES
 from septet.forges.opening import CommentPlace, put_once
+from septet.forges.renames import NAMES
 
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50

@@ -39,10 +39,10 @@ from septet.forges.github.answers import (
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
 from septet.forges.github.permission import is_own_account, may_write
-from septet.forges.moved import NAMES, asked_for
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
+from septet.forges.renames import NAMES, asked_for
 
 if TYPE_CHECKING:
     from githubkit import GitHub

@@ -5,8 +5,8 @@ from typing import Final
 from septet.errors import NotFoundError
 from septet.forges.github.answers import AccountAnswer, PermissionAnswer
 from septet.forges.github.client import asking, read
-from septet.forges.moved import NAMES
 from septet.forges.own_account import BOT, OWN_ACCOUNTS
+from septet.forges.renames import NAMES
 
 _WRITERS: Final = frozenset({"admin", "maintain", "write"})
 _HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}

@@ -13,8 +13,8 @@ from septet.forges.gitlab.answers import (
 )
 from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.http_client import ForgeApi
-from septet.forges.moved import NAMES
 from septet.forges.opening import CommentPlace, put_once
+from septet.forges.renames import NAMES
 
 if TYPE_CHECKING:
     from gitlab import Gitlab

@@ -43,10 +43,10 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http_client import ForgeApi
-from septet.forges.moved import NAMES, asked_for, moved
 from septet.forges.new_comments import NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
+from septet.forges.renames import NAMES, asked_for, moved_error
 
 if TYPE_CHECKING:
     from gitlab import Gitlab
@@ -285,7 +285,7 @@ class GitLabForge:
         answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
         asked_for(answer.issue(), self.project, number)
         if answer.moved_to_id is not None:
-            raise moved(self.project, number, self._new_page(gitlab, answer))
+            raise moved_error(self.project, number, self._new_page(gitlab, answer))
         return answer
 
     def _new_page(self, gitlab: "Gitlab", issue: GitLabIssueAnswer) -> str:

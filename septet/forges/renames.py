@@ -70,26 +70,26 @@ class _Shown(Protocol):
 T = TypeVar("T", bound=_Shown)
 
 
-def asked_for(shown: T, project: str, number: int | None = None) -> T:
+def asked_for(thing: T, project: str, number: int | None = None) -> T:
     """Return what a forge shows, if it is what was asked for.
 
     Args:
-        shown: An issue or a pull request.
+        thing: An issue or a pull request.
         project: The repository that was asked.
         number: The number that was asked for; `None` where a list was.
 
     Raises:
         InvalidInputError: It is in another repository, or has another number.
     """
-    match = _PAGE.match(shown.url)
+    match = _PAGE.match(thing.url)
     there = urlsplit(match["repository"]).path.strip("/") if match is not None else project
     is_here = f"/{there}".lower().endswith(f"/{project}".lower())
-    if is_here and number in {None, shown.number}:
-        return shown
-    raise moved(project, number, shown.url, is_renamed=number == shown.number)
+    if is_here and number in {None, thing.number}:
+        return thing
+    raise moved_error(project, number, thing.url, is_renamed=number == thing.number)
 
 
-def moved(project: str, number: int | None, url: str, *, is_renamed: bool = False) -> InvalidInputError:
+def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool = False) -> InvalidInputError:
     """Return the error of an issue that is in another repository now, or of a repository with another name.
 
     Args:
@@ -134,7 +134,7 @@ def look_at_redirect(forge: str, api_url: str, what: str, response: "httpx.Respo
     asked, led = _repository_in(api_url, str(request.url)), _repository_in(api_url, str(there))
     if asked and led:
         if not str(request.url).endswith(_INSTALLATION):
-            raise _changed(forge, api_url, asked, str(there), request)
+            raise _explain_redirect(forge, api_url, asked, str(there), request)
     elif request.method != "GET" or there.raw_path == request.url.raw_path:
         raise ForgeError(
             f"{api_url} answered {response.status_code} ({what}): it leads to {there.copy_with(query=None)}.",
@@ -142,7 +142,9 @@ def look_at_redirect(forge: str, api_url: str, what: str, response: "httpx.Respo
         )
 
 
-def _changed(forge: str, api_url: str, repository: str, there: str, request: "httpx.Request") -> SeptetError:
+def _explain_redirect(
+    forge: str, api_url: str, repository: str, there: str, request: "httpx.Request"
+) -> SeptetError:
     """Return what a redirect from a repository's path means: another name of it, or another place of a thing."""
     match = _REPOSITORY.match(repository)
     project = unquote(match["name"] or match["path"] or "") if match is not None else ""
@@ -155,7 +157,7 @@ def _changed(forge: str, api_url: str, repository: str, there: str, request: "ht
         return ForgeUnavailableError(message, retry_after_seconds=_SOON_SECONDS)
     asked, led = _THING.match(str(request.url)), _THING.match(there)
     url = _ask(led[0], request, ("html_url", "web_url")) if led is not None else ""
-    return moved(project, int(asked["number"]) if asked is not None else None, url)
+    return moved_error(project, int(asked["number"]) if asked is not None else None, url)
 
 
 def _repository_in(api_url: str, url: str) -> str:
