@@ -24,7 +24,7 @@ ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
 _KEY: Final = "made-up"
-MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
+MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-6.1-sol"}
 _SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
 _IDLE_SECONDS: Final = 150.0
@@ -34,7 +34,7 @@ _SETTINGS: Final = {"claude": ".claude/settings.json", "gemini": ".gemini/settin
 """Below the home, where those CLIs look for hooks that can."""
 _CODEX: Final = """\
 model_provider = "stub"
-model = "gpt-5.4"
+model = "gpt-6.1-sol"
 check_for_update_on_startup = false
 [analytics]
 enabled = false
@@ -239,11 +239,12 @@ def _copilot(address: str, home: Path) -> dict[str, str]:
 
 def _opencode(address: str, home: Path) -> dict[str, str]:
     del home
+    limit = {"context": 200_000, "output": 8_000}
     provider: dict[str, Any] = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "stub",
         "options": {"baseURL": f"{address}/v1", "apiKey": _KEY},
-        "models": {"stub-model": {"name": "stub", "limit": {"context": 200_000, "output": 8_000}}},
+        "models": {name: {"name": name, "limit": limit} for name in ("stub-model", "small-model", "big-model")},
     }
     models = {"model": "stub/stub-model", "small_model": "stub/stub-model", "enabled_providers": ["stub"]}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps({**models, "provider": {"stub": provider}})}

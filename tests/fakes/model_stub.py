@@ -7,16 +7,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from fakes.model_wires import RESULT, Call, Event, Said, Wire, model_in, wire_of
+from fakes.model_wires import RESULT, SCRIPT, Call, Event, Said, Wire, model_in, wire_of
 
 _HEADING: Final = re.compile(r"^# (build_plan|[a-z_]+?)(?:_bug|_feature|_chore)?$", re.MULTILINE)
 _FINALIZER: Final = re.compile(r"answer for the step `([a-z_]+)`")
-_SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell")
+_SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell", SCRIPT)
 _STRUCTURED: Final = "StructuredOutput"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
 """The headers that have a key."""
@@ -49,6 +49,8 @@ class Asked:
     """All that users and tools have said in the conversation, oldest first."""
     prompt: str = ""
     """The step's prompt."""
+    model: str = ""
+    """The model that is to answer."""
 
 
 @dataclass
@@ -150,6 +152,8 @@ def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
 def _arguments(shell: str, command: str) -> dict[str, Any]:
     if shell == "exec_command":
         return {"cmd": command}
+    if shell == SCRIPT:
+        return {"input": f"text(await tools.exec_command({json.dumps({'cmd': command})}))"}
     if shell == "shell":
         return {"command": ["bash", "-lc", command]}
     return {"command": command} if shell == "shell_command" else {"command": command, "description": "work"}
@@ -185,7 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, {"input_tokens": 10, "totalTokens": 10})
             return
         keys = {self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]}
-        model, asked, name = self.server.model, asked_in(wire, body), model_in(path, body)
+        model, name = self.server.model, model_in(path, body)
+        asked = replace(asked_in(wire, body), model=name)
         model.keys |= keys
         if model.limited_key in keys:
             self._send(*wire.usage_limit(time.time() + _LIMITED_SECONDS))

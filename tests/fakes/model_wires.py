@@ -15,6 +15,8 @@ Refusal = tuple[int, dict[str, Any], Mapping[str, str]]
 
 RESULT: Final = "\0a tool's result"
 """Stands in a conversation where a tool has answered."""
+SCRIPT: Final = "exec"
+"""A tool that takes a script, in which it calls all others: codex gives its own models no shell but in there."""
 USED: Final = {"input": 1000, "output": 20, "cached": 200}
 _MODEL_IN_PATH: Final = re.compile(r"models/([^:]+):")
 
@@ -140,7 +142,10 @@ class Responses:
                 yield from (part["text"] for part in item.get("content", []) if "text" in part)
 
     def tools(self, body: dict[str, Any]) -> list[str]:
-        return [tool.get("name") or tool.get("type", "") for tool in body.get("tools", [])]
+        items = (item for item in body.get("input", []) if item.get("type") == "additional_tools")
+        offered = [*body.get("tools", []), *(tool for item in items for tool in item["tools"])]
+        spaces = [tool.get("tools", []) if tool.get("type") == "namespace" else [tool] for tool in offered]
+        return [tool.get("name") or tool.get("type", "") for space in spaces for tool in space]
 
     def whole(self, said: Said, model: str) -> dict[str, Any]:
         return self._response(model) | {
@@ -190,8 +195,10 @@ class Responses:
 
     def _item(self, said: Said) -> dict[str, Any]:
         if said.call is not None:
-            about = {"type": "function_call", "id": fresh("fc"), "call_id": fresh("call"), "status": "completed"}
-            return about | {"name": said.call.name, "arguments": json.dumps(said.call.arguments)}
+            about = {"id": fresh("fc"), "call_id": fresh("call"), "status": "completed", "name": said.call.name}
+            if said.call.name == SCRIPT:
+                return about | {"type": "custom_tool_call", "input": said.call.arguments["input"]}
+            return about | {"type": "function_call", "arguments": json.dumps(said.call.arguments)}
         content = [{"type": "output_text", "text": said.text, "annotations": []}]
         about = {"type": "message", "id": fresh("msg"), "role": "assistant", "status": "completed"}
         return about | {"content": content}
