@@ -1,4 +1,4 @@
-"""The `claude` CLI (Claude Code), tested with 2.1.329; and `scripted`, which speaks its language."""
+"""The `claude` CLI (Claude Code), tested with 2.1.332; and `scripted`, which speaks its language."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
 _CAPABILITIES: Final = Capabilities(
-    tested_version="2.1.329",
+    tested_version="2.1.332",
     memory_mib=400,
     provider="anthropic",
     tested_since="2.1.197",

@@ -1,4 +1,4 @@
-"""The `codex` CLI (OpenAI Codex), tested with 0.169.0."""
+"""The `codex` CLI (OpenAI Codex), tested with 0.171.0."""
 
 import hashlib
 import json
@@ -47,9 +47,10 @@ _KEPT_SETTINGS: Final = (
 )  # fmt: skip
 """Which model it asks, where, and how it logs in there."""
 _CAPABILITIES: Final = Capabilities(
-    tested_version="0.169.0",
+    tested_version="0.171.0",
     memory_mib=200,
     provider="openai",
+    tested_since="0.169.0",
     tells=("tokens",),
     schema=True,
     login_files=("~/.codex/auth.json", "~/.codex/config.toml"),

@@ -15,7 +15,7 @@ def test_a_turn_stands_beside_the_engines_share() -> None:
     figure = figure_of("codex", [0.3, 0.2, 0.9], [0.02, 0.01, 0.015], "bwrap")
     assert (figure.value, figure.baseline, figure.ratio) == (300.0, 15.0, 20.0)
     assert figure.passed is None
-    assert figure.note == "p50 of 3, 0.169.0, in bwrap, a model on loopback"
+    assert figure.note == "p50 of 3, 0.171.0, in bwrap, a model on loopback"
 
 
 def test_the_cost_of_the_sandbox_is_that_of_the_usual_pair() -> None:
