@@ -237,7 +237,7 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
         trace_id, span_id = self._ids()
         attributes = {
             "gen_ai.operation.name": "invoke_workflow",
-            "gen_ai.workflow.name": _WORK_ORDER,
+            "gen_ai.agent.name": _WORK_ORDER,
             "temporalWorkflowID": about.workflow_id,
             "temporalRunID": about.run_id,
         }
@@ -391,7 +391,7 @@ def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | int 
         "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "septet.agent": agent,
         "septet.step": step,
     }

@@ -51,6 +51,7 @@ def test_a_work_order_is_one_trace_from_the_client_to_each_tool_call(host: Host,
             assert worker.end(signal.SIGTERM) == 0
         root = collected.named("StartWorkflow:WorkOrder")[0]
         (order,) = collected.named("invoke_workflow WorkOrder")
+        assert order.attributes["gen_ai.agent.name"] == "WorkOrder"
         agents = [
             span for span in collected.spans if span.attributes.get("gen_ai.operation.name") == "invoke_agent"
         ]
