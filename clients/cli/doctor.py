@@ -260,8 +260,9 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     except SeptetError as error:
         return MissingAgent(name, "warning", error.message, error.remedy), False
     facts = [agent.program, *_version(agent)]
-    remedies = [f"Install {adapter.name} {agent.tested}, or check that this version works."] * (not agent.in_range)
-    remedies = remedies if agent.tested else []
+    is_untested = bool(agent.tested) and not (agent.in_range or agent.is_newer)
+    trial = f"see whether this version works (`septet doctor --try {adapter.name}`)"
+    remedies = [f"Install {adapter.name} {agent.tested}, or {trial}."] * is_untested
     if adapter.capabilities.needs_login:
         facts.append(f"login found: {agent.login}" if agent.login else "no login found")
         ways = ", ".join(adapter.capabilities.login_variables)
@@ -278,6 +279,8 @@ def _version(agent: Probe) -> list[str]:
     if agent.version is None:
         instead = f", but {agent.complaint!r}" if agent.complaint else ""
         return [f"it reports no version{instead} (tested: {agent.tested})"]
+    if agent.is_newer:
+        return [f"version {agent.version} (newer than tested; usually fine; tested: {agent.tested})"]
     return [f"version {agent.version} ({'tested' if agent.in_range else f'untested; tested: {agent.tested}'})"]
 
 

@@ -240,6 +240,10 @@ def doctor(
     repo: Annotated[
         str | None, typer.Option(metavar="REPO", help="Look at this repository's commands and settings too.")
     ] = None,
+    try_: Annotated[
+        str | None,
+        typer.Option("--try", metavar="AGENT", help="Only have this agent take one short turn."),
+    ] = None,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -247,7 +251,13 @@ def doctor(
 
     Example: septet doctor --repo .
     """
-    with quick_imports():
-        from clients.cli.doctor import check_machine
+    if try_ is None:
+        with quick_imports():
+            from clients.cli.doctor import check_machine
 
-    reply(lambda: check_machine(repo, address), as_json=as_json)
+        reply(lambda: check_machine(repo, address), as_json=as_json)
+    else:
+        with quick_imports():
+            from clients.cli.agent_trial import try_agent
+
+        reply(lambda: try_agent(try_), as_json=as_json)

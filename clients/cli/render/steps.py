@@ -60,7 +60,7 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     login = f" with login {row.login}" if row.login else ""
     yield "agent", f"{row.agent}{login} as {row.agent_name}{session}"
     if row.usage.tokens:
-        yield "tokens", _tokens(row.usage)
+        yield "tokens", usage_text(row.usage)
     if row.files_changed:
         files = [f"{change.path} ({change.operation})" for change in row.files_changed]
         more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
@@ -74,7 +74,8 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     yield from (("warning", warning) for warning in row.warnings)
 
 
-def _tokens(usage: Usage) -> str:
+def usage_text(usage: Usage) -> str:
+    """Return what was used, in words."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = f", {usage.cost_usd:.2f} USD" if usage.cost_usd is not None else ""

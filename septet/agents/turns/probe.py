@@ -28,6 +28,8 @@ class Probe:
     tested: str
     """The range of versions that was tested, as people write it; empty for a program that is configured."""
     in_range: bool
+    is_newer: bool
+    """Its version comes after the newest that was tested."""
     login: str | None
     """The variable or file that looks like a login; `None` where none is seen. Whether it is valid, only a call of
     the model can tell."""
@@ -52,13 +54,14 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
     if obstacle is None and version is not None and sandbox.keeps_apart:
         inside = _version(sandbox, program, worktree, guest_environment(env))
         obstacle = _missing_inside(program, *inside, as_user=sandbox.separates)
-    oldest = facts.tested_since or facts.tested_version or "0"
+    oldest, newest = facts.tested_since or facts.tested_version or "0", facts.tested_version or "0"
+    parts = _version_parts(version) if version is not None else ()
     return Probe(
         program=program,
         version=version,
         tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
-        in_range=version is not None
-        and _version_parts(oldest) <= _version_parts(version) <= _version_parts(facts.tested_version),
+        in_range=_version_parts(oldest) <= parts <= _version_parts(newest),
+        is_newer=parts > _version_parts(newest),
         login=seen_login(facts, host),
         obstacle=obstacle,
         complaint=complaint,

@@ -37,7 +37,8 @@ def test_tested_version_is_known(name: str, tmp_path: Path) -> None:
     seen = look(name, tmp_path, f"echo '{name} cli {newest} (build)'")
     assert (seen.version, seen.in_range, seen.obstacle) == (newest, True, None)
     assert newest in seen.tested
-    assert not look(name, tmp_path, "echo 9999.0.1").in_range
+    newer = look(name, tmp_path, "echo 9999.0.1")
+    assert (seen.is_newer, newer.is_newer, newer.in_range) == (False, True, False)
 
 
 @pytest.mark.parametrize("body", ["exit 3", "echo none", "echo 1.2.3; exit 1"])

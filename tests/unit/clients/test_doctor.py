@@ -27,8 +27,13 @@ _SEPTET = "from clients.cli.main import main; main()"
 
 def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
     """Return exit code and answer of the real command on a machine with nothing but this environment."""
+    return _septet(home, ("doctor", "--address", "127.0.0.1:1"), **environ)
+
+
+def _septet(home: Path, words: tuple[str, ...], **environ: str) -> tuple[int, dict[str, Any]]:
+    """Return the same of these words of a command line."""
     done = subprocess.run(
-        [sys.executable, "-c", _SEPTET, "doctor", "--json", "--address", "127.0.0.1:1"],
+        [sys.executable, "-c", _SEPTET, *words, "--json"],
         env={"HOME": str(home), "SEPTET_STATE_DIR": str(home / "state"), **environ},
         cwd=Path(__file__).parents[3],
         capture_output=True,
@@ -326,3 +331,54 @@ def test_missing_agents_are_told_in_one_line() -> None:
     assert without_missing_agents([ready, scripted, *missing])[2] == Check(
         "agents", "ok", "codex and gemini are not installed."
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "words"),
+    [
+        ("9999.0.1", "ok", "newer than tested; usually fine"),
+        ("0.0.1", "warning", "untested"),
+    ],
+)
+def test_a_newer_agent_than_the_tested_one_is_usually_fine(
+    version: str, status: str, words: str, tmp_path: Path
+) -> None:
+    """An older one is a warning, whose remedy is one to install, or a trial."""
+    program = _program(tmp_path / "codex", f"echo codex-cli {version}")
+    environ = {"PATH": os.environ["PATH"], "SEPTET_CODEX_PATH": program, "CODEX_API_KEY": "k"}
+    check = _named(_doctor(tmp_path, **environ, SEPTET_SANDBOX="none")[1])["agent codex"]
+    assert check["status"] == status
+    assert words in check["message"]
+    assert ("septet doctor --try codex" in check["remedy"]) is (status == "warning")
+
+
+def test_an_agent_that_is_tried_takes_one_turn(tmp_path: Path) -> None:
+    """What it answered and used is told; no run, home, repository or process is left."""
+    code, answer = _septet(tmp_path, ("doctor", "--try", "scripted"), PATH=os.environ["PATH"])
+    (check,) = answer["checks"]
+    assert (code, check["name"], check["status"]) == (0, "trial of scripted", "ok")
+    assert "answered 'Done.'" in check["message"]
+    assert " in, " in check["message"]
+    left = [path for name in ("runs", "homes") for path in (tmp_path / "state" / name).iterdir()]
+    assert [*left, *(tmp_path / "state").glob("trial-*")] == []
+
+
+def test_an_agent_that_is_tried_and_refused_is_told_with_the_remedy(tmp_path: Path) -> None:
+    """The error is the agent's own, and its remedy ends with the same trial; the run's files are kept."""
+    result = {
+        "type": "result", "subtype": "success", "is_error": True, "session_id": "s", "num_turns": 1,
+        "result": "API Error: 401 invalid x-api-key", "api_error_status": 401, "terminal_reason": "api_error",
+    }  # fmt: skip
+    program = _program(tmp_path / "claude", f"cat >/dev/null; echo '{json.dumps(result)}'; exit 1")
+    environ = {"PATH": os.environ["PATH"], "SEPTET_CLAUDE_PATH": program, "SEPTET_SANDBOXED": "true"}
+    code, answer = _septet(tmp_path, ("doctor", "--try", "claude"), **environ)
+    assert (code, answer["error"]["type"]) == (1, "AgentApi")
+    assert answer["error"]["remedy"].endswith("then run `septet doctor --try claude`.")
+    assert len([*(tmp_path / "state" / "runs").glob("trial-*/*/stdout.jsonl")]) == 1
+
+
+def _program(path: Path, body: str) -> str:
+    """Write a program for the shell and return its path."""
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)

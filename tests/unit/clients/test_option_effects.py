@@ -48,6 +48,7 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _INTAKE: Final = {"intake add": "acceptance/test_intake.py::test_an_intake_says_how_its_work_orders_are_done"}
 SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     **dict.fromkeys(("--every", "--model", "--project", "--approve-plan", "--draft", "--at-once"), _INTAKE),
+    "--try": {"doctor": "unit/clients/test_doctor.py::test_an_agent_that_is_tried_takes_one_turn"},
     "--version": {"": "acceptance/test_work_orders.py::test_the_version_is_told"},
     "--port": {
         "up": "acceptance/test_up.py::test_a_taken_port_is_refused_with_the_option_that_names_another",
