@@ -19,7 +19,8 @@ from septet.git.snapshots.survey import GIT_FOLDER
 from septet.git.snapshots.vault import find, vault_at
 
 _LAID: Final = "its files were laid there now; see that they are whole and right."
-_MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
+MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
+"""The steps beside whose work something may be left in the clone."""
 
 _log = structlog.get_logger()
 
@@ -34,7 +35,15 @@ class WorkElsewhere:
     """Whether its files were laid into the worktree."""
 
 
-def put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
+def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
+    """Take the clone as an agent has left it: a lost `.git` is put back, and a HEAD that only went on is followed.
+
+    Returns what became of `.git`, empty where it is the same still, and what is to be told of HEAD.
+    """
+    return _put_repository_back(host, prepared_step), _bring_forward(prepared_step)
+
+
+def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
     """Put `.git` back as it was before the step, where an agent has deleted it or made it anew; say what happened.
 
     All else in the worktree stays as it is, and a rescue holds what was there. Returns the empty string where
@@ -55,7 +64,7 @@ def put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
     )
 
 
-def bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
+def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
     """Take commits that an agent made on a branch of its own or on none, where they only add to the work's branch.
 
     Returns what is to be told of it.
@@ -70,10 +79,7 @@ def bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
 
 def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
     """Return, as a warning, what stands in the clone and is no part of work that is done."""
-    call = prepared_step.call
-    if call.step not in _MAKES_WORK:
-        return ()
-    places = work_beside(prepared_step.place, head, call.progress.branch_name)
+    places = work_beside(prepared_step.place, head, prepared_step.call.progress.branch_name)
     return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
 
 

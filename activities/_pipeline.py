@@ -9,9 +9,7 @@ from septet.state import StateDir
 
 
 def pipeline_note(state: StateDir, call: StepCall) -> str:
-    """Return what a step's prompt says beyond its command; nothing outside of a pipeline."""
-    if not call.pipeline:
-        return ""
+    """Return what the prompt of a pipeline's step says beyond its command."""
     if call.step is Step.BUILD_PLAN:
         return planner_note(call.pipeline, issue_id(call))
     if call.step is Step.IMPLEMENT_PLAN:
@@ -20,10 +18,8 @@ def pipeline_note(state: StateDir, call: StepCall) -> str:
 
 
 def summary_for_new_session(state: StateDir, call: StepCall) -> str:
-    """Return what a new session in the call's lane is told of those before; nothing where no summary was kept."""
-    summary = (
-        pipeline_store(state, call).summary(call.workspace.lane) if call.pipeline and call.workspace.lane else ""
-    )
+    """Return what a new session in a pipeline's lane is told of earlier sessions; nothing without a summary."""
+    summary = pipeline_store(state, call).summary(call.workspace.lane) if call.workspace.lane else ""
     return summary_note(summary) if summary else ""
 
 

@@ -73,10 +73,12 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     settings = load_repository_settings(inputs.files.get)
     command, filled = _command_of(call, place, inputs)
     warm = call.keeps_process and host.keeps_process(call.workspace.agent)
+    note = pipeline_note(host.state, call) if call.pipeline else ""
+    summary = summary_for_new_session(host.state, call) if call.pipeline else ""
     turn = Turn(
-        prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
+        prompt=prompt(command, filled, note, step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
-        for_new_session=summary_for_new_session(host.state, call),
+        for_new_session=summary,
         resume_id=call.session_id,
         warm=warm,
         schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None),

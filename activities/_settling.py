@@ -9,12 +9,12 @@ import structlog
 
 from activities._claims import AnyClaim, Claim, RefusedError, UnclearAnswerError
 from activities._clones import (
+    MAKES_WORK,
     WorkElsewhere,
     beside_the_work,
-    bring_forward,
     find_elsewhere,
     how_to_get,
-    put_repository_back,
+    take_clone,
 )
 from activities._prepared_steps import PreparedStep
 from activities._proofs.table import PROOFS
@@ -51,8 +51,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
-        lost = put_repository_back(host, prepared_step)
-        taken = bring_forward(prepared_step)
+        lost, taken = take_clone(host, prepared_step)
         host.scan(prepared_step.place)  # what the agent has left is not too large to be read
         evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
@@ -123,7 +122,7 @@ class Settling:
         checkpoint = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
-        beside = beside_the_work(self.prepared_step, self.evidence.head)
+        beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *beside, *kept))
         return complete(self.host, self.prepared_step, result, checkpoint)
 
