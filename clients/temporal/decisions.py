@@ -25,6 +25,7 @@ from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import InvalidInputError, RefusedTransitionError
+from workflows.search_attributes import HOST
 
 _END_FIRST: Final = "Cancel it first, or wait until it ends."
 
@@ -152,6 +153,7 @@ class OrderDecisions:
                 why=call.why,
                 feedback=call.feedback,
                 history=(await orders.history(task.id))[-HISTORY_KEPT:],
+                host=description.typed_search_attributes.get(HOST, ""),
             )
             run_id = description.run_id or ""
             event_id = await reset_point(orders.handle(task.id, run_id), task, call.from_step)

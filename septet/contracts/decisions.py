@@ -88,6 +88,8 @@ class PreviousRun(Wire):
     feedback: Words = ""
     history: Annotated[tuple[Move, ...], Field(max_length=HISTORY_KEPT)] = ()
     """The moves of the run before."""
+    host: Annotated[str, Field(max_length=200)] = ""
+    """The host on which the run before ended; empty where nothing tells."""
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:

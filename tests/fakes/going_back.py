@@ -103,8 +103,6 @@ class World:
         """Have the work order go back, and return it closed."""
         ended = self.septet("retry", self.order, *words, "--json")
         assert ended.code == 0, ended
-        if self.gone:  # what the retry goes back to was on that host
-            until(lambda: self.septet("host-gone", self.gone, "--json").code == 0)
         return self.closed()
 
     def closed(self, seconds: float = 150.0) -> dict[str, Any]:

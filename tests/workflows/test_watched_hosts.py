@@ -18,6 +18,9 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace, Workspace
@@ -101,6 +104,22 @@ async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> Non
     assert kinds["EVENT_TYPE_TIMER_STARTED"] <= 1
     described = await handle.describe()
     assert described.typed_search_attributes.get(HOST) == "host"
+
+
+async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_host_again(client: Client) -> None:
+    """Nobody says once more that the host is gone: the run before ended on another one."""
+    doubles = watched()
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        await tell_silence(handle)
+        await asyncio.wait_for(handle.result(), 60)
+        back = RetryCall(from_step=Step.CLASSIFY_ISSUE)
+        await OrderDecisions(WorkOrders(client, QUEUE)).retry(handle.id, back)
+        again = client.get_workflow_handle(handle.id, result_type=Task)
+        task = await asyncio.wait_for(again.result(), 60)
+        await events(again)
+    assert (task.status, task.steps[0].recovered_by) == ("completed", "rerun")
+    assert doubles.names().count("move_workspace") == 2
 
 
 async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client) -> None:

@@ -71,6 +71,11 @@ class HostWatch:
         """Take a person's word that a host is dead."""
         self._known.dead = host
 
+    def leave_lost_host(self, last_host: str) -> None:
+        """After a reset, give up the host of that time where the work order had moved to another one since."""
+        if self.workspace is not None and last_host and not self.holds(last_host):
+            self.give_up(self.workspace.host)
+
     def nudge(self) -> None:
         """Ask the host again now, however rarely it is asked."""
         self._known.is_nudged = True

@@ -128,6 +128,7 @@ class Decisions:
             return is_taken_up
         self._feedback = previous.feedback
         self._state.resume(previous, workflow.now())
+        self._hosts.leave_lost_host(previous.host)
         self._show()
         if self._end_call is not None:
             await workflow.wait_condition(lambda: False)
