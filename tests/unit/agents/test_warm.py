@@ -336,9 +336,9 @@ async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
 
 async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
     """What the model API refuses is told as ever, and the next turn starts a process anew."""
-    lab.warm_agent("number == 2 and api_error(400, 'API Error: 400 no'); result(heard)")
+    lab.warm_agent("number == 2 and api_error(401, 'API Error: 401 no'); result(heard)")
     first = await lab.carry_out(lab.warm_turn(1))
-    with pytest.raises(AgentApiError, match="API Error: 400"):
+    with pytest.raises(AgentApiError, match="API Error: 401"):
         await lab.carry_out(lab.warm_turn(2, session_of(first)))
     await wait_until(lambda: warm_orders(lab.runtime.runs) == [])
     third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
