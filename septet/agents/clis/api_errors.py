@@ -26,7 +26,10 @@ _AUTHENTICATION: Final = ApiError(
 _BILLING: Final = ApiError(
     "billing",
     retryable=False,
-    remedy="Add credit to the account or raise its spending limit, then run `septet retry`.",
+    remedy=(
+        "Add credit to the account or raise its limit (an administrator may have to), then run `septet retry`; or "
+        "start again with another `--agent`."
+    ),
 )
 _NO_QUOTA: Final = ApiError(
     "billing",

@@ -47,6 +47,7 @@ SURE: Final = (
         r"group budget|usage is paused|usage limit is set to \$0|usage allocation has been disabled",  # claude
         r"seat type doesn't include",
         r"not included with the plan|plan, upgrade",  # codex
+        r"enable overages",  # Google
         r"additional usage limit|premium request",  # copilot
     ),
     _row("authentication", r"API key not valid|API_KEY_INVALID"),
@@ -65,7 +66,7 @@ LIKELY: Final = (
     _row("unknown_model", r"issue with the selected model"),
     _row(
         "rate_limit",
-        r"usage limit|rate.?limit|quota|limit (will reset|reached)|hit your [\w' -]{0,40}limit",
+        r"usage limit|rate.?limit|(?<!disk )quota|limit[ _](will reset|reached)|hit your [\w' -]{0,40}limit",
         r"too many (requests|tokens)|throttl|resource.(has been )?exhausted|exceeded your copilot token usage",
     ),
     _row("overloaded", r"overloaded|high demand"),

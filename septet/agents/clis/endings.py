@@ -1,6 +1,7 @@
 """How a run ended whose stream alone does not say it: the exit record and stderr tell."""
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from signal import Signals
@@ -23,6 +24,10 @@ BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
+SILENT: Final = "silent"
+OTHER_DIALECT: Final = "other_dialect"
+"""Kinds of crashes: the program said nothing, or nothing that its adapter understands."""
+
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
 _RESET_MARGIN_SECONDS: Final = 5.0
@@ -30,6 +35,12 @@ _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
 _WARNINGS_SHOWN: Final = 5
 _WARNING_LIMIT: Final = 300
+_ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
+_NOISE: Final = re.compile(
+    r"^(?:\d[\dT:.,Z+-]+ +)?\W*(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
+    re.IGNORECASE,
+)
+"""A line of stderr that tells no error."""
 PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
@@ -160,11 +171,18 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
         stderr: What it printed there.
         spoke: Whether there was any event on its stream.
     """
-    ending = _at_limit(end) or _by_others(end) or _by_api(end, stderr)
-    return ending or _by_itself(end, stderr.strip()[-_STDERR_SHOWN:], spoke=spoke)
+    words = _without_noise(stderr)[-_STDERR_SHOWN:]
+    ending = _at_limit(end, "" if spoke else words) or _by_others(end) or _by_api(end, stderr, spoke=spoke)
+    return ending or _by_itself(end, words, spoke=spoke)
 
 
-def _at_limit(end: ExitRecord) -> Ending | None:
+def _without_noise(stderr: str) -> str:
+    """Return what stderr says without warnings, or all of it where it says nothing else."""
+    lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
+    return "\n".join(lines).strip() or stderr.strip()
+
+
+def _at_limit(end: ExitRecord, words: str) -> Ending | None:
     if end.cause in RESOURCES:
         kind, setting = RESOURCES[end.cause]
         remedy = (
@@ -179,7 +197,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "idle_limit":
         remedy = "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
-        return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
+        return Ending("limit", "idle", f"The agent printed nothing for too long. {words}".strip(), remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
         remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
         return Ending("limit", "turns", "The agent reached its turn limit.", remedy)
@@ -202,16 +220,18 @@ def _by_others(end: ExitRecord) -> Ending | None:
     return None
 
 
-def _by_api(end: ExitRecord, stderr: str) -> Ending | None:
+def _by_api(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending | None:
     """Return how a run ended of which stderr alone says that a limit is reached, money lacks or the model refuses.
 
-    What else stands there may be noise of the agent's tools: a limit counts where its line names the time.
+    What else stands there may be noise of the agent's tools: a limit counts where its line names the time, or
+    where it is an error before any event.
     """
     if end.signal is not None:
         return None
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)
-        if error.kind in _TOLD_ON_STDERR or (error.kind == _USAGE_LIMIT and names_reset(line)):
+        is_sure = names_reset(line) or (not spoke and _ERROR.search(line))
+        if error.kind in _TOLD_ON_STDERR or (error.kind == _USAGE_LIMIT and is_sure):
             return api_ending(error, line)
     return None
 
@@ -229,6 +249,8 @@ def _of_lost_run(end: ExitRecord) -> Ending:
 def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
     if end.signal is not None:
         return Ending("crashed", "signal", f"The agent was killed by {_signal_name(end.signal)}. {stderr}".strip())
+    if not (stderr or spoke):
+        return Ending("crashed", SILENT, f"The agent ended with exit code {end.exit_code} and printed nothing.")
     if end.exit_code == 0:
         return Ending("no_result", "no_result_event", f"The agent ended without a result. {stderr}".strip())
     if stderr and not spoke:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import msgspec
 
 from septet.agents.clis import api_errors, endings
-from septet.agents.clis.endings import Ending
+from septet.agents.clis.endings import OTHER_DIALECT, Ending
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.stream import EventReader
 from septet.contracts.facts import Usage
@@ -205,7 +205,10 @@ class LineStream(ABC, Generic[E]):
         return ending or self._without_result(end, stderr)
 
     def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
-        words = stderr.strip() or self._reader.words
+        words, facts, last = stderr.strip() or self._reader.words, self.facts, self._reader.last
+        is_told = facts.session_id or facts.turns or facts.tool_calls
+        if last is not None and last.type is None and not is_told and (end.cause, end.exit_code) == ("exited", 0):
+            return Ending("crashed", OTHER_DIALECT, "The agent printed events that are those of another version.")
         ending = endings.without_result(end, words, spoke=self.spoke)
         if end.cause == "exited" and ending.ended == "crashed" and self.unknown_session.search(words):
             return replace(ending, kind="unknown_session", message=words, remedy="")

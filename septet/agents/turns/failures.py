@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from septet.agents.clis.endings import OTHER_DIALECT, SILENT
 from septet.agents.clis.outcome import Outcome
+from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, StartReason
 from septet.errors import (
     AgentApiError,
@@ -36,7 +38,7 @@ def failure_of(
         crashed_again: Every rung of the ladder was tried.
     """
     message = f"{outcome.message} The run's files are in {run.folder}."
-    remedy = outcome.remedy or _RETRY
+    remedy = outcome.remedy or _remedy_by_hand(outcome, run) or _RETRY
     if outcome.retryable and not crashed_again:
         wait = outcome.retry_after_seconds or 1.0
         if not outcome.retry_is_named:
@@ -59,3 +61,19 @@ def failure_of(
         program = run.record.argv[0] if run.record is not None else "the agent's program"
         return AgentMissingError(f"{program}: {message}", remedy=outcome.remedy or _PROGRAM)
     return AgentRefusedError(message, remedy=remedy)
+
+
+def _remedy_by_hand(outcome: Outcome, run: Run) -> str:
+    """Return what a person has to look at whose agent's program says nothing, or nothing that is understood."""
+    if run.record is None or outcome.kind not in {SILENT, OTHER_DIALECT}:
+        return ""
+    agent, program = run.record.agent, f"`{run.record.argv[0]}`"
+    facts = adapter_for(agent).capabilities
+    if outcome.kind == OTHER_DIALECT:
+        version = f"Septet knows the events of version {facts.tested_version} of {agent}"
+        return f"{version}: install it in place of {program}, then run `septet retry`."
+    look = f"run {program} in an empty folder, as the worker's user, to see what it says"
+    if facts.needs_login:
+        files = ", ".join(facts.login_files)
+        look = f"its login may have run out: {look}; its login and its configuration are in {files}"
+    return f"{look[0].upper()}{look[1:]}. Then run `septet retry`."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.clis.endings import BUDGET, CANCELLED, PAUSED, SUPERSEDED
+from septet.agents.clis.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SUPERSEDED
 from septet.agents.clis.outcome import Outcome
 from septet.agents.runs.folders import StartReason
 
@@ -18,7 +18,7 @@ _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
 _BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
-_NEVER_RAN: Final = frozenset({"refused", "not_started"})
+_NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """Crashes that neither a resume nor a rerun changes."""
 
 

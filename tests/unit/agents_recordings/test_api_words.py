@@ -49,6 +49,7 @@ LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
     ("gemini", "You have exhausted your daily quota on this model.", 20 * HOUR),  # midnight in California
     ("gemini", "Resource exhausted. Please retry in 400s", 400.0),
     ("gemini", "RESOURCE_EXHAUSTED: rate limit\nSuggested retry after 34.5s.", 34.5),
+    ("gemini, Antigravity's", "Individual quota reached. Please enable overages. Resets in 3h5m12s.", 11112.0),
     ("gemini, Google's API", "Quota exceeded for metric: x_free_tier_requests, limit: 20\nPlease retry in 900ms", 0.9),
     ("copilot, issue 2144", "Sorry, you've hit a rate limit that restricts … Please try again in 2 hours.", 2 * HOUR),
     ("copilot, issue 2754", "you've hit a rate limit … Please try again in 15 hours 23 minutes.", 15 * HOUR + 1380.0),
@@ -79,6 +80,7 @@ MONEY: Final = (
     ("codex", "Your workspace is out of credits. Add credits to continue."),
     ("codex", "Your workspace is out of credits. Ask your workspace owner to refill in order to continue."),
     ("codex", "You hit your spend cap set in your workspace. Increase your spend cap to continue."),
+    ("gemini, issue 27761", "(429): Individual quota reached. Contact your administrator to enable overages"),
     (
         "codex",
         "You hit your spend cap set by the owner of your workspace. Ask an owner to increase your spend cap.",

@@ -1,0 +1,129 @@
+"""What is told of a CLI that ended without an answer: the cause in its own words, and a remedy for its kind.
+
+Sources: anthropics/claude-code 74225, openai/codex-plugin-cc 635, littlebearapps/untether 724, monoes/monomind 191,
+github/copilot-cli 1181 and 1271.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.turns.failures import failure_of
+from septet.agents.turns.recovery import GiveUp, Start, next_move
+from septet.errors import AgentError
+
+FAILED: Final = ExitRecord(cause="exited", exit_code=1)
+DONE: Final = ExitRecord(cause="exited", exit_code=0)
+IDLE: Final = ExitRecord(cause="idle_limit")
+OLD_CODEX: Final = '{"id":"1","msg":{"type":"task_started"}}\n{"id":"1","msg":{"type":"task_complete"}}\n'
+
+
+def ended(agent: str, end: ExitRecord, stderr: str = "", stdout: str = "") -> Outcome:
+    """Return what a run came to that printed this."""
+    dialect = adapter_for(agent).dialect()
+    dialect.feed(stdout.encode())
+    return dialect.outcome(end, stderr)
+
+
+def told(agent: str, outcome: Outcome) -> AgentError:
+    """Return the error that tells of it, once no further start is made."""
+    record = RunRecord(
+        key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
+        argv=(f"/opt/{agent}",), env_names=(), worktree="/", limits={}, started_at="2026-03-09T12:00:00Z",
+    )  # fmt: skip
+    return failure_of(outcome, Run(Path("/"), record), ["first", "rerun"], crashed_again=True)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "waited"),
+    [
+        ('Error: {"data":{"type":"unlock_full_access_notice"},"error_type":"grace_daily_limit_reached"}', True),
+        ("Failed to load models: Error: 429 rate limit exceeded", True),
+        ("Error: EDQUOT: disk quota exceeded, mkdir '/home/a/.claude'", False),
+        ("npm warn deprecated express-rate-limit@1.0.0", False),
+    ],
+)
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode"])
+def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
+    agent: str, stderr: str, *, waited: bool
+) -> None:
+    """It names no time, so the wait is a minute at first; what is no such error stays a refusal to start."""
+    outcome = ended(agent, FAILED, f"Loaded.\n{stderr}\n")
+    assert (outcome.ended, outcome.kind) == (("api_error", "rate_limit") if waited else ("crashed", "refused"))
+    assert stderr in outcome.message
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_a_line_about_a_limit_after_an_event_is_noise(agent: str) -> None:
+    """Tools of the agent print there too."""
+    event = '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"thread.started","thread_id":"s"}\n'
+    assert ended(agent, FAILED, "Error: 429 rate limit exceeded\n", event).kind == "exit_code"
+
+
+NOISE: Final = (
+    "WARNING: proceeding, even though we could not create PATH aliases",
+    "2026-11-28T12:00:00.123Z  WARN codex_core: no such file",
+    "⚠ Warning: 256-color support was not detected",
+    "(node:11) [DEP0040] DeprecationWarning: The `punycode` module is deprecated.",
+    "(Use `node --trace-deprecation ...` to show where the warning was created)",
+)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_the_error_on_stderr_is_named_and_not_a_warning_beside_it(noise: str) -> None:
+    """Where there are warnings alone, they are all that is known."""
+    message = ended("codex", FAILED, f"{noise}\nError: failed to initialize: not permitted\n{noise}\n").message
+    assert message == "The agent's program refused to start: Error: failed to initialize: not permitted"
+    assert noise in ended("codex", FAILED, f"{noise}\n").message
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode"])
+def test_a_silent_start_that_is_stopped_is_told_with_what_stderr_says(agent: str) -> None:
+    """It has printed no event, and so what stderr says is about its start."""
+    outcome = ended(agent, IDLE, "IneligibleTierError: This client is no longer supported\n")
+    assert (outcome.ended, outcome.kind) == ("limit", "idle")
+    assert "IneligibleTierError" in outcome.message
+
+
+@pytest.mark.parametrize("end", [DONE, FAILED], ids=["0", "1"])
+@pytest.mark.parametrize(
+    ("agent", "place"),
+    [
+        ("claude", "~/.claude"),
+        ("codex", "~/.codex"),
+        ("copilot", "~/.copilot"),
+        ("gemini", "~/.gemini"),
+        ("opencode", "~/.config/opencode"),
+        ("scripted", ""),
+    ],
+)
+def test_a_cli_that_ends_without_a_word_is_told_as_such(agent: str, place: str, end: ExitRecord) -> None:
+    """It is started once more; then the remedy names the login first, a command to run and its configuration."""
+    outcome = ended(agent, end)
+    assert next_move(["first"], outcome, seen_now=True) == Start("rerun")
+    failure = told(agent, outcome)
+    assert f"exit code {end.exit_code} and printed nothing" in str(failure)
+    assert f"`/opt/{agent}`" in failure.remedy
+    assert place in failure.remedy
+    assert ("login" in failure.remedy) == bool(place)
+
+
+@pytest.mark.parametrize(
+    ("agent", "stdout"),
+    [("codex", OLD_CODEX), ("opencode", '{"event":"x"}\n'), ("copilot", '{"role":"assistant"}\n')],
+)
+def test_another_dialect_is_told_after_one_start_with_the_version_that_is_needed(agent: str, stdout: str) -> None:
+    """Events of another release, none of which has a type: a second start would print the same."""
+    outcome = ended(agent, DONE, stdout=stdout)
+    assert next_move(["first"], outcome, seen_now=True) == GiveUp()
+    assert f"version {adapter_for(agent).capabilities.tested_version}" in told(agent, outcome).remedy
+
+
+def test_an_object_of_a_tool_after_events_is_no_other_dialect() -> None:
+    """The session goes on."""
+    outcome = ended("codex", DONE, stdout='{"type":"thread.started","thread_id":"s"}\n{"a":1}\n')
+    assert (outcome.ended, outcome.kind) == ("no_result", "no_result_event")
