@@ -75,8 +75,10 @@ def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) 
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
-    """Give the machine's errors in the chain that led to this one."""
-    while error is not None:
+    """Give the machine's errors in the chain that led to this one; a chain may be a circle."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         if isinstance(error, OSError):
             yield error
         error = error.__cause__
