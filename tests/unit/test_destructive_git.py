@@ -66,6 +66,11 @@ MAY_DESTROY = {
     "septet/agents/turns/shared_packages.py": ("shutil.rmtree(path)",),
     # The state of earlier demos, whose work orders are of a sample repository.
     "clients/cli/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
+    # The home and the run of a trial of `septet doctor --try`, which no work order has.
+    "clients/cli/agent_trial.py": (
+        "shutil.rmtree(runtime.runs.folder_of(order_id), ignore_errors=True)",
+        "shutil.rmtree(home, ignore_errors=True)",
+    ),
 }
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
 
