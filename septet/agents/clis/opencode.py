@@ -292,7 +292,7 @@ class OpenCodeStream(LineStream[_Event]):
         super().begin()
         self._used = NO_USAGE
         self._last_step = 0
-        self._has_overflowed = False
+        self._has_erred = False
         self._overflow: Ending | None = None
 
     @property
@@ -345,6 +345,8 @@ class OpenCodeStream(LineStream[_Event]):
         facts.finished = part.reason != "tool-calls"
         facts.spoke_last = facts.spoke_last and facts.finished
         facts.results += facts.finished
+        if part.reason == "stop" and facts.spoke_last and facts.failure and facts.failure.ended == "api_error":
+            facts.failure = None  # the answer came after it: the CLI has asked again
         if part.reason == "length":
             facts.failure = _CUT
         elif part.reason == "content-filter":
@@ -358,21 +360,23 @@ class OpenCodeStream(LineStream[_Event]):
         elif error.name == "MessageOutputLengthError":
             self.facts.failure = _CUT
         else:
+            self._has_erred, self.facts.spoke_last = True, False
             code = error.data.status
             status = code if isinstance(code, int) else _STATUS_BY_NAME.get(str(error.name))
             self.facts.failure = _not_before(api_error(status, words), error.data.headers.get("retry-after"))
             if self.facts.failure.kind == "context_length":
-                self._has_overflowed, self._overflow = True, self.facts.failure
+                self._overflow = self.facts.failure
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         """Return how the run ended: by its last step alone nobody sees whether there was to be another.
 
-        A session that is too long is summarised, in a step that asks for no tool, and gone on with: after that the
-        CLI ends with 1 (issue 39573 of opencode), or summarises again for as long as it may.
+        After any error the CLI ends with 1, also where it has got over that error (issue 50062 of opencode). A
+        session that is too long is summarised, in a step that asks for no tool, and gone on with (issue 39573), or
+        summarised again for as long as the CLI may.
         """
         facts = self.facts
         if end.cause == "exited" and end.signal is None:
-            if self._has_overflowed and facts.finished and facts.failure is None:
+            if self._has_erred and facts.finished and facts.failure is None:
                 return endings.with_result(facts.text, facts.denials)
         elif end.cause in _STOPS or (end.cause, end.why) in _STOPS_ON_REQUEST:
             if self._overflow is not None:

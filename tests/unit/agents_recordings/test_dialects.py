@@ -413,6 +413,30 @@ def test_opencode_that_recovers_from_an_overflow_has_answered() -> None:
     assert (outcome.ended, outcome.text) == ("ok", "Done.")
 
 
+_RESET: Final = {
+    "type": "error",
+    "error": {"name": "APIError", "data": {"message": "ECONNRESET", "statusCode": 200, "isRetryable": True}},
+}
+
+
+def test_opencode_that_got_over_an_error_has_answered() -> None:
+    """It ends with 1 for an error in the middle of a step that it then finished (opencode issue 50062)."""
+    said, stop = part("text", text="Done."), part("step_finish", reason="stop")
+    outcome = read("opencode", part("step_start"), _RESET, said, stop, end=BAD)
+    assert (outcome.ended, outcome.text) == ("ok", "Done.")
+    outcome = read("opencode", part("step_start"), _RESET, part("step_start"), said, stop, end=BAD)
+    assert (outcome.ended, outcome.text) == ("ok", "Done.")
+
+
+@pytest.mark.parametrize(
+    "after", [(), (part("step_finish", reason="stop"),), (part("text", text="b"),)], ids=["end", "finish", "text"]
+)
+def test_opencode_that_did_not_finish_after_an_error_has_failed(after: tuple[dict[str, Any], ...]) -> None:
+    """What was said before the error is no answer, nor is what is said after it without an end."""
+    outcome = read("opencode", part("step_start"), part("text", text="a"), _RESET, *after, end=BAD)
+    assert (outcome.ended, outcome.text) == ("api_error", None)
+
+
 @pytest.mark.parametrize("end", [ExitRecord("wall_limit", signal=9), ExitRecord("exited", signal=9)])
 def test_opencode_that_was_killed_has_not_answered(end: ExitRecord) -> None:
     """Its stream has no last event: a step that asked for no tool need not have been the last."""
