@@ -178,6 +178,12 @@ class StreamTotals:
         return (self.stop_reason if told is None else told) == "refusal"
 
     @property
+    def is_local(self) -> bool:
+        """Whether the result is the CLI's own, as of a command that begins with a slash: no model was asked."""
+        result = self.final
+        return result is not None and result.num_turns == 0 and not self.turns and _is_of_nothing(result)
+
+    @property
     def pieces(self) -> tuple[str, ...]:
         """What the session's own last message says, by block; nothing where it called a tool after that."""
         return tuple(filter(None, (read_field(words, TEXT) for words in self._words)))

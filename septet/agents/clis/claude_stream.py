@@ -1,6 +1,7 @@
 """claude's dialect: from its stream-json, and the little that older wrappers print, to the one outcome."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -27,7 +28,7 @@ _KINDS: Final[Mapping[str, str]] = {
 """By the CLI's own word for an error."""
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
-_UNKNOWN_SESSION: Final = "No conversation found"
+_UNKNOWN_SESSION: Final = re.compile(r"No conversation found")
 _INTERRUPTED: Final = "error_during_execution"
 _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
     "error_max_turns": ("limit", "turns", "Start it again with more turns (`--step STEP.turns=N`)."),
@@ -101,6 +102,8 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
         text = _answer(result)[0] or ""
         has_failed = result.has_failed or totals.is_refused or text.startswith(_API_ERROR)
         missing = totals.tasks.missing_work(ended_by_itself=end.cause == "exited")
+        if not has_failed and totals.is_local:
+            return Ending("crashed", "local_answer", f"The CLI answered by itself, and asked no model: {text}")
         if missing and not has_failed:
             return _unfinished_ending(missing, end, stderr)
         if not has_failed and (endings.leaves_result_standing(end) or totals.took_back_nothing):
@@ -110,7 +113,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     is_said = totals.pieces and not (totals.is_refused or totals.api_error)
     if result is None and is_said and end.cause == "exited" and end.exit_code == 0:
         return Ending("ok")
-    return endings.without_result(end, stderr, spoke=totals.last is not None)
+    return endings.without_result(end, stderr, spoke=totals.last is not None, unknown_session=_UNKNOWN_SESSION)
 
 
 def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
@@ -130,7 +133,7 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
         ended, kind, remedy = _BY_SUBTYPE[str(result.subtype)]
         return Ending(ended, kind, words, remedy)
     if result.subtype not in ("success", None):
-        return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION in words else "interrupted", words)
+        return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION.search(words) else "interrupted", words)
     if _CUT_ANSWER in words:
         return Ending(
             "limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."

@@ -26,7 +26,7 @@ AFTER_RESULT: Final = "after_result"
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
-"""Kinds of crashes: the program said nothing, or nothing that its adapter understands."""
+"""Kinds of ends: the program said nothing, or nothing that its adapter understands."""
 
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
@@ -163,17 +163,24 @@ def denial_ending(denials: Collection[str]) -> Ending:
     return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
 
 
-def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
+def without_result(
+    end: ExitRecord, stderr: str, *, spoke: bool, unknown_session: re.Pattern[str] | None = None
+) -> Ending:
     """Return how a run ended that gave no result that counts.
 
     Args:
         end: How the process ended.
         stderr: What it printed there.
         spoke: Whether there was any event on its stream.
+        unknown_session: The words with which the CLI refuses to resume a session that it does not have.
     """
     words = _without_noise(stderr)[-_STDERR_SHOWN:]
-    ending = _at_limit(end, "" if spoke else words) or _by_others(end) or _by_api(end, stderr, spoke=spoke)
-    return ending or _by_itself(end, words, spoke=spoke)
+    ending = _at_limit(end, words, spoke=spoke) or _by_others(end) or _by_api(end, stderr, spoke=spoke)
+    ending = ending or _by_itself(end, words, spoke=spoke)
+    has_crashed = end.cause == "exited" and ending.ended == "crashed"
+    if has_crashed and unknown_session is not None and unknown_session.search(stderr):
+        return Ending("crashed", "unknown_session", stderr.strip())
+    return ending
 
 
 def _without_noise(stderr: str) -> str:
@@ -182,7 +189,7 @@ def _without_noise(stderr: str) -> str:
     return "\n".join(lines).strip() or stderr.strip()
 
 
-def _at_limit(end: ExitRecord, words: str) -> Ending | None:
+def _at_limit(end: ExitRecord, words: str, *, spoke: bool) -> Ending | None:
     if end.cause in RESOURCES:
         kind, setting = RESOURCES[end.cause]
         remedy = (
@@ -195,9 +202,11 @@ def _at_limit(end: ExitRecord, words: str) -> Ending | None:
             "`--execution-seconds`), or with a smaller issue."
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
+    if end.cause == "idle_limit" and not spoke:
+        return Ending("limit", SILENT, f"The agent printed nothing for too long. {words}".strip())
     if end.cause == "idle_limit":
         remedy = "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
-        return Ending("limit", "idle", f"The agent printed nothing for too long. {words}".strip(), remedy)
+        return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
         remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
         return Ending("limit", "turns", "The agent reached its turn limit.", remedy)

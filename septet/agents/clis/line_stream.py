@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
@@ -209,10 +209,7 @@ class LineStream(ABC, Generic[E]):
         is_told = facts.session_id or facts.turns or facts.tool_calls
         if last is not None and last.type is None and not is_told and (end.cause, end.exit_code) == ("exited", 0):
             return Ending("crashed", OTHER_DIALECT, "The agent printed events that are those of another version.")
-        ending = endings.without_result(end, words, spoke=self.spoke)
-        if end.cause == "exited" and ending.ended == "crashed" and self.unknown_session.search(words):
-            return replace(ending, kind="unknown_session", message=words, remedy="")
-        return ending
+        return endings.without_result(end, words, spoke=self.spoke, unknown_session=self.unknown_session)
 
 
 def api_error(status: int | None, words: str) -> Ending:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.clis.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SUPERSEDED
+from septet.agents.clis.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SILENT, SUPERSEDED
 from septet.agents.clis.outcome import Outcome
 from septet.agents.runs.folders import StartReason
 
@@ -14,12 +14,14 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 SessionUse = Literal["new", "resumed", "asked"]
 """What session a run had: a new one, one that was gone on with, or one that is asked about itself alone."""
 
-_RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle"})
+_RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
 """An agent that takes its machine down with it must not do so for ever."""
 _BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """Crashes that neither a resume nor a rerun changes."""
+_NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
+"""Crashes after which there is no session to go on with; what was done before them is in the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def next_move(
         return _after_api_error(starts, last, session, seen_now=seen_now)
     if last.ended == "limit":
         return _after_limit(starts, last)
-    return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
+    crash = last if resumes_after_kill else replace(last, session_id=None)
+    return _after_crash(starts, crash, session, seen_now=seen_now)
 
 
 def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -> Move:
@@ -155,13 +158,18 @@ def _after_limit(starts: Sequence[StartReason], last: Outcome) -> Move:
         return Start("interrupted", last.session_id)
     if last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts:
         return Start("limit", last.session_id)
+    if last.kind == SILENT and last.session_id is None and _BEGIN_ANEW.isdisjoint(starts):
+        return Start("rerun")
     return GiveUp()
 
 
-def _after_crash(starts: Sequence[StartReason], last: Outcome, *, seen_now: bool) -> Move:
+def _after_crash(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
     if last.kind in _NEVER_RAN:
         return GiveUp() if seen_now or not last.retryable else Start("waited")
-    if "crashed" not in starts and last.session_id is not None and last.kind != "unknown_session":
+    if last.kind in _NO_SESSION:
+        if "session" not in starts and session != "asked":
+            return Start("session")
+    elif "crashed" not in starts and last.session_id is not None:
         return Start("crashed", last.session_id)
     if "rerun" not in starts:
         return Start("rerun")

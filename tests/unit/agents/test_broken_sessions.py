@@ -57,6 +57,35 @@ def test_a_session_that_is_asked_about_itself_has_no_other_to_answer_for_it(kind
     assert move(kind, "first", session="asked") == GiveUp()
 
 
+@pytest.mark.parametrize("kind", ["unknown_session", "local_answer"])
+def test_a_crash_that_leaves_no_session_begins_a_new_one_once(kind: str) -> None:
+    """After the new one the next rung is a rerun; a finalizer has no other session to ask."""
+    last = Outcome(ended="crashed", kind=kind, session_id="s")
+    assert next_move(("first", "crashed"), last, seen_now=True, session="resumed") == Start("session")
+    assert next_move(("first", "session"), last, seen_now=True) == Start("rerun")
+    assert next_move(("first", "session", "rerun"), last, seen_now=True) == GiveUp(crashed_again=True)
+    assert next_move(("first",), last, seen_now=True, session="asked") == Start("rerun")
+
+
+@pytest.mark.parametrize(
+    ("starts", "session_id", "comes"),
+    [
+        (("first",), None, Start("rerun")),
+        (("first", "waited"), None, Start("rerun")),
+        (("first", "rerun"), None, GiveUp()),
+        (("first", "crashed", "session"), None, GiveUp()),
+        (("first", "crashed"), "s", Start("limit", "s")),
+        (("first", "limit"), "s", GiveUp()),
+    ],
+)
+def test_a_silent_start_is_tried_once_more(
+    starts: tuple[StartReason, ...], session_id: str | None, comes: Move
+) -> None:
+    """Where it has a session that session goes on; it begins at the checkpoint only where no work can be lost."""
+    last = Outcome(ended="limit", kind="silent", session_id=session_id)
+    assert next_move(starts, last, seen_now=True) == comes
+
+
 async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> None:
     """Killed halfway, refused when it is resumed: the task goes to a new session in the worktree as it is."""
     lab.agent(f"""

@@ -200,21 +200,47 @@ async def test_tries_are_counted_on_disk(lab: Lab) -> None:
     assert len(lab.journal) == 3
 
 
-async def test_an_unknown_session_leads_to_a_rerun(lab: Lab) -> None:
-    """When the CLI does not know the session that is to be resumed, the agent starts anew."""
-    lab.agent("""
+@pytest.mark.parametrize(
+    "refuse",
+    [
+        """say('{"type":"result","subtype":"error_during_execution","is_error":true,'
+            '"errors":["No conversation found with session ID: x"],"session_id":"x"}')""",
+        "sys.stderr.write('No conversation found with session ID: x')",
+    ],
+    ids=["result", "stderr"],
+)
+async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab: Lab, refuse: str) -> None:
+    """When the CLI does not know the session that is to be resumed, a new one goes on in the worktree as it is."""
+    lab.agent(f"""
         if resumed:
-            say('{"type":"result","subtype":"error_during_execution","is_error":true,'
-                '"errors":["No conversation found with session ID: x"],"session_id":"x"}')
+            {refuse}
             sys.exit(1)
         init()
         if not os.path.exists("../crashed"):
             open("../crashed", "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
-        result("done")
+        result("kept" if "What it did is in the worktree" in prompt else "done")
     """)
     turn_result = await lab.carry_out()
     assert (turn_result.recovered_by, turn_result.agent_starts) == ("rerun", 3)
+    assert (turn_result.outcome.text, lab.returned) == ("kept", [])
+
+
+async def test_a_start_that_prints_nothing_is_ended_and_tried_once_more(lab: Lab) -> None:
+    """The second start begins from the checkpoint; where it is silent too, the limit is told with what stderr says."""
+    lab.agent("""
+        starts = len(open("../journal").read().splitlines())
+        if starts % 2:
+            sys.stderr.write("Error: it waits.\\n"); sys.stderr.flush(); time.sleep(300)
+        init(); result("done")
+    """)
+    limits = Timeouts(idle_seconds=3.0)
+    assert (await lab.carry_out(lab.request(limits=limits))).outcome.text == "done"
+    assert (lab.journal, lab.returned) == (["start new", "start new"], ["returned to the checkpoint"])
+    lab.agent("sys.stderr.write('Error: it waits.'); sys.stderr.flush(); time.sleep(300)")
+    with pytest.raises(AgentLimitError, match="nothing for too long. Error: it waits"):
+        await lab.carry_out(lab.request(limits=limits, activity_id="6"))
+    assert len(lab.journal) == 4
 
 
 async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_swept(lab: Lab) -> None:
@@ -528,7 +554,7 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
     ("refuses", "told"),
     [
         ("api_error(400, 'Prompt is too long')", "became too long"),
-        ("refuse('No conversation found with session ID: s-9')", "returned to the checkpoint"),
+        ("refuse('No conversation found with session ID: s-9')", "could not be continued"),
     ],
     ids=["too long", "unknown"],
 )
@@ -545,14 +571,14 @@ async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, 
         if not os.path.exists("../limited"):
             open("../limited", "w").close()
             api_error(429, "usage limit reached")
-        result("became too long" if "became too long" in prompt else "done")
+        result("told" if "{told}" in prompt else "done")
     """)
     request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
     with pytest.raises(AgentApiUnavailableError):
         await lab.carry_out(request)
     turn_result = await lab.carry_out(request)
     assert lab.journal == ["start resume", "start new", "start new"]
-    assert told in {turn_result.outcome.text, *lab.returned}
+    assert (turn_result.outcome.text, lab.returned) == ("told", [])
 
 
 async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:

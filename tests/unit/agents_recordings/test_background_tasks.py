@@ -136,3 +136,13 @@ def test_the_session_is_that_which_the_result_names() -> None:
     assert (outcome.text, outcome.session_id) == ("x", "new")
     _, outcome = read([result("x"), result("y", session_id="new")])
     assert (outcome.text, outcome.session_id) == ("x", "s")
+
+
+def test_a_result_of_no_model_is_no_answer() -> None:
+    """The CLI answers a command that begins with a slash by itself, in a session that cannot be gone on with."""
+    nothing = {"num_turns": 0, "usage": {"input_tokens": 0, "output_tokens": 0}}
+    _, outcome = read([result("/status isn't available.", **nothing)])
+    assert (outcome.ended, outcome.kind, outcome.text) == ("crashed", "local_answer", None)
+    assert "/status isn't available." in outcome.message
+    assert read([result("x", num_turns=0)])[1].text == "x"
+    assert read([result("x", usage={}, num_turns=None)])[1].text == "x"
