@@ -27,9 +27,9 @@ happened and what was expected. At the first trial {first} of {drawn} came out r
 {drawn_table}
 ## From the project's own trials
 
-These were written down because something came out wrong. {own_right} of {own} come out right.
-
-{own_table}"""
+These were written down because something came out wrong; each folder in `tests/world/cases` says what happens and
+what is expected. {own_right} of {own} come out right{own_wrong}.
+"""
 COLUMNS = ("| Case | What happens | What is expected | What comes out |", "| --- | --- | --- | --- |")
 
 
@@ -45,7 +45,7 @@ def main() -> None:
         own_right=sum(not case.known for case in own),
         own=len(own),
         drawn_table=_table(drawn),
-        own_table=_table(own),
+        own_wrong="".join(f"; `{case.name}` is {case.known}" for case in own if case.known),
     )
     PAGE.write_text(page, encoding="utf-8")
 
