@@ -85,7 +85,7 @@ def test_the_error_on_stderr_is_named_and_not_a_warning_beside_it(noise: str) ->
 def test_a_silent_start_that_is_stopped_is_told_with_what_stderr_says(agent: str) -> None:
     """It has printed no event, and so what stderr says is about its start."""
     outcome = ended(agent, IDLE, "IneligibleTierError: This client is no longer supported\n")
-    assert (outcome.ended, outcome.kind) == ("limit", "idle")
+    assert (outcome.ended, outcome.kind) == ("limit", "silent")
     assert "IneligibleTierError" in outcome.message
 
 
