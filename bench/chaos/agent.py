@@ -230,6 +230,8 @@ class Agent:
         answer = answer_of(session.step, task, order)
         if arguments.schema:
             stream.call("StructuredOutput", **answer)
+        else:
+            stream.say(json.dumps(answer))
         stream.answer(json.dumps(answer), answer if arguments.schema else None)
 
     def _play(self, stream: Stream, order: str) -> None:
