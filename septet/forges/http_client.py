@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.measures import note_answer, note_request, note_unreached
+from septet.forges.patience import AskAgainError, Patience
 from septet.forges.pauses import PAUSES, is_spent, pause_seconds
 from septet.forges.renames import look_at_redirect
 from septet.system.text import without_controls
@@ -36,6 +37,8 @@ _LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate lim
 _NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _NOT_MODIFIED: Final = 304
+_READS: Final = frozenset({"GET", "HEAD"})
+_SOON_SECONDS: Final = 1.0
 _SHOWN: Final = 1000
 _SHOWN_OF_PAGE: Final = 4000
 _SHOWN_WORDS: Final = 80
@@ -61,18 +64,20 @@ class ForgeApi:
     """What helps, by the status of an answer."""
     refusals: tuple[tuple[str, str], ...] = ()
     """What helps, by words of a refusal in lower case."""
+    unnamed_seconds: float = _SOON_SECONDS
+    """After a refusal for which it names no time, a read is sent again so much later."""
 
     @contextmanager
     def asking(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator["httpx.Client"]:
         """Give an HTTP client for the block, and turn what goes wrong in it into errors of ours; as `hooks`."""
-        import httpx
+        from septet.forges.patient_client import PatientClient
 
         headers = {"User-Agent": "septet", "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         with (
             self.hooks(what, within_seconds=within_seconds) as hooks,
-            httpx.Client(
+            PatientClient(
                 headers=headers,
                 timeout=TIMEOUT_SECONDS,
                 verify=trusted_authorities(),
@@ -85,6 +90,8 @@ class ForgeApi:
     @contextmanager
     def hooks(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator[Hooks]:
         """Give the hooks of an HTTP client for the block, and turn what goes wrong in it into errors of ours.
+
+        They wait where a read is refused for a moment, and raise `AskAgainError`: the client is to send it again.
 
         Args:
             what: What is asked, for errors.
@@ -101,7 +108,8 @@ class ForgeApi:
 
         from septet.forges.time_limit import TimeLimit
 
-        PAUSES.check(self.url, self.token, what)
+        patience = Patience()
+        patience.await_turn(self.url, self.token, what)
         limit = TimeLimit(within_seconds)
         last: list[httpx.Response] = []
 
@@ -112,7 +120,7 @@ class ForgeApi:
                 look_at_redirect(self.forge, self.url, what, response)
             if response.status_code >= _ERRORS:
                 response.read()
-                raise self._failure(what, response)
+                raise self._failure(what, response, patience)
 
         try:
             yield {"request": [limit.before, note_request], "response": [note_answer, look]}
@@ -138,14 +146,19 @@ class ForgeApi:
             answer = TypeAdapter(form).validate_python(from_json(response.content))
             return answer, response.headers.get("etag", "")
 
-    def _failure(self, what: str, response: "httpx.Response") -> SeptetError:
+    def _failure(self, what: str, response: "httpx.Response", patience: Patience) -> SeptetError:
         status, text = response.status_code, _refusal_text(response)
         message = f"{self.url} answered {status} ({what}): {text}"
         seconds = pause_seconds(response.headers)
         if status in _LIMITED:
+            is_read = response.request.method in _READS
             if seconds is not None:
                 PAUSES.note(self.url, self.token, seconds)
+                if is_read and patience.wait(seconds):
+                    return AskAgainError(message)
             elif status == _TOO_MANY or is_spent(response.headers) or _LIMIT_WORDS.search(text):
+                if is_read and patience.wait_unnamed(self.unnamed_seconds):
+                    return AskAgainError(message)
                 seconds = PAUSES.note_unnamed(self.url, self.token)
         if status >= _SERVER_ERRORS or status in _BUSY or (status in _LIMITED and seconds is not None):
             return ForgeUnavailableError(message, retry_after_seconds=seconds)

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
 from septet.forges.http_client import ASKING_SECONDS, TIMEOUT_SECONDS, ForgeApi, trusted_authorities
+from septet.forges.patience import AskAgainError
 
 if TYPE_CHECKING:
     from githubkit import GitHub, Response
+    from githubkit.exception import GitHubException
+    from githubkit.retry import RetryOption
 
 _RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
 _REMEDIES: Final = {
@@ -24,6 +28,10 @@ _REFUSALS: Final = (
     ("pullrequest head", "The branch is not there: `septet retry` pushes it again."),
     ("pullrequest base", "Name a base that the repository has."),
 )
+_UNNAMED_SECONDS: Final = 60.0
+"""GitHub wants at least a minute where it names no time."""
+_AT_ONCE: Final = timedelta(microseconds=1)
+"""githubkit waits for a minute where it is told no time."""
 
 T = TypeVar("T")
 
@@ -48,7 +56,7 @@ def asking(
     from githubkit import GitHub
     from githubkit.exception import RequestError
 
-    api = ForgeApi("GitHub", api_url, token, _REMEDIES, _REFUSALS)
+    api = ForgeApi("GitHub", api_url, token, _REMEDIES, _REFUSALS, _UNNAMED_SECONDS)
     with api.hooks(what, within_seconds=within_seconds) as hooks:
         client = GitHub(
             token,
@@ -57,7 +65,7 @@ def asking(
             timeout=TIMEOUT_SECONDS,
             event_hooks=hooks,
             ssl_verify=trusted_authorities(),
-            auto_retry=False,  # the workflow retries, and is seen to
+            auto_retry=_retry,
             http_cache=False,
         )
         try:
@@ -66,6 +74,13 @@ def asking(
         except RequestError as error:
             error.__cause__ = error.__context__ = None  # or what it wraps would be its own cause
             raise error.exc from None
+
+
+def _retry(error: "GitHubException", _tries: int) -> "RetryOption":
+    """Send a read again that was refused for a moment; else the workflow retries, and is seen to."""
+    from githubkit.retry import RetryOption
+
+    return RetryOption(isinstance(getattr(error, "exc", None), AskAgainError), _AT_ONCE)
 
 
 def read(form: type[T], answer: "Response") -> T:

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from septet.errors import ForgeUnavailableError, NotFoundError, TrackerError, TrackerUnavailableError
 from septet.forges.http_client import trusted_authorities
 from septet.forges.measures import note_answer, note_request, note_unreached
+from septet.forges.patience import Patience
 from septet.forges.pauses import PAUSES, pause_seconds
 from septet.system.text import without_controls
 from septet.trackers.linear.answers import LinearAnswer
@@ -77,25 +78,38 @@ class LinearApi:
             NotFoundError: There is no such thing, or the key may not see it.
             TrackerError: It refused.
         """
+        patience, reads = Patience(), document.lstrip().startswith("query")
+        while True:
+            try:
+                patience.await_turn(self.url, self.token, what)
+            except ForgeUnavailableError as error:
+                raise TrackerUnavailableError(
+                    error.message, retry_after_seconds=error.retry_after_seconds
+                ) from error
+            reply, failure = self._answer(what, document, variables)
+            if failure is None:
+                break
+            pause = failure.retry_after_seconds
+            if not (reads and pause is not None and patience.wait(pause)):
+                raise failure
+        try:
+            return form.model_validate(reply.data if reply is not None else None)
+        except ValidationError as error:
+            message = f"{self.url} did not answer as Linear does ({what})."
+            raise TrackerUnavailableError(message) from error
+
+    def _answer(
+        self, what: str, document: str, variables: Mapping[str, Any]
+    ) -> tuple[_Reply | None, TrackerError | NotFoundError | None]:
         import httpx
 
-        try:
-            PAUSES.check(self.url, self.token, what)
-        except ForgeUnavailableError as error:
-            raise TrackerUnavailableError(error.message, retry_after_seconds=error.retry_after_seconds) from error
         try:
             response = self._post(document, variables)
         except httpx.HTTPError as error:
             note_unreached(self.url)
             raise TrackerUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
         reply = _reply_of(response)
-        if failure := self._failure(what, response, reply):
-            raise failure
-        try:
-            return form.model_validate(reply.data if reply is not None else None)
-        except ValidationError as error:
-            message = f"{self.url} did not answer as Linear does ({what})."
-            raise TrackerUnavailableError(message) from error
+        return reply, self._failure(what, response, reply)
 
     def _post(self, document: str, variables: Mapping[str, Any]) -> "httpx.Response":
         import httpx

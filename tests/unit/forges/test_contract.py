@@ -25,6 +25,7 @@ from septet.forges.choose import forge_for
 from septet.forges.conversation import FollowedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
 from septet.forges.new_comments import CommentedForge
+from septet.forges.pauses import PAUSES
 from septet.git.address import parse_address
 from septet.settings import Settings
 
@@ -293,13 +294,49 @@ def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFa
 
 
 def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: Forge) -> None:
-    """A limit is no refusal: the pause that the forge asks for is told to whoever waits."""
+    """A limit is no refusal: a pause that nobody waits for within a question is told to whoever waits."""
     fake.add_issue("Title")
-    fake.faults.append(Fault(status=429, headers={"Retry-After": "7"}, text="slow down"))
+    fake.faults.append(Fault(status=429, headers={"Retry-After": "70"}, text="slow down"))
 
     with pytest.raises(ForgeUnavailableError) as busy:
         forge.issue(1)
-    assert busy.value.retry_after_seconds == 7
+    assert busy.value.retry_after_seconds == 70
+
+
+@pytest.mark.parametrize("named", ["1", ""])
+def test_a_read_that_is_refused_for_a_moment_is_asked_again(fake: ForgeFake, forge: Forge, named: str) -> None:
+    """Whoever reads an issue does not learn of it; GitHub wants a minute where it names no time."""
+    fake.add_issue("Title")
+    headers = {"Content-Type": "text/plain"} | ({"Retry-After": named} if named else {})
+    fake.faults.append(Fault(status=429, headers=headers, text="Retry later", method="GET", times=2))
+    if fake.name == "github" and not named:
+        with pytest.raises(ForgeUnavailableError) as busy:
+            forge.issue(1)
+        assert busy.value.retry_after_seconds == 60
+        return
+
+    began = time.monotonic()
+    assert forge.issue(1).title == "Title"
+    assert time.monotonic() - began >= (2 if named else 3)
+    assert fake.seen_faults
+
+
+def test_a_write_that_is_refused_for_a_moment_is_told(fake: ForgeFake, forge: Forge) -> None:
+    """It is looked up before it is asked for again, by whoever asked."""
+    fake.faults.append(Fault(status=429, headers={"Retry-After": "1"}, text="slow down", method="POST"))
+    with pytest.raises(ForgeUnavailableError) as busy:
+        forge.open_pull_request(NEW)
+    assert busy.value.retry_after_seconds == 1
+    assert fake.pulls == {}
+
+
+def test_a_short_pause_that_another_has_met_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
+    """Nobody asks meanwhile, and nobody fails of it."""
+    fake.add_issue("Title")
+    PAUSES.note(fake.url + fake.api_path, fake.token, 1.0)
+    began = time.monotonic()
+    assert forge.issue(1).title == "Title"
+    assert time.monotonic() - began > 0.9
 
 
 def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(

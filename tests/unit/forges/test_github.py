@@ -255,7 +255,7 @@ def test_githubs_refusals_are_told(
         (Fault(500), ForgeUnavailableError, "", None),
         (Fault(503, b"", {"Retry-After": "7"}), ForgeUnavailableError, "", 7),
         (Fault(503, b"", {"Retry-After": "Wed, 21 Oct"}), ForgeUnavailableError, "", None),
-        (Fault(429, b"{}", {"Retry-After": "30"}), ForgeUnavailableError, "", 30),
+        (Fault(429, b"{}", {"Retry-After": "90"}), ForgeUnavailableError, "", 90),
         (Fault(429, b"{}"), ForgeUnavailableError, "", 60),
         (Fault(429, b"{}", {"Retry-After": "soon"}), ForgeUnavailableError, "", 60),
         (Fault(403, b"{}", {"X-RateLimit-Remaining": "0"}), ForgeUnavailableError, "", 60),

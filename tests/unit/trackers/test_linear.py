@@ -59,6 +59,17 @@ def test_what_was_done_before_the_answer_was_lost_is_there_once(
     assert len(linear.sessions[next(iter(linear.sessions))].get("externalLinks", [])) <= 1
 
 
+def test_a_read_that_is_refused_for_a_moment_is_asked_again(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Whoever reads an issue does not learn of it; a mutation is told."""
+    headers = {"retry-after": "1"}
+    linear.faults.append(Fault("query Issue", 400, code="RATELIMITED", headers=headers))
+    assert tracker.read_issue("ENG-1").title == "Totals are wrong"
+    linear.faults.append(Fault("mutation", 429, headers=headers))
+    with pytest.raises(TrackerUnavailableError) as limited:
+        tracker.say(message(linear))
+    assert limited.value.retry_after_seconds == 1
+
+
 def test_a_limit_is_waited_for_until_its_reset(linear: LinearFake, tracker: LinearTracker) -> None:
     """RATELIMITED says when to ask again, by the budget of which nothing is left; until then nobody asks."""
     headers = {
