@@ -118,17 +118,23 @@ async def looking(
     await watcher.close()
 
 
+async def kinds_of(watch: WorkflowHandle[Any, Any]) -> Counter[str]:
+    """Return how many events of each kind its history has, without the workflow tasks: under load there are more."""
+    kinds = [event.WhichOneof("attributes") async for event in watch.fetch_history_events()]
+    return Counter(kind for kind in kinds if not kind.startswith("workflow_task_"))
+
+
 async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> None:
     """Looks at an open pull request leave nothing in the history, neither activity nor timer; the merge ends the watch."""
     forge = FakeForge()
     async with in_review(client, doubles) as watch, looking(client, doubles, forge):
         await wait_until(lambda: forge.looks >= 1)
-        before = [event async for event in watch.fetch_history_events()]
+        before = await kinds_of(watch)
         await wait_until(lambda: forge.looks >= 4)
-        assert len([event async for event in watch.fetch_history_events()]) == len(before)
+        assert await kinds_of(watch) == before
         forge.state = "merged"
         assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
-        kinds = Counter([event.WhichOneof("attributes") async for event in watch.fetch_history_events()])
+        kinds = await kinds_of(watch)
         order = await WorkOrders(client, doubles.task_queue).get(watched_order(watch.id))
     assert not doubles.looks
     assert kinds["activity_task_scheduled_event_attributes"] == kinds["timer_started_event_attributes"] == 0
