@@ -101,12 +101,12 @@ def _of_end(came: Came) -> Iterator[str]:
     if expect.error is not None and came.status != "completed":
         if expect.error.type not in {None, came.error.get("type")}:
             yield f"the error is a {came.error.get('type')}, not a {expect.error.type}"
-        yield from _words("the error", came.error.get("message", ""), expect.error)
-        yield from _words("the remedy", came.error.get("remedy", ""), Words(says=expect.error.remedy))
+        yield from _words(came, "the error", came.error.get("message", ""), expect.error)
+        yield from _words(came, "the remedy", came.error.get("remedy", ""), Words(says=expect.error.remedy))
     if expect.waits is not None and not (came.waits and expect.waits[0] <= came.waits <= expect.waits[1]):
         yield f"the next try is {came.waits} seconds away, not {expect.waits}"
-    yield from _words("the warnings", "\n".join(came.warnings), Words(says=expect.warnings))
-    yield from _words("`septet show`", came.shown, Words(says=expect.shows))
+    yield from _words(came, "the warnings", "\n".join(came.warnings), Words(says=expect.warnings))
+    yield from _words(came, "`septet show`", came.shown, Words(says=expect.shows))
 
 
 def _of_steps(came: Came) -> Iterator[str]:
@@ -122,7 +122,9 @@ def _of_steps(came: Came) -> Iterator[str]:
         warnings = list(step["warnings"])
         if expected.warnings == () and warnings:
             yield f"{name} warns: {warnings}"
-        yield from _words(f"the warnings of {name}", "\n".join(warnings), Words(says=expected.warnings or ()))
+        yield from _words(
+            came, f"the warnings of {name}", "\n".join(warnings), Words(says=expected.warnings or ())
+        )
 
 
 def _of_turns(came: Came) -> Iterator[str]:
@@ -153,8 +155,8 @@ def _of_pulls(came: Came) -> Iterator[str]:
     if wanted is not None:
         yield from _counted("pull requests", len(came.pulls), wanted)
     for pull in came.pulls[:1]:
-        yield from _words("the title", pull["title"], expect.pull.title)
-        yield from _words("the body", pull["body"], expect.pull.body)
+        yield from _words(came, "the title", pull["title"], expect.pull.title)
+        yield from _words(came, "the body", pull["body"], expect.pull.body)
         if expect.pull.title_at_most is not None and len(pull["title"]) > expect.pull.title_at_most:
             yield f"the title has {len(pull['title'])} characters"
         if expect.pull.base not in {None, pull["base"]}:
@@ -198,7 +200,7 @@ def _of_tree(came: Came, name: str, expected: Branch) -> Iterator[str]:
         count = int(_git(came, "rev-list", "--count", f"{came.case.base}..{name}"))
         yield from _counted("commits", count, expected.commits)
     message = _git(came, "log", "-1", "--format=%B", name)
-    yield from _words("the commit's message", message, Words(says=expected.message))
+    yield from _words(came, "the commit's message", message, Words(says=expected.message))
 
 
 def _of_rescues(came: Came) -> Iterator[str]:
@@ -212,7 +214,10 @@ def _of_check(came: Came) -> Iterator[str]:
     if not came.case.expect.check:
         return
     told = {"BRANCH": came.task.get("branch_name") or "", "BASE": came.begun_at, "STATUS": came.status}
-    told |= {"ERROR": came.error.get("message", ""), "REMEDY": came.error.get("remedy", "")}
+    told |= {
+        name: _without_name(came, came.error.get(key, ""))
+        for name, key in (("ERROR", "message"), ("REMEDY", "remedy"))
+    }
     argv = ["bash", "-euc", came.case.expect.check]
     ended = subprocess.run(
         argv, cwd=came.origin, env={**came.env, **told}, capture_output=True, text=True, check=False
@@ -221,9 +226,19 @@ def _of_check(came: Came) -> Iterator[str]:
         yield f"the check ended with {ended.returncode}: {ended.stdout[-300:]} {ended.stderr[-300:]}"
 
 
-def _words(where: str, text: str, words: Words) -> Sequence[str]:
-    missing = [f"{where} does not say {word!r}: {text[:300]!r}" for word in words.says if word not in text]
+def _words(came: Came, where: str, text: str, words: Words) -> Sequence[str]:
+    text = _without_name(came, text)
+    missing = [
+        f"{where} does not say {word!r}: {text[:300]!r}"
+        for word in words.says
+        if _without_name(came, word) not in text
+    ]
     return [*missing, *(f"{where} says {word!r}" for word in words.lacks if word in text)]
+
+
+def _without_name(came: Came, text: str) -> str:
+    """Return a text without the case's own name: what is expected may be a word of it."""
+    return text.replace(came.case.order, "the-order").replace(came.case.name or came.case.order, "the-case")
 
 
 def _counted(what: str, count: int, wanted: Count) -> Sequence[str]:

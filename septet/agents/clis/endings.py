@@ -30,6 +30,7 @@ OTHER_DIALECT: Final = "other_dialect"
 
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
+_LIMITS: Final = frozenset({_USAGE_LIMIT, *_TOLD_ON_STDERR})
 _RESET_MARGIN_SECONDS: Final = 5.0
 _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
@@ -175,8 +176,9 @@ def without_result(
         unknown_session: The words with which the CLI refuses to resume a session that it does not have.
     """
     words = _without_noise(stderr)[-_STDERR_SHOWN:]
-    ending = _at_limit(end, words, spoke=spoke) or _by_others(end) or _by_api(end, stderr, spoke=spoke)
-    ending = ending or _by_itself(end, words, spoke=spoke)
+    by_api = _by_api(stderr, spoke=spoke) if end.signal is None or end.cause == "idle_limit" else None
+    itself = _when_idle(words, spoke=spoke) if end.cause == "idle_limit" else _by_itself(end, words, spoke=spoke)
+    ending = _at_limit(end) or _by_others(end) or by_api or itself
     has_crashed = end.cause == "exited" and ending.ended == "crashed"
     if has_crashed and unknown_session is not None and unknown_session.search(stderr):
         return Ending("crashed", "unknown_session", stderr.strip())
@@ -189,7 +191,7 @@ def _without_noise(stderr: str) -> str:
     return "\n".join(lines).strip() or stderr.strip()
 
 
-def _at_limit(end: ExitRecord, words: str, *, spoke: bool) -> Ending | None:
+def _at_limit(end: ExitRecord) -> Ending | None:
     if end.cause in RESOURCES:
         kind, setting = RESOURCES[end.cause]
         remedy = (
@@ -202,15 +204,24 @@ def _at_limit(end: ExitRecord, words: str, *, spoke: bool) -> Ending | None:
             "`--execution-seconds`), or with a smaller issue."
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
-    if end.cause == "idle_limit" and not spoke:
-        return Ending("limit", SILENT, f"The agent printed nothing for too long. {words}".strip())
-    if end.cause == "idle_limit":
-        remedy = "Its stream shows what it waited for. Start it again with a longer `--step STEP.idle_seconds=N`."
-        return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
         remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
         return Ending("limit", "turns", "The agent reached its turn limit.", remedy)
     return None
+
+
+def _when_idle(words: str, *, spoke: bool) -> Ending:
+    """Return how a run ended that was silent for too long; what a session that has begun tells is its limits."""
+    if spoke:
+        words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
+    message = f"The agent printed nothing for too long. {words}".strip()
+    if not spoke:
+        return Ending("limit", SILENT, message)
+    remedy = (
+        "It may have waited for a permission that nobody gives here, or for a tool: its stream shows what came "
+        "last. Start it again with a longer `--step STEP.idle_seconds=N`."
+    )
+    return Ending("limit", "idle", message, remedy)
 
 
 def _by_others(end: ExitRecord) -> Ending | None:
@@ -229,14 +240,12 @@ def _by_others(end: ExitRecord) -> Ending | None:
     return None
 
 
-def _by_api(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending | None:
+def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
     """Return how a run ended of which stderr alone says that a limit is reached, money lacks or the model refuses.
 
     What else stands there may be noise of the agent's tools: a limit counts where its line names the time, or
     where it is an error before any event.
     """
-    if end.signal is not None:
-        return None
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)
         is_sure = names_reset(line) or (not spoke and _ERROR.search(line))

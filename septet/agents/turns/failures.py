@@ -75,5 +75,5 @@ def _remedy_by_hand(outcome: Outcome, run: Run) -> str:
     look = f"run {program} in an empty folder, as the worker's user, to see what it says"
     if facts.needs_login:
         files = ", ".join(facts.login_files)
-        look = f"its login may have run out: {look}; its login and its configuration are in {files}"
+        look = f"its login or its quota may have run out: {look}; its login and its configuration are in {files}"
     return f"{look[0].upper()}{look[1:]}. Then run `septet retry`."

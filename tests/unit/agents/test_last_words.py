@@ -89,6 +89,37 @@ def test_a_silent_start_that_is_stopped_is_told_with_what_stderr_says(agent: str
     assert "IneligibleTierError" in outcome.message
 
 
+SESSION: Final = {
+    "claude": '{"type":"system","subtype":"init","session_id":"s"}\n',
+    "codex": '{"type":"thread.started","thread_id":"s"}\n',
+    "copilot": '{"type":"assistant.turn_start","data":{"turnId":"0"}}\n',
+    "gemini": '{"type":"init","session_id":"s"}\n',
+    "opencode": '{"type":"step_start","sessionID":"s","part":{}}\n',
+}
+
+
+@pytest.mark.parametrize("spoke", [True, False])
+@pytest.mark.parametrize("agent", list(SESSION))
+def test_a_limit_that_stderr_names_before_an_agent_falls_silent_is_waited_for(agent: str, *, spoke: bool) -> None:
+    """The end after the silence is one at that limit, until the time that is named; a signal is the engine's own."""
+    words = "You have reached your usage limit. Try again in 2 hours."
+    end = ExitRecord(cause="idle_limit", signal=15, ended_at="2026-03-09T12:00:00Z")
+    outcome = ended(agent, end, f"Loading.\n{words}\n", SESSION[agent] if spoke else "")
+    assert (outcome.ended, outcome.kind, outcome.retry_is_named) == ("api_error", "rate_limit", True)
+    assert outcome.retry_after_seconds == pytest.approx(7200, abs=10)
+    assert words in outcome.message
+
+
+@pytest.mark.parametrize("agent", list(SESSION))
+def test_words_about_a_limit_that_may_be_of_a_tool_are_told_of_an_agent_that_fell_silent(agent: str) -> None:
+    """It is an idle one: they name no time, and tools print there too. What else stands there is left out."""
+    stderr = "Loading.\nError: 429 rate limit exceeded\n"
+    outcome = ended(agent, IDLE, stderr, SESSION[agent])
+    assert (outcome.ended, outcome.kind) == ("limit", "idle")
+    assert outcome.message.endswith("too long. Error: 429 rate limit exceeded")
+    assert "permission" in outcome.remedy
+
+
 @pytest.mark.parametrize("end", [DONE, FAILED], ids=["0", "1"])
 @pytest.mark.parametrize(
     ("agent", "place"),
