@@ -34,6 +34,8 @@ from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0
+BACKGROUND_SECONDS = 5.0
+"""How long what an agent that ended well has left is waited for: it may be about to write a file."""
 SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
 """How long what the agent left is killed and waited for; what still lives then hangs in the kernel."""
 END_SECONDS = 0.5
@@ -78,6 +80,7 @@ class Supervisor:
             self.wait()
             self.reap()
             self.hold_limits()
+        self.await_background()
         self.sweep()
         self.finish(started_at)
         self.await_proxy()
@@ -328,6 +331,14 @@ class Supervisor:
     def proxy(self) -> int:
         """The process that is the guest's way out; 0 for none."""
         return self.way_out.pid if self.way_out is not None else 0
+
+    def await_background(self) -> None:
+        """Wait for what the agent left, until anybody asks for anything; a sandbox is gone with it."""
+        bound = time.monotonic() + BACKGROUND_SECONDS
+        waits = self.status == 0 and not (self.cause or self.order.confined)
+        while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:
+            ready = select.select([self.wakeup, *self.clients], [], [], left)[0]
+            waits = ready == [self.wakeup] and signal.SIGTERM not in os.read(self.wakeup, 4096)
 
     def sweep(self) -> None:
         """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor.

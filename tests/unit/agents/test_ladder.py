@@ -409,6 +409,38 @@ async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> 
     assert turn_result.outcome.session_id is not None
 
 
+async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab: Lab) -> None:
+    """A file that is written soon after the agent's end is not lost; what does not end is ended, and told of."""
+    lab.agent("""
+        def write_late():
+            time.sleep(1)
+            open("late.txt", "w").write("late")
+        init()
+        detached(write_late)
+        result("done")
+    """)
+    turn_result = await lab.carry_out()
+    assert (lab.worktree / "late.txt").read_text() == "late"
+    assert turn_result.outcome.warnings == ()
+    lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
+    turn_result = await lab.carry_out(lab.request(activity_id="6"))
+    assert turn_result.outcome.warnings == ("processes that it left in the background were ended: 1",)
+    assert carriers(mark_of(turn_result.run)) == []
+
+
+async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
+    """Whoever asks for the end of an agent that has ended has it at once."""
+    lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("result")
+    began = time.monotonic()
+    record = await end_agent(run, "cancelled")
+    assert record is not None
+    assert time.monotonic() - began < 4
+    assert carriers(mark_of(run)) == []
+    assert (await attempt).outcome.text == "done"
+
+
 async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
     """An agent that is gone is left as it is, and its record is returned."""
     lab.agent("init(); result('done')")
