@@ -48,7 +48,7 @@ SURE: Final = (
         r"seat type doesn't include",
         r"not included with the plan|plan, upgrade",  # codex
         r"enable overages",  # Google
-        r"additional usage limit|premium request",  # copilot
+        r"additional usage limit|(?<!\d )premium request",  # copilot, whose summary counts them
     ),
     _row("authentication", r"API key not valid|API_KEY_INVALID"),
     _row("unknown_model", r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)"),

@@ -91,6 +91,8 @@ class Capabilities:
     """A database there that holds all sessions."""
     names_files: bool = False
     """Its command line is the worker's own, and may name files that it reads."""
+    closing: str = ""
+    """How a line begins behind which an answer that it prints as text is over."""
     session_files: str = ""
     """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""
 

@@ -60,6 +60,7 @@ _CAPABILITIES: Final = Capabilities(
         SettingsFile("~/.copilot/mcp-config.json"),
     ),
     session_copies=("session-state/{id}/*", "session-state/{id}/*/*"),
+    closing="Total usage est",
 )
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"

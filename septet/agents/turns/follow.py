@@ -7,11 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from septet.agents.clis import endings
 from septet.agents.clis.adapter import Dialect
 from septet.agents.clis.outcome import ExitRecord, Outcome, StreamProgress
+from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import note_written
 from septet.agents.turns.attachment import Attachment
@@ -25,6 +27,8 @@ HELD_SECONDS: Final = "held_seconds"
 """Among a run's limits: what its budgets let it use before it asks again."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _STDERR_READ_BYTES: Final = 8 * 1024
+_ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
+_WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +85,49 @@ class StreamReading:
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest and return what the run came to."""
         self.catch_up()
-        outcome = self.dialect.outcome(self._dated(end), self._end_of_stderr())
-        return replace(outcome, session_id=self._session(outcome.session_id))
+        outcome = self.dialect.outcome(self._dated(end), self._end_of(self.run.stderr, _STDERR_READ_BYTES))
+        spoke = bool(self.dialect.progress.last_event)
+        if not (spoke or outcome.has_answer) and (end.cause, end.exit_code) == ("exited", 0):
+            outcome = self._with_text(outcome)
+        left = f"processes that it left in the background were ended: {end.swept}"
+        return replace(
+            outcome,
+            session_id=self._session(outcome.session_id, spoke=spoke or outcome.has_answer),
+            warnings=(*outcome.warnings, left) if end.swept and end.cause == "exited" else outcome.warnings,
+        )
+
+    def _with_text(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a run that printed no event: what it printed counts where it is an answer.
+
+        An error that it names counts before a plain form, and not before JSON; `bool` proves nothing.
+        """
+        printed = self._end_of(self.run.stdout, _ANSWER_READ_BYTES)
+        record = self.run.record
+        closing = adapter_for(record.agent).capabilities.closing if record is not None else ""
+        text = printed.rpartition(f"\n{closing}")[0] if closing and f"\n{closing}" in printed else printed
+        names_error = outcome.ended == "api_error" and "{" not in text
+        if self.is_answer is bool or names_error or not self.is_answer(text):
+            return outcome
+        return replace(
+            outcome, ended="ok", kind="", text=text.strip(), message="", remedy="", retryable=False,
+            retry_after_seconds=None, warnings=(*outcome.warnings, _WITHOUT_EVENTS),
+        )  # fmt: skip
 
     def progress(self) -> TurnProgress:
         """Return how far the agent is."""
         progress = self.dialect.progress
-        session_id = self._session(progress.session_id)
+        session_id = self._session(progress.session_id, spoke=bool(progress.last_event))
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
-    def _session(self, session_id: str | None) -> str | None:
+    def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
         """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
 
-        A session that was resumed is there whatever became of the run; a new one begins with the first event.
+        A session that was resumed is there whatever became of the run; a new one begins with what it first says.
         """
         record = self.run.record
         if session_id is not None or record is None:
             return session_id
-        return record.session_id if self.dialect.progress.last_event else record.resumed_from
+        return record.session_id if spoke else record.resumed_from
 
     def _dated(self, end: ExitRecord) -> ExitRecord:
         """Return when a run ended too that nobody saw end: as it printed its last."""
@@ -109,9 +138,10 @@ class StreamReading:
             return replace(end, ended_at=timestamp(written_at))
         return end
 
-    def _end_of_stderr(self) -> str:
+    @staticmethod
+    def _end_of(path: Path, limit_bytes: int) -> str:
         with suppress(FileNotFoundError):
-            return end_of_file(self.run.stderr, _STDERR_READ_BYTES)
+            return end_of_file(path, limit_bytes)
         return ""
 
 

@@ -1,4 +1,4 @@
-"""An agent is followed: it is asked to end where it has used what its budgets let it use for now."""
+"""An agent is followed to its end, with what it has used; and what it printed without events is its answer too."""
 
 import asyncio
 import math
@@ -6,16 +6,19 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, RunKey, RunRecord
 from septet.agents.turns.attachment import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
+from septet.answers.steps import is_step_answer
+from septet.contracts.names import Step
 from septet.system.timestamps import seconds_since_boot, timestamp
 
 STREAM = Path(__file__).parents[2] / "data" / "recordings" / "opencode" / "edit.stdout"
@@ -106,3 +109,71 @@ async def test_an_agent_that_goes_on_after_its_result_is_asked_to_end_by_what_it
     assert (
         await why_asked_to_end(run, "claude", AT_ONCE, is_answer=lambda text: answers and text == "/bug") == asked
     )
+
+
+FIVE = ("claude", "codex", "copilot", "gemini", "opencode")
+JSON = '{"issue_class": "/bug"}'
+DONE = ExitRecord(cause="exited", exit_code=0)
+USAGE = "\n\n\nTotal usage est:       1 Premium request\nTotal duration (API):  4s\nUsage by model:\n    gpt-5  9 input\n"
+CLASSIFY = partial(is_step_answer, step=Step.CLASSIFY_ISSUE, in_pipeline=False, in_rework=False)
+
+
+def read_text(folder: Path, cli: str, text: str, end: ExitRecord = DONE, stderr: str = "") -> Outcome:
+    """Return the outcome of a run that was to classify an issue and printed this text."""
+    run = run_at(folder)
+    record = run.record
+    assert record is not None
+    run = Run(folder, replace(record, agent=cli, session_id="own"))
+    run.stdout.write_text(text)
+    run.stderr.write_text(stderr)
+    return StreamReading(run, adapter_for(cli).dialect(), epoch=1, is_answer=CLASSIFY).outcome(end)
+
+
+@pytest.mark.parametrize("cli", FIVE)
+@pytest.mark.parametrize(
+    "text",
+    [JSON, f"Sure, the class is:\n\n```json\n{JSON}\n```\n", '{\n  "issue_class":\n  "/bug"\n}\n', "/bug\n"],
+)
+def test_an_answer_that_is_printed_without_events_counts(tmp_path: Path, cli: str, text: str) -> None:
+    """It meets the contract of what was asked; nobody knows what it has used, and the session is that of its start."""
+    outcome = read_text(tmp_path, cli, text)
+    assert (outcome.ended, outcome.text, outcome.session_id) == ("ok", text.strip(), "own")
+    assert "without events" in outcome.warnings[-1]
+
+
+@pytest.mark.parametrize("text", [JSON, "/bug", f"{JSON}\n" * 2])
+def test_what_copilot_says_of_its_usage_is_no_part_of_an_answer(tmp_path: Path, text: str) -> None:
+    """Behind an answer it stands as text too."""
+    assert read_text(tmp_path, "copilot", text + USAGE).text == text.strip()
+
+
+@pytest.mark.parametrize("cli", FIVE)
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("Please choose a colour theme.", DONE),
+        ('{"issue_class": "/colour"}', DONE),
+        (JSON, ExitRecord(cause="exited", exit_code=1)),
+        (JSON, ExitRecord(cause="exited", signal=9)),
+        (JSON, ExitRecord(cause="idle_limit")),
+    ],
+)
+def test_other_text_is_no_answer(tmp_path: Path, cli: str, text: str, end: ExitRecord) -> None:
+    """What does not meet the contract, and what a program printed that did not end well."""
+    outcome = read_text(tmp_path, cli, text, end)
+    assert (outcome.ended == "ok", outcome.text) == (False, None)
+    assert outcome.session_id is None
+
+
+@pytest.mark.parametrize("cli", FIVE)
+def test_an_error_counts_before_a_plain_form_and_not_before_json(tmp_path: Path, cli: str) -> None:
+    """JSON that meets a contract is no accident; a class may be a word of anything."""
+    limit = "You've hit your usage limit. Try again in 2 hours."
+    assert read_text(tmp_path, cli, "/bug", stderr=limit).kind == "rate_limit"
+    assert read_text(tmp_path, cli, JSON, stderr=limit).ended == "ok"
+
+
+def test_an_object_in_a_stream_of_events_is_no_answer(tmp_path: Path) -> None:
+    """Where there are events, the answer is what they say it is."""
+    events = '{"type":"thread.started","thread_id":"t"}\n'
+    assert read_text(tmp_path, "codex", f"{events}{JSON}\n").text is None

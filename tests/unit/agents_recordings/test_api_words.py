@@ -97,6 +97,7 @@ MONEY: Final = (
         "You've run out of your included AI credits for the month. Manage budget: https://github.com/settings",
     ),
     ("copilot", "You've reached your additional usage limit for your plan."),
+    ("copilot, earlier", "You have exceeded your premium request allowance."),
     (
         "opencode, its Zen",
         "Insufficient balance. Manage your billing here: https://opencode.ai/workspace/x/billing",
@@ -154,6 +155,14 @@ def test_an_account_without_money_is_told_at_once(words: str, status: int | None
     outcome = ended(words, status)
     assert (outcome.kind, outcome.retryable) == ("billing", False)
     assert outcome.remedy
+
+
+@pytest.mark.parametrize(
+    "words", ["Total usage est:       1 Premium request", " gpt-5  9 in, 1 out (Est. 0.33 Premium requests)"]
+)
+def test_what_a_run_has_used_is_no_lack_of_money(words: str) -> None:
+    """That is what copilot says after each run."""
+    assert ended(words).kind == "unknown"
 
 
 @pytest.mark.parametrize("status", [None, 400, 403])
