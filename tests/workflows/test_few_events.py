@@ -40,14 +40,14 @@ async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
 
 async def test_a_stage_is_one_upsert(client: Client, doubles: Doubles) -> None:
     """What the client wrote is not written again; the end writes the attributes once, and the memo once."""
-    counts = Counter(event.WhichOneof("attributes") for event in await completed(client, doubles))
+    counts = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
     assert counts["upsert_workflow_search_attributes_event_attributes"] <= 2
     assert counts["workflow_properties_modified_event_attributes"] == 1
 
 
 async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, doubles: Doubles) -> None:
     """At most 63, of which 48 are those of its eight activities; a workflow task that load ends too late counts once."""
-    kinds = Counter(event.WhichOneof("attributes") for event in await completed(client, doubles))
+    kinds = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
     assert kinds["activity_task_scheduled_event_attributes"] == ACTIVITIES
     of_tasks = sum(count for kind, count in kinds.items() if kind.startswith("workflow_task_"))
     assert kinds.total() - of_tasks + 3 * kinds["workflow_task_completed_event_attributes"] <= 63

@@ -120,7 +120,7 @@ async def looking(
 
 async def kinds_of(watch: WorkflowHandle[Any, Any]) -> Counter[str]:
     """Return how many events of each kind its history has, without the workflow tasks: under load there are more."""
-    kinds = [event.WhichOneof("attributes") async for event in watch.fetch_history_events()]
+    kinds = [str(event.WhichOneof("attributes")) async for event in watch.fetch_history_events()]
     return Counter(kind for kind in kinds if not kind.startswith("workflow_task_"))
 
 
