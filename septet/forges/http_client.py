@@ -152,12 +152,13 @@ class ForgeApi:
         seconds = pause_seconds(response.headers)
         if status in _LIMITED:
             is_read = response.request.method in _READS
+            is_told = is_spent(response.headers) or _LIMIT_WORDS.search(text)
             if seconds is not None:
                 PAUSES.note(self.url, self.token, seconds)
                 if is_read and patience.wait(seconds):
                     return AskAgainError(message)
-            elif status == _TOO_MANY or is_spent(response.headers) or _LIMIT_WORDS.search(text):
-                if is_read and patience.wait_unnamed(self.unnamed_seconds):
+            elif status == _TOO_MANY or is_told:
+                if is_read and not is_told and patience.wait_unnamed(self.unnamed_seconds):
                     return AskAgainError(message)
                 seconds = PAUSES.note_unnamed(self.url, self.token)
         if status >= _SERVER_ERRORS or status in _BUSY or (status in _LIMITED and seconds is not None):

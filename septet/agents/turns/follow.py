@@ -86,7 +86,7 @@ class StreamReading:
         """Read the rest and return what the run came to."""
         self.catch_up()
         outcome = self.dialect.outcome(self._dated(end), self._end_of(self.run.stderr, _STDERR_READ_BYTES))
-        spoke = bool(self.dialect.progress.last_event)
+        spoke = bool(self.dialect.progress.last_event or outcome.session_id or outcome.turns or outcome.tool_calls)
         if not (spoke or outcome.has_answer) and (end.cause, end.exit_code) == ("exited", 0):
             outcome = self._with_text(outcome)
         left = f"processes that it left in the background were ended: {end.swept}"

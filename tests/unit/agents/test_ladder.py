@@ -432,7 +432,7 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     """Whoever asks for the end of an agent that has ended has it at once."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
     attempt = asyncio.ensure_future(lab.carry_out())
-    run = await lab.said("result")
+    run = await lab.said("result/success")
     began = time.monotonic()
     record = await end_agent(run, "cancelled")
     assert record is not None
