@@ -121,6 +121,7 @@ class ForgeApi:
             if response.status_code >= _ERRORS:
                 response.read()
                 raise self._failure(what, response, patience)
+            patience.refusals = 0
 
         try:
             yield {"request": [limit.before, note_request], "response": [note_answer, look]}

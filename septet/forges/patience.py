@@ -9,6 +9,8 @@ from septet.forges.pauses import PAUSES
 
 WAITING_SECONDS: Final = 30.0
 """For all that is asked at once; who would have to wait longer is told for how long."""
+_LEAST_SECONDS: Final = 1.0
+"""Also where the forge names less: it has just refused."""
 
 
 class AskAgainError(ForgeUnavailableError):
@@ -21,10 +23,11 @@ class Patience:
 
     left: float = WAITING_SECONDS
     refusals: int = 0
-    """For so many of them the forge named no time."""
+    """For so many of them in a row the forge named no time."""
 
     def wait(self, seconds: float) -> bool:
         """Wait for so many seconds; `False`, at once, where they are more than what is left."""
+        seconds = max(seconds, _LEAST_SECONDS)
         if seconds > self.left:
             return False
         self.left -= seconds

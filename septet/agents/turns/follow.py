@@ -110,7 +110,7 @@ class StreamReading:
             return outcome
         return replace(
             outcome, ended="ok", kind="", text=text.strip(), message="", remedy="", retryable=False,
-            retry_after_seconds=None, warnings=(*outcome.warnings, _WITHOUT_EVENTS),
+            retry_after_seconds=None, retry_is_named=False, warnings=(*outcome.warnings, _WITHOUT_EVENTS),
         )  # fmt: skip
 
     def progress(self) -> TurnProgress:

@@ -303,7 +303,7 @@ def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: For
     assert busy.value.retry_after_seconds == 70
 
 
-@pytest.mark.parametrize("named", ["1", ""])
+@pytest.mark.parametrize("named", ["1", "0", ""])
 def test_a_read_that_is_refused_for_a_moment_is_asked_again(fake: ForgeFake, forge: Forge, named: str) -> None:
     """Whoever reads an issue does not learn of it; GitHub wants a minute where it names no time."""
     fake.add_issue("Title")
