@@ -97,7 +97,7 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
         raise WorkspaceError(
             f"{progress.plan_path} has changed since the plan was found: its SHA-256 is {found or 'none'}, and "
             f"was {progress.plan_sha256}.",
-            remedy="Look at the rescue, then run `septet retry` from the step find_plan_file.",
+            remedy="Run `septet retry ID --from find_plan_file`; `septet rescue list ID` names what was kept.",
         )
 
 

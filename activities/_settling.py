@@ -119,17 +119,19 @@ class Settling:
                 result = result.model_copy(update={"findings": error.findings})
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
+        left = self.host.own_repository(self.prepared_step.place, call.name)
         checkpoint = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
         beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
-        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *beside, *kept))
+        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *left, *beside, *kept))
         return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
+        result = add_warnings(result, *self.host.own_repository(self.prepared_step.place, result.step))
         checkpoint = self._checkpoint("the answer was not read")
         result = add_warnings(result, *self._keep(result.agent, result.session_id))
         return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)

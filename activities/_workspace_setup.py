@@ -22,6 +22,7 @@ from septet.errors import SetupError
 from septet.git.evidence import current_head
 from septet.git.place import Place
 from septet.git.record import find_record
+from septet.git.repository_stamp import note_baseline
 from septet.git.setup_changes import exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.vault import find, vault_at
 from septet.repository_settings import RepositorySettings
@@ -134,9 +135,14 @@ def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writ
         host.return_to(place, record.before, _AGAIN, _STEP)
     head, began = current_head(place).sha, time.monotonic()
     _log.info("setup_began", commands=len(settings.setup))
-    _run_commands(host, place, settings, writer)
-    writer.lease.check()
-    after = _keep(host, place, record.before, head)
+    try:
+        _run_commands(host, place, settings, writer)
+        writer.lease.check()
+        after = _keep(host, place, record.before, head)
+    except SetupError:
+        host.own_repository(place, _STEP)
+        raise
+    note_baseline(place, find(vault_at(place), after))
     _write_record(place, record.model_copy(update={"after": after}))
     _log.info("setup_ended", seconds=round(time.monotonic() - began, 3))
     return after

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import structlog
 
@@ -26,11 +26,11 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
-from septet.errors import SnapshotError
+from septet.errors import SeptetError, SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
-from septet.git.destroy import RescueOptions, return_to
+from septet.git.destroy import RescueOptions, own_repository, return_to
 from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
@@ -41,7 +41,12 @@ from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
+from septet.system.text import name_some
 from septet.system.threads import ThreadPools
+
+_LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
+"""What a rescue and a step's warning say."""
+_SHOWN_PATHS: Final = 5
 
 _log = structlog.get_logger()
 
@@ -248,8 +253,28 @@ class Host:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; `None` when there is nothing to lose."""
-        return self.note_rescue(place, self.snapshot(place, "rescue", reason, step))
+        """Take a rescue; `None` when there is nothing to lose. `.git` is what the engine says after it."""
+        snapshot = self.snapshot(place, "rescue", reason, step)
+        rescue = self.note_rescue(place, snapshot)
+        self.own_repository(place, step, snapshot)
+        return rescue
+
+    def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
+        """Make `.git` what the engine says, after a guest, and return what is to be told of it.
+
+        A disk that fails takes nothing from the step: the next guest's end, or a retry, does it.
+        """
+        options = self.rescue_options(_LEFT, step or None)
+        try:
+            paths, rescue = own_repository(place, options, secured_by=secured_by)
+        except (SeptetError, OSError) as error:
+            _log.warning("repository_not_owned", step=step, error=str(error))
+            return ()
+        self.note_rescue(place, rescue)
+        if not paths:
+            return ()
+        _log.warning("repository_owned", step=step, paths=paths[:_SHOWN_PATHS])
+        return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""

@@ -110,7 +110,7 @@ class LaneActivities:
             "lacks": request.lane.lacks,
         }
         workspace = workspace.model_copy(update=entry)
-        if plan is None:
+        if plan is None and not request.lane.starts_from:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now")
         with fence.halt.over():  # its first step may have to begin elsewhere, with this and the session before it

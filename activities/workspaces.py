@@ -31,6 +31,7 @@ from septet.git.evidence import read_base_files
 from septet.git.own_pushes import copy_pushes
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
+from septet.git.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.workspace import open_workspace
@@ -182,7 +183,9 @@ class WorkspaceActivities:
         prepare(place)
         if known := first_and_last(vault_at(place), place.order_id):
             return known[0].name
-        return seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes).name
+        snapshot = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes)
+        note_baseline(place, snapshot)
+        return snapshot.name
 
 
 def _fork_of(place: Place) -> str:

@@ -56,7 +56,7 @@ def restore(
     to: Annotated[Path, typer.Option(metavar="DIR", help="A new or empty folder.")],
     as_json: given.Json = False,
 ) -> None:
-    """Restore a snapshot, bit for bit, to a new folder.
+    """Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent.
 
     Example: septet rescue restore wo-42/0007-rescue --to /tmp/back
     """

@@ -49,7 +49,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
     for name, value in _user_settings(env):
         section, _, variable = name.rpartition(".")
         if _TAKEN.fullmatch(f"{section.lower()}.{variable}"):
-            content += _as_line(section, variable, value)
+            content += as_config_line(section, variable, value)
         elif _LEFT_OUT.fullmatch(f"{section.lower()}.{variable}"):
             left_out.append(name)
     write_atomically(path, content)
@@ -75,7 +75,7 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
         yield name, value if is_given else None
 
 
-def _as_line(section: str, variable: str, value: str | None) -> bytes:
+def as_config_line(section: str, variable: str, value: str | None) -> bytes:
     """Return a setting as git's files have it; one without a value is true."""
     first, dot, rest = section.partition(".")
     header = f'[{first} "{_escape(rest)}"]' if dot else f"[{first}]"

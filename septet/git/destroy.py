@@ -12,21 +12,24 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from posixpath import basename
 from typing import Final
 
 from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
+from septet.git.own_repository import ASIDE, is_obeyed, own_items
 from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
 from septet.git.pipes import refuse_pipes
 from septet.git.place import Place, vault_lock
+from septet.git.repository_stamp import find_baseline, gitlinks, is_own, note_own
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.removal import remove_folder
-from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
+from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, above, join, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
 from septet.system.durable import close_after
@@ -56,6 +59,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     adding: Mapping[bytes, Item] | None = None,
     only: bytes = b"",
     accept_loss: bool = False,
+    passes_on: bool = False,
 ) -> Snapshot | None:
     """Make the workspace as it was at `snapshot`, and return the rescue of what it was until now.
 
@@ -70,6 +74,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
         adding: What the vault has, and is to be there as well, by its path; folders before what is in them.
         only: A folder of the root; all else stays as it is. The whole workspace where none is named.
         accept_loss: A person says that what is left out may go where it is in the way.
+        passes_on: The snapshot may be of another work order, whose words in `.git` do not go along.
 
     Raises:
         SnapshotError: The workspace could not be secured first, or something that was left out is in the way: then
@@ -79,11 +84,13 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     vault = vault_at(place)
     verify(vault, snapshot)
     current, rescue = _secure(place, options, secured_by or snapshot)
-    if current.commit == snapshot.commit and not adding:
+    if current.commit == snapshot.commit and not (adding or passes_on):
+        own_repository(place, options, secured_by=snapshot)
         return None
     left_out = read_left_out(vault, current.commit)
     have = read(vault, current.commit)
     want = dict(sorted({**_within(read(vault, snapshot.commit), have, only), **(adding or {})}.items()))
+    want = _own(place, want, passes_on=passes_on)
     if not accept_loss:
         want = _without_heavy(want, left_out)
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
@@ -92,7 +99,50 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
+    note_own(place)
     return rescue
+
+
+def own_repository(
+    place: Place, options: RescueOptions, *, secured_by: Snapshot | None = None
+) -> tuple[tuple[str, ...], Snapshot | None]:
+    """Make `.git` what the engine says, after a guest; return what went or was put back, and the rescue of it.
+
+    Settings are no work and cost no rescue, but a snapshot holds them too. Where nothing was touched, no snapshot
+    is taken and no process started.
+
+    Args:
+        place: The workspace; no guest works in it.
+        options: What the rescue says.
+        secured_by: The snapshot that may hold already what is there.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first; then nothing was changed. Or the disk failed on
+            the way: then the snapshot stands, and the call can be repeated.
+    """
+    if is_own(place):
+        return (), None
+    vault, limit = vault_at(place), options.ignored_limit_bytes
+    current = take(
+        place, "checkpoint", options.reason, ignored_limit_bytes=limit, step=None, unless_equal_to=secured_by
+    )
+    current = current or secured_by
+    if current is None:
+        raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
+    verify(vault, current)
+    have, left_out = read(vault, current.commit), read_left_out(vault, current.commit)
+    want = _own(place, have)
+    unkept = [path for path in left_out if is_obeyed(path)] + _unkept_repositories(place, have)
+    changed = [path for path in sorted({*have, *want}) if have.get(path) != want.get(path)]
+    rescue = None
+    if any(basename(path) != b"config" for path in changed) and current is not secured_by:
+        rescue = take(place, "rescue", options.reason, ignored_limit_bytes=limit, step=options.step)
+    with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        for path in unkept:
+            _rename(root, path)
+        lay(root, have, want, partial(read_blobs, vault))
+    note_own(place)
+    return tuple(shown_path(path) for path in (*changed, *unkept)), rescue
 
 
 def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was kept
@@ -249,6 +299,27 @@ def _secure(
         raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
     verify(vault_at(place), current)
     return current, rescue
+
+
+def _own(place: Place, items: Mapping[bytes, Item], *, passes_on: bool = False) -> dict[bytes, Item]:
+    """Return what a worktree is to hold, with its repositories as the engine says."""
+    vault = vault_at(place)
+    baseline = find_baseline(vault, place.order_id)
+    before = read(vault, baseline.commit) if baseline is not None else {}
+    return own_items(vault, items, before, place.worktree, passes_on=passes_on)
+
+
+def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
+    """Return the repositories that git looks into and no snapshot holds: in an ignored folder over the limit."""
+    paths = (join(path, GIT_FOLDER) for path in gitlinks(place.worktree / ".git"))
+    return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
+
+
+def _rename(root: int, path: bytes) -> None:
+    """Give what no snapshot holds a name under which git neither runs nor follows it."""
+    folder, _, name = path.rpartition(b"/")
+    with close_after(open_below(root, folder)) as holder:
+        os.rename(name, name + ASIDE + secrets.token_hex(4).encode(), src_dir_fd=holder, dst_dir_fd=holder)
 
 
 def _within(then: Mapping[bytes, Item], now: Mapping[bytes, Item], folder: bytes) -> Mapping[bytes, Item]:

@@ -22,7 +22,14 @@ _UNFINISHED: Final = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
 }
-_REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
+REMEDY: Final = (
+    "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
+    "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
+)
+"""What to do about a broken `.git`: nobody is sent into a worktree, where git obeys what an agent wrote."""
+
+
+_BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ def read_head(git_dir: Path) -> Head:
         if ref == value or not _REF.fullmatch(ref):
             break
         content, name = read_ref(git_dir, ref), name or ref
-    raise WorkspaceError(f"HEAD of {git_dir} leads to no commit.", remedy=_REMEDY)
+    raise WorkspaceError(f"HEAD of {git_dir} leads to no commit.", remedy=REMEDY)
 
 
 def switch_head(git_dir: Path, branch: str, was: Head) -> None:
@@ -65,7 +72,7 @@ def switch_head(git_dir: Path, branch: str, was: Head) -> None:
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except FileExistsError as error:
-        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=_REMEDY) from error
+        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=_BUSY) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(b"ref: refs/heads/" + os.fsencode(branch) + b"\n")
@@ -78,7 +85,7 @@ def switch_head(git_dir: Path, branch: str, was: Head) -> None:
 
 def _expect_head(git_dir: Path, head: Head) -> None:
     if read_head(git_dir) != head:
-        raise WorkspaceError(f"HEAD of {git_dir} moved while it was switched.", remedy=_REMEDY)
+        raise WorkspaceError(f"HEAD of {git_dir} moved while it was switched.", remedy=REMEDY)
 
 
 def unfinished_operation(git_dir: Path) -> str:
@@ -95,7 +102,7 @@ def clear_locks(git_dir: Path) -> None:
     """
     refuse_links(git_dir)
     if (heads := git_dir / "refs" / "heads").is_symlink():
-        raise WorkspaceError(f"{heads} points outside the worktree.", remedy=_REMEDY)
+        raise WorkspaceError(f"{heads} points outside the worktree.", remedy=REMEDY)
     clear_stale_locks(git_dir, git_dir.parent)
 
 
@@ -111,11 +118,11 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
     on_the_way = [refs.joinpath(*ref[:depth]) for depth in range(1, len(ref) + 1)]
     for folder in (git_dir, git_dir / "objects", refs):
         if not folder.is_dir() or folder.is_symlink():
-            raise WorkspaceError(f"{folder} is no longer a plain folder.", remedy=_REMEDY)
+            raise WorkspaceError(f"{folder} is no longer a plain folder.", remedy=REMEDY)
     if link := next((folder for folder in on_the_way if folder.is_symlink()), None):
-        raise WorkspaceError(f"{link} points outside the worktree.", remedy=_REMEDY)
+        raise WorkspaceError(f"{link} points outside the worktree.", remedy=REMEDY)
     if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
-        raise WorkspaceError(f"{exclude} is not a plain file.", remedy=_REMEDY)
+        raise WorkspaceError(f"{exclude} is not a plain file.", remedy=REMEDY)
 
 
 def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:

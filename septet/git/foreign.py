@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import WorkspaceError
-from septet.git.dot_git import read_file
+from septet.git.dot_git import REMEDY, read_file
 
 _FILES: Final = ("packed-refs", "info/exclude")
 _TREES: Final = ("refs", "objects")
@@ -26,7 +26,6 @@ _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
 
 An agent can set no time of change, and none works while the engine looks.
 """
-_REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
@@ -51,9 +50,9 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
         _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
         for seen, path in enumerate(_odd_entries(git_dir / name)):
             if path is not None:
-                raise WorkspaceError(f"{path} is not a plain file or folder.", remedy=_REMEDY)
+                raise WorkspaceError(f"{path} is not a plain file or folder.", remedy=REMEDY)
             if seen > _MOST_ENTRIES:
-                raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=_REMEDY)
+                raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=REMEDY)
     _expect_borrowed(git_dir / _ALTERNATES, lender)
 
 
@@ -63,9 +62,9 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise WorkspaceError(f"{path} cannot be checked: {error.strerror}.", remedy=_REMEDY) from error
+        raise WorkspaceError(f"{path} cannot be checked: {error.strerror}.", remedy=REMEDY) from error
     if not is_kind(mode):
-        raise WorkspaceError(f"{path} is {what}.", remedy=_REMEDY)
+        raise WorkspaceError(f"{path} is {what}.", remedy=REMEDY)
 
 
 def _odd_entries(folder: Path) -> Iterator[Path | None]:
@@ -90,9 +89,7 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise WorkspaceError(
-                f"{error.filename} cannot be listed: {error.strerror}.", remedy=_REMEDY
-            ) from error
+            raise WorkspaceError(f"{error.filename} cannot be listed: {error.strerror}.", remedy=REMEDY) from error
         if len(_plain_folders) >= _MOST_KNOWN:
             _plain_folders.clear()
         _plain_folders[path] = stamp, tuple(inner)
@@ -109,4 +106,4 @@ def _expect_borrowed(alternates: Path, lender: bytes) -> None:
         return
     content = read_file(alternates, len(lender) + _LIMIT_BYTES)
     if content is None or set(content.splitlines()) - {lender, b""}:
-        raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=_REMEDY)
+        raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=REMEDY)

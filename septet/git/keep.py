@@ -17,7 +17,7 @@ from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
-RECORDS: Final = ("papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
+RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
 """The engine's own files of a work order that go along; the record comes last, for it says that all is there."""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"

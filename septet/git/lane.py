@@ -26,4 +26,4 @@ def switch(
     """
     ends = first_and_last(vault_at(place), place.order_id)
     adding = plan_items(place, start, *plan) if plan is not None else None
-    return return_to(place, start, options, secured_by=ends[1] if ends else None, adding=adding)
+    return return_to(place, start, options, secured_by=ends[1] if ends else None, adding=adding, passes_on=True)

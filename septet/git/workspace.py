@@ -88,7 +88,7 @@ def _begin(  # noqa: PLR0913, PLR0917 -- as above
 ) -> WorkspaceRecord:
     """Choose the base commit and write it down."""
     if (worktree := state.workspaces / order_id).exists():
-        remedy = "Choose another id, or look at the folder and move it away."
+        remedy = "Choose another id, or move the folder away."
         raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
     mirror = state.mirrors / f"{address.key}.git"
     start = refresh_mirror(mirror, Remote(address.url, env, token), base)

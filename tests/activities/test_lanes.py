@@ -189,6 +189,35 @@ async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> No
     assert git(here, "status", "--porcelain") == "M src/app.py"
 
 
+@pytest.mark.parametrize("stacked", [True, False])
+async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Floor, *, stacked: bool) -> None:
+    """Also where the next one begins from its work: neither programs, nor settings, nor words; the commits go along."""
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    git(here, "checkout", "-q", "-b", "feat-a")
+    (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
+    git(here, "commit", "-qam", "left-by-a")
+    git(here, "config", "core.editor", "left-by-a")
+    git(here, "config", "alias.st", "!left-by-a")
+    for name in ("hooks/post-checkout", "info/exclude", "notes-for-the-next-one", "COMMIT_EDITMSG"):
+        (here / ".git" / name).parent.mkdir(exist_ok=True)
+        (here / ".git" / name).write_text("#!/bin/sh\n# left-by-a\n", encoding="utf-8")
+    last = floor.keep(EXECUTOR.id)
+    lane = EXECUTOR.model_copy(update={"starts_from": last}) if stacked else EXECUTOR
+    entered = await floor.enter("pl-b", lane)
+
+    def marks() -> set[str]:
+        files = (path for path in (here / ".git").rglob("*") if path.is_file() and "objects" not in path.parts)
+        return {str(path) for path in files if b"left-by-a" in path.read_bytes()}
+
+    assert marks() == set()
+    assert (here / "src/app.py").read_text(encoding="utf-8").startswith("fixed") == stacked
+    assert git(here, "rev-parse", "--abbrev-ref", "HEAD") == ("feat-a" if stacked else "main")
+    floor.parts.host.return_to(
+        floor.parts.host.place(EXECUTOR.id), entered.checkpoint, "its step begins again", "x"
+    )
+    assert marks() == set()
+
+
 async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: Floor) -> None:
     """Bytes that came after the last snapshot are in a rescue, with its patch."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)

@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.escape_git import GIT_ROUTES, GitMachine, GitRoute, ask_engine, plant, plant_secrets
+from fakes.escape_git import (
+    GIT_ROUTES,
+    PERSON_ROUTES,
+    GitMachine,
+    GitRoute,
+    ask_engine,
+    begin,
+    look_after_engine,
+    plant,
+    plant_secrets,
+)
 from fakes.guests import CANARY, machine_with_canaries
 from fakes.repositories import git_env, make_origin
 
@@ -35,6 +45,7 @@ def left(machine: GitMachine, route: GitRoute, request: pytest.FixtureRequest) -
     address = parse_address(str(machine.root / "real" / "repo.git"))
     env = git_env(machine.root / "nobody")
     machine.place = open_workspace(state, address, "wo-1", first_run_id=request.node.name, env=env)
+    begin(machine.place)
     assert "it ended otherwise" not in plant(machine, route)
     return machine
 
@@ -46,7 +57,14 @@ def test_the_engines_git_finds_no_canary_after_a_guest(left: GitMachine, route: 
     assert CANARY not in ask_engine(left.place), route.attack
 
 
-@pytest.mark.parametrize("route", GIT_ROUTES, ids=lambda route: route.name)
+@pytest.mark.parametrize("route", PERSON_ROUTES, ids=lambda route: route.name)
+def test_a_persons_git_runs_nothing_of_a_guests(left: GitMachine, route: GitRoute) -> None:
+    """After the engine came by: whoever follows no advice of ours, and looks into the worktree all the same."""
+    assert left.place is not None
+    assert CANARY not in look_after_engine(left.place), route.attack
+
+
+@pytest.mark.parametrize("route", [*GIT_ROUTES, *PERSON_ROUTES], ids=lambda route: route.name)
 def test_what_a_guest_leaves_is_harmless_by_its_protection_alone(left: GitMachine, route: GitRoute) -> None:
     """Without that one it runs, waits, or comes out: so the route is a real one."""
     assert left.place is not None

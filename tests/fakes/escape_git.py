@@ -17,14 +17,19 @@ from septet.agents.guest.description import GuestFiles
 from septet.errors import SeptetError
 from septet.git.branches import create_branch
 from septet.git.commit import commit_all
+from septet.git.destroy import RescueOptions, own_repository
 from septet.git.difference import difference
 from septet.git.engine import Git
 from septet.git.evidence import gather, plan_file
 from septet.git.place import Place
 from septet.git.push import push
+from septet.git.repository_stamp import note_baseline
+from septet.git.snapshots.take import seed
+from septet.git.snapshots.vault import prepare
 from septet.git.view import view_folder
 
 _SECONDS = 3.0
+_IGNORED_LIMIT_BYTES = 1 << 20
 _RAN = ".git/ran"
 Ask = Callable[[Place], str]
 
@@ -247,10 +252,77 @@ GIT_ROUTES = (
 )  # fmt: skip
 
 
+def _look_as_person(place: Place) -> str:
+    """Look at a worktree, and take changes back, as people do."""
+    words = ("status",), ("diff",), ("diff", "HEAD"), ("reset", "-q"), ("reset", "-q", "--hard")
+    return "".join(_plain(*each)(place) for each in words) + ran(place)
+
+
+def look_after_engine(place: Place) -> str:
+    """Let the engine come by after the guest, and then a person with git."""
+    own_repository(place, RescueOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
+    return _look_as_person(place)
+
+
+_OWN = "`.git` is what the engine says after each guest"
+_INNER = """
+def inner(path):
+    run = lambda *args: subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=b', *args], check=True)
+    run('init', '-q', path)
+    run('-C', path, 'commit', '-q', '--allow-empty', '-m', 'x')
+    run('add', '-f', path)
+    with open(path + '/.git/config', 'a') as file:
+        file.write('[core]\n fsmonitor = ' + evil + '\n')
+
+put('README.md', 'changed\n')
+"""
+
+
+def _of_person(name: str, attack: str, program: str) -> GitRoute:
+    attack = f"have a person's `git status`, `git diff` or `git reset` run a program: {attack}"
+    return GitRoute(f"person-{name}", attack, _INNER + program, _OWN, _look_as_person)
+
+
+PERSON_ROUTES = (
+    _of_person("fsmonitor", "by a file-system monitor", "setting('[core]\n fsmonitor = EVIL')"),
+    _of_person("hook", "by a hook for a changed index",
+               "put('.git/hooks/post-index-change', open(evil).read()); "
+               "os.chmod('.git/hooks/post-index-change', 0o755)"),
+    _of_person("hooks-path", "by a folder of hooks in the worktree",
+               "put('h/post-index-change', open(evil).read()); os.chmod('h/post-index-change', 0o755); "
+               "setting('[core]\n hooksPath = h')"),
+    _of_person("include", "by settings that are included",
+               "put('.git/more', '[core]\n fsmonitor = ' + evil + '\n'); setting('[include]\n path = more')"),
+    _of_person("include-if", "by settings that are included for this folder",
+               "put('more', '[core]\n fsmonitor = ' + evil + '\n'); "
+               "setting('[includeIf \"gitdir:**\"]\n path = ../more')"),
+    _of_person("config-worktree", "by the settings of a worktree",
+               "put('.git/config.worktree', '[core]\n fsmonitor = ' + evil + '\n'); "
+               "setting('[extensions]\n worktreeConfig = true')"),
+    _of_person("diff", "in place of git's differences", "setting('[diff]\n external = EVIL')"),
+    _of_person("attributes", "by a filter, for files that `info/attributes` names",
+               "put('.git/info/attributes', '* filter=evil\n'); setting('[filter \"evil\"]\n clean = EVIL')"),
+    _of_person("submodule", "by the settings of a repository inside the worktree", "inner('inner')"),
+    _of_person("submodule-git", "by those of a submodule in `.git/modules`",
+               "inner('inner'); os.makedirs('.git/modules/a'); os.rename('inner/.git', '.git/modules/a/b'); "
+               "put('inner/.git', 'gitdir: ../.git/modules/a/b\n')"),
+    _of_person("submodule-file", "by those of a folder that a submodule's `.git` names",
+               "inner('inner'); os.rename('inner/.git', 'elsewhere'); put('inner/.git', 'gitdir: ../elsewhere\n')"),
+    _of_person("submodule-ignored", "by those of a repository in an ignored folder that is too large to be kept",
+               "put('.gitignore', 'large/\n'); put('large/file', 'x' * (2 << 20)); inner('large/inner')"),
+)  # fmt: skip
+
+
 def plant(machine: GitMachine, route: GitRoute) -> str:
     """Let a guest leave behind what a route says, and return what it printed."""
     head = (machine.root / "other-head").read_text(encoding="ascii").strip()
     return machine.run(f"{_PREPARE}\nOTHER_HEAD = {head!r}\n{route.program}\n")
+
+
+def begin(place: Place) -> None:
+    """Take the snapshot from before the first agent."""
+    prepare(place)
+    note_baseline(place, seed(place, ignored_limit_bytes=_IGNORED_LIMIT_BYTES))
 
 
 def plant_secrets(root: Path, env: dict[str, str]) -> None:

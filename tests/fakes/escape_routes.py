@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from fakes.escape_git import GIT_ROUTES
+from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
 from fakes.network_routes import network_table
@@ -282,5 +282,5 @@ def escape_table() -> str:
         f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
         for each in ROUTES
     ]
-    lines += [f"| {each.attack} | {each.protection} |" for each in (*TRAPS, *GIT_ROUTES)]
+    lines += [f"| {each.attack} | {each.protection} |" for each in (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES)]
     return "\n".join(lines) + "\n" + network_table() + kinds_table()

@@ -11,7 +11,9 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.dot_git import read_file
 from septet.git.engine import Git
+from septet.git.own_repository import own_items
 from septet.git.place import borrowed_from
+from septet.git.repository_stamp import find_baseline
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
@@ -30,8 +32,8 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
     """Write what a snapshot holds to the new or empty folder `to`.
 
     Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are as
-    they were. One file differs: what the repository borrowed from the mirror is its own now. Settings and hooks
-    are the agent's as well, so git runs there what the agent has set up.
+    they were. What the repository borrowed from the mirror is its own now, and of settings and hooks only those of
+    the engine and of set-up are there: a person's git runs nothing in it that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -52,12 +54,21 @@ def restore_as_it_was(vault: Git, snapshot: Snapshot, to: Path) -> None:
 
 
 def _lay_out(vault: Git, snapshot: Snapshot, to: Path) -> None:
-    want = read(vault, snapshot.commit)
+    want = _own(vault, snapshot)
     to.mkdir(parents=True, exist_ok=True)
     with close_after(os.open(to, OPEN_FOLDER)) as root:
         if any(to.iterdir()):
             raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
         lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
+
+
+def _own(vault: Git, snapshot: Snapshot) -> dict[bytes, Item]:
+    """Return what a snapshot holds, with its repositories as the engine says."""
+    order_id = snapshot.order_id
+    baseline = find_baseline(vault, order_id)
+    before = read(vault, baseline.commit) if baseline is not None else {}
+    worktree = vault.git_dir.parent.parent / "workspaces" / order_id
+    return own_items(vault, read(vault, snapshot.commit), before, worktree)
 
 
 @contextmanager

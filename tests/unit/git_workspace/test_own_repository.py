@@ -1,0 +1,397 @@
+"""After a guest, `.git` is what the engine says: what it left there for git to run or follow is gone, and kept."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git
+
+from septet.git.address import parse_address
+from septet.git.destroy import RescueOptions, own_repository, return_to
+from septet.git.place import Place
+from septet.git.repository_stamp import gitlinks, is_own, note_baseline
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+LIMIT = 10_000_000
+OPTIONS = RescueOptions("a guest left something", LIMIT)
+LOOKS = (("status",), ("diff",), ("diff", "HEAD"), ("reset", "-q"), ("reset", "-q", "--hard"))
+
+
+@pytest.fixture
+def began(place: Place) -> Place:
+    """A workspace before its first agent."""
+    _begin(place)
+    return place
+
+
+def _begin(place: Place) -> Snapshot:
+    prepare(place)
+    snapshot = seed(place, ignored_limit_bytes=LIMIT)
+    note_baseline(place, snapshot)
+    return snapshot
+
+
+def _set_up(place: Place) -> None:
+    """Note what is there now as what set-up has left."""
+    taken = take(place, "checkpoint", "set-up has run", ignored_limit_bytes=LIMIT)
+    assert taken is not None
+    note_baseline(place, taken)
+
+
+def _evil(place: Place) -> str:
+    """Return a program that leaves a mark; nobody is to start it."""
+    program = place.worktree / ".git" / "evil"
+    program.write_text(f"#!/bin/sh\n: > {shlex.quote(str(_mark(place)))}\ncat\n", encoding="utf-8")
+    program.chmod(0o755)
+    return str(program)
+
+
+def _mark(place: Place) -> Path:
+    return place.worktree.parent / "ran"
+
+
+def _look(tree: Path, env: dict[str, str]) -> None:
+    """Look at a worktree and take changes back, as a person does, with whatever its repository says."""
+    for words in LOOKS:
+        subprocess.run(["git", *words], cwd=tree, env=env, capture_output=True, check=False, timeout=20)
+
+
+def _program(path: Path, place: Place) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(Path(_evil(place)).read_bytes())
+    path.chmod(0o755)
+
+
+def _config(place: Place, *words: str, folder: str = ".git") -> None:
+    git(place.worktree, "config", "--file", f"{folder}/config", *words)
+
+
+def _inner(place: Place) -> Path:
+    """Make a repository inside the worktree that the index has as a submodule."""
+    inner = place.worktree / "inner"
+    git(place.worktree, "init", "-q", "inner")
+    git(inner, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "x")
+    git(place.worktree, "add", "inner")
+    return inner
+
+
+def fsmonitor(place: Place) -> None:
+    _config(place, "core.fsmonitor", _evil(place))
+
+
+def hook(place: Place) -> None:
+    _program(place.worktree / ".git" / "hooks" / "post-index-change", place)
+
+
+def hooks_path(place: Place) -> None:
+    _program(place.worktree / "h" / "post-index-change", place)
+    _config(place, "core.hooksPath", "h")
+
+
+def include(place: Place) -> None:
+    (place.worktree / ".git" / "more").write_text(f"[core]\n\tfsmonitor = {_evil(place)}\n", encoding="utf-8")
+    _config(place, "include.path", "more")
+
+
+def included_if(place: Place) -> None:
+    (place.worktree / "more").write_text(f"[core]\n\tfsmonitor = {_evil(place)}\n", encoding="utf-8")
+    _config(place, "includeIf.gitdir:/.path", "../more")
+
+
+def worktree_config(place: Place) -> None:
+    _config(place, "extensions.worktreeConfig", "true")
+    (place.worktree / ".git" / "config.worktree").write_text(
+        f"[core]\n\tfsmonitor = {_evil(place)}\n", encoding="utf-8"
+    )
+
+
+def common_folder(place: Place) -> None:
+    other = place.worktree / "other"
+    (place.worktree / ".git").rename(other)
+    git(place.worktree, "config", "--file", "other/config", "core.fsmonitor", str(other / "evil"))
+    (place.worktree / ".git").mkdir()
+    for name in ("HEAD", "index", "config"):
+        (place.worktree / ".git" / name).write_bytes((other / name).read_bytes())
+    for name in ("objects", "refs"):
+        (place.worktree / ".git" / name).mkdir()
+    _evil(place)
+    (place.worktree / ".git" / "evil").rename(other / "evil")
+    (place.worktree / ".git" / "commondir").write_text("../other\n", encoding="utf-8")
+
+
+def external_diff(place: Place) -> None:
+    _config(place, "diff.external", _evil(place))
+
+
+def filter_of_attributes(place: Place) -> None:
+    (place.worktree / ".git" / "info").mkdir(exist_ok=True)
+    (place.worktree / ".git" / "info" / "attributes").write_text("* filter=lfs\n", encoding="utf-8")
+    _config(place, "filter.lfs.clean", _evil(place))
+
+
+def submodule_of_the_index(place: Place) -> None:
+    _inner(place)
+    _config(place, "core.fsmonitor", _evil(place), folder="inner/.git")
+
+
+def submodule_by_a_file(place: Place) -> None:
+    inner = _inner(place)
+    (inner / ".git").rename(place.worktree / "elsewhere")
+    (inner / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
+    _config(place, "core.fsmonitor", _evil(place), folder="elsewhere")
+
+
+def submodule_of_git(place: Place) -> None:
+    inner = _inner(place)
+    modules = place.worktree / ".git" / "modules" / "deep"
+    modules.mkdir(parents=True)
+    (inner / ".git").rename(modules / "inner")
+    (inner / ".git").write_text("gitdir: ../.git/modules/deep/inner\n", encoding="utf-8")
+    _config(place, "core.fsmonitor", _evil(place), folder=".git/modules/deep/inner")
+
+
+def submodule_in_a_new_index(place: Place) -> None:
+    submodule_of_the_index(place)
+    git(place.worktree, "-c", "core.fsmonitor=false", "update-index", "--index-version", "4")
+
+
+def submodule_in_a_split_index(place: Place) -> None:
+    submodule_of_the_index(place)
+    git(place.worktree, "-c", "core.fsmonitor=false", "update-index", "--split-index")
+
+
+def large_submodule(place: Place) -> None:
+    (place.worktree / ".gitignore").write_text("dist/\n", encoding="utf-8")
+    (place.worktree / "dist").mkdir()
+    (place.worktree / "dist" / "large").write_bytes(os.urandom(LIMIT + 1))
+    inner = place.worktree / "dist" / "inner"
+    git(place.worktree, "init", "-q", "dist/inner")
+    git(inner, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "x")
+    git(place.worktree, "add", "-f", "dist/inner")
+    _config(place, "core.fsmonitor", _evil(place), folder="dist/inner/.git")
+
+
+POISONS = (
+    fsmonitor, hook, hooks_path, include, included_if, worktree_config, common_folder, external_diff,
+    filter_of_attributes, submodule_of_the_index, submodule_by_a_file, submodule_of_git,
+    submodule_in_a_new_index, submodule_in_a_split_index, large_submodule,
+)  # fmt: skip
+
+
+def _poison(place: Place, poison: object) -> None:
+    assert callable(poison)
+    poison(place)
+    with (place.worktree / "README.md").open("a", encoding="utf-8") as file:
+        file.write("more\n")
+
+
+@pytest.mark.parametrize("poison", POISONS, ids=lambda poison: poison.__name__)
+def test_a_persons_git_runs_nothing_of_a_guests(began: Place, env: dict[str, str], poison: object) -> None:
+    """It would have run the guest's program; after the engine it does not, and is a repository still."""
+    _poison(began, poison)
+    paths, _ = own_repository(began, OPTIONS)
+    assert paths
+    assert is_own(began)
+    _look(began.worktree, env)
+    assert not _mark(began).exists()
+    _poison(began, fsmonitor) if poison is not fsmonitor else hook(began)
+    _look(began.worktree, env)
+    assert _mark(began).exists()
+
+
+@pytest.mark.parametrize("poison", POISONS, ids=lambda poison: poison.__name__)
+def test_each_poison_runs_where_the_engine_does_not_come_by(
+    began: Place, env: dict[str, str], poison: object
+) -> None:
+    """So each is a real one."""
+    _poison(began, poison)
+    _look(began.worktree, env)
+    assert _mark(began).exists()
+
+
+@pytest.mark.parametrize("poison", POISONS[:-1], ids=lambda poison: poison.__name__)
+def test_a_restored_snapshot_is_as_harmless(
+    began: Place, env: dict[str, str], tmp_path: Path, poison: object
+) -> None:
+    """In a folder of a person's, and in a workspace that goes back to it."""
+    _poison(began, poison)
+    rescue = take(began, "rescue", "x", ignored_limit_bytes=LIMIT)
+    assert rescue is not None
+    restore(vault_at(began), rescue, tmp_path / "back")
+    _look(tmp_path / "back", env)
+    assert not _mark(began).exists()
+    return_to(began, list_snapshots(vault_at(began))[0], OPTIONS)
+    return_to(began, rescue, OPTIONS)
+    _look(began.worktree, env)
+    assert not _mark(began).exists()
+
+
+def test_an_untouched_repository_costs_no_snapshot(began: Place) -> None:
+    """Work, commits and branches are none of this."""
+    before = list_snapshots(vault_at(began))
+    (began.worktree / "new.py").write_text("x = 1\n", encoding="utf-8")
+    git(began.worktree, "checkout", "-q", "-b", "work")
+    git(began.worktree, "add", "-A")
+    git(began.worktree, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "-m", "x")
+    assert own_repository(began, OPTIONS) == ((), None)
+    assert list_snapshots(vault_at(began)) == before
+
+
+def test_settings_that_are_harmless_survive(began: Place) -> None:
+    """By name and by value; the same name with another value does not."""
+    kept = {
+        "submodule.lib.url": "https://example.org/lib.git",
+        "submodule.lib.active": "true",
+        "core.sparseCheckout": "true",
+        "extensions.worktreeConfig": "true",
+        "extensions.partialClone": "origin",
+        "branch.work.remote": "origin",
+        "branch.work.merge": "refs/heads/work",
+        "remote.origin.promisor": "true",
+        "remote.origin.partialclonefilter": "blob:none",
+    }
+    gone = {
+        "submodule.x.url": "ext::sh -c evil",
+        "submodule.x.update": "!evil",
+        "branch.x.remote": "ext::evil",
+        "branch.x.merge": "main",
+        "extensions.partialClone2": "evil",
+        "remote.origin.uploadpack": "evil",
+        "remote.origin.url": "/evil",
+        "remote.more.url": "https://example.org",
+        "alias.st": "!evil",
+        "user.name": "Evil",
+    }
+    for name, value in {**kept, **gone}.items():
+        _config(began, name, value)
+    own_repository(began, OPTIONS)
+    settings = git(began.worktree, "config", "--file", ".git/config", "--list")
+    for name, value in kept.items():
+        assert git(began.worktree, "config", "--file", ".git/config", name) == value
+    assert "evil" not in settings.lower()
+    assert git(began.worktree, "config", "--file", ".git/config", "remote.origin.url") == began.origin
+
+
+def test_what_set_up_wrote_survives_as_it_is(began: Place) -> None:
+    """Husky's folder of hooks, git-lfs's filters, a hook: also where a guest has changed or removed them."""
+    (began.worktree / ".husky").mkdir()
+    (began.worktree / ".husky" / "pre-commit").write_text("echo checked\n", encoding="utf-8")
+    lfs = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
+    for name, value in lfs.items():
+        _config(began, f"filter.lfs.{name}", value)
+    _config(began, "core.hooksPath", ".husky")
+    hooked = began.worktree / ".git" / "hooks" / "pre-push"
+    hooked.parent.mkdir(exist_ok=True)
+    hooked.write_text("#!/bin/sh\n", encoding="utf-8")
+    before = (began.worktree / ".git" / "config").read_bytes()
+    _set_up(began)
+    (began.worktree / "src" / "app.py").write_text("x\n", encoding="utf-8")
+    assert own_repository(began, OPTIONS) == ((), None)
+    assert (began.worktree / ".git" / "config").read_bytes() == before
+    _config(began, "filter.lfs.clean", "evil")
+    _config(began, "--unset", "core.hooksPath")
+    hooked.write_text("#!/bin/sh\nevil\n", encoding="utf-8")
+    own_repository(began, OPTIONS)
+    assert git(began.worktree, "config", "--file", ".git/config", "filter.lfs.clean") == lfs["clean"]
+    assert git(began.worktree, "config", "--file", ".git/config", "core.hooksPath") == ".husky"
+    assert hooked.read_text(encoding="utf-8") == "#!/bin/sh\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("core.hooksPath", ".husky"),
+        ("core.hooksPath", "{root}/.husky"),
+        ("core.fsmonitor", ".husky/monitor"),
+        ("filter.x.clean", "sh .husky/monitor"),
+        ("filter.x.clean", "python3 -m filters"),
+        ("include.path", "../.gitconfig"),
+    ],
+)
+def test_a_setting_of_set_up_counts_while_the_file_that_it_names_is_the_same(
+    began: Place, name: str, value: str
+) -> None:
+    """A guest that changes the file would else have git run it."""
+    (began.worktree / ".husky").mkdir()
+    (began.worktree / ".husky" / "monitor").write_text("exit 0\n", encoding="utf-8")
+    (began.worktree / ".gitconfig").write_text("", encoding="utf-8")
+    _config(began, name, value.format(root=began.worktree))
+    _set_up(began)
+    own_repository(began, OPTIONS)
+    assert value.rsplit("/", maxsplit=1)[-1] in (began.worktree / ".git" / "config").read_text(encoding="utf-8")
+    (began.worktree / ".husky" / "monitor").write_text("evil\n", encoding="utf-8")
+    (began.worktree / ".gitconfig").write_text("[core]\n", encoding="utf-8")
+    own_repository(began, OPTIONS)
+    assert value.rsplit("/", maxsplit=1)[-1] not in (began.worktree / ".git" / "config").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_a_hook_of_a_submodule_goes(began: Place) -> None:
+    """Also of one whose name has a slash; its sample hooks stay, for git runs none of them."""
+    submodule_of_git(began)
+    hooks = began.worktree / ".git/modules/deep/inner/hooks"
+    _program(hooks / "post-checkout", began)
+    _program(hooks / "pre-push.sample", began)
+    own_repository(began, OPTIONS)
+    assert (hooks / "pre-push.sample").exists()
+    assert not (hooks / "post-checkout").exists()
+    assert git(began.worktree / "inner", "rev-parse", "--abbrev-ref", "HEAD")
+
+
+def test_a_linked_worktree_is_rescued_and_unlinked(began: Place) -> None:
+    """Its files and its branch stay where they are, and its index is in the rescue."""
+    git(began.worktree, "worktree", "add", "-q", "side", "-b", "side")
+    (began.worktree / "side" / "new.py").write_text("x\n", encoding="utf-8")
+    git(began.worktree / "side", "add", "-A")
+    paths, rescue = own_repository(began, OPTIONS)
+    assert ".git/worktrees" in paths
+    assert rescue is not None
+    assert not (began.worktree / ".git" / "worktrees").exists()
+    assert (began.worktree / "side" / "new.py").exists()
+    assert not (began.worktree / "side" / ".git").exists()
+    assert git(began.worktree, "rev-parse", "side") == began.base_sha
+    held = vault_at(began).run("ls-tree", "-r", "--name-only", find(vault_at(began), rescue.name).commit)
+    assert b"state/worktrees/side/index" in held
+
+
+def test_a_linked_repository_is_not_followed(began: Place, env: dict[str, str]) -> None:
+    """What stands in the place of `.git` leads a person's git nowhere."""
+    (began.worktree / ".git").rename(began.worktree / "was")
+    git(began.worktree, "config", "--file", "was/config", "core.fsmonitor", "touch ran; false")
+    (began.worktree / ".git").symlink_to("was")
+    own_repository(began, OPTIONS)
+    _look(began.worktree, {**env, "GIT_CEILING_DIRECTORIES": str(began.worktree.parent)})
+    assert not (began.worktree / "ran").exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "unreadable"])
+def test_what_no_snapshot_holds_is_renamed(began: Place, kind: str) -> None:
+    """A FIFO in the place of settings, or a program that nobody may read: it is there still, and git passes by."""
+    config = began.worktree / ".git" / "config"
+    config.unlink()
+    if kind == "fifo":
+        os.mkfifo(config)
+    own_repository(began, OPTIONS)
+    assert git(began.worktree, "config", "--file", ".git/config", "remote.origin.url") == began.origin
+    assert len(list(config.parent.glob("config.left-*"))) == (kind == "fifo")
+
+
+def test_gitlinks_are_found_in_an_index_of_each_version(
+    state: StateDir, env: dict[str, str], origin: Origin
+) -> None:
+    """Beside many files, and in folders whose names are alike."""
+    origin.push({f"a/{number}.txt": "x" for number in range(300)})
+    place = open_workspace(state, parse_address(str(origin.bare)), "wo-9", first_run_id="r", env=env)
+    for path in ("a/150.d", "b/sub", "z"):
+        git(place.worktree, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
+    for version in ("2", "4", "3"):
+        git(place.worktree, "update-index", "--index-version", version)
+        assert {b"a/150.d", b"b/sub", b"z"} <= set(gitlinks(place.worktree / ".git"))

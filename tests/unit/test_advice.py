@@ -1,0 +1,101 @@
+"""No text of ours sends a person with git, or with an agent's CLI, into a worktree: an agent wrote what they obey.
+
+Read are the documents, the page, and each string of the product. A prompt for an agent may: it is in its sandbox.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("septet", "activities", "workflows", "workers", "clients")
+_PLACE: Final = r"(?:worktree|workspace|working tree|clone\b|workspaces/)"
+_GIT: Final = r"git (?:-C|add|apply|checkout|clean|commit|diff|log|merge|pull|rebase|reset|restore|show|stash|status|switch)\b"
+_CLI: Final = r"\b(?:claude|codex|gemini|copilot|opencode) (?:--resume|--continue|resume)\b"
+ADVICE: Final = (
+    rf"(?i)\blook (?:at|into|in) (?:the|its|your|that) (?:commit\b|{_PLACE})",
+    rf"(?i){_GIT}[^.;|]*{_PLACE}",
+    rf"(?i){_PLACE}[^.;|]*{_GIT}",
+    rf"\bcd [^\n]*{_PLACE}",
+    _CLI,
+)
+FOR_AGENTS: Final = (
+    "septet/agents/turns/launch.py",
+    "septet/agents/scripted/",
+    "septet/commands/",
+    "workflows/_budget_gate.py",
+)
+"""What agents read."""
+ALLOWED: Final = {
+    "Do not start git or an agent's CLI in": "the warning itself",
+}
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    pages += [path for folder in ("docs", "skills", "deploy", "docker") for path in (ROOT / folder).rglob("*.md")]
+    pages += [path for kind in ("*.html", "*.js") for path in (ROOT / "clients" / "page").rglob(kind)]
+    for page in pages:
+        name = page.relative_to(ROOT).as_posix()
+        if name == "docs/security.md" or name.startswith("docs/adr/"):
+            continue  # a table of attacks, and decisions with their reasons
+        for line in page.read_text(encoding="utf-8").splitlines():
+            yield name, line
+    for package in PACKAGES:
+        for module in (ROOT / package).rglob("*.py"):
+            name = module.relative_to(ROOT).as_posix()
+            for text in _strings(ast.parse(module.read_text(encoding="utf-8"))):
+                yield name, text
+
+
+def _strings(tree: ast.AST) -> Iterator[str]:
+    """Give each string that is not a docstring, with what an f-string puts in as `…`."""
+    documented = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        if isinstance(body := getattr(node, "body", None), list)
+        for statement in body
+        if isinstance(statement, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+def _advises(text: str) -> bool:
+    return any(re.search(pattern, text) for pattern in ADVICE) and not any(part in text for part in ALLOWED)
+
+
+def test_no_text_sends_a_person_into_a_worktree() -> None:
+    """`septet retry --from`, `septet rescue restore` and `septet logs` are what it names instead."""
+    assert [(name, text) for name, text in _texts() if not name.startswith(FOR_AGENTS) and _advises(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Look at the worktree; `septet rescue list` names its snapshots.",
+        "Look at that commit; `git reset` in the worktree takes it back.",
+        "read `septet logs`, look at the worktree, then retry",
+        'cd "$STATE/workspaces/wo-42" && claude --resume SESSION',
+        "Resume it with `codex resume ID`.",
+        "In the workspace, run `git status`.",
+        "git -C ~/.local/state/septet/workspaces/wo-1 diff",
+    ],
+)
+def test_such_an_advice_is_found(text: str) -> None:
+    """Those that were given once, and their like."""
+    assert _advises(text)
+
+
+def test_what_agents_read_is_read_by_agents() -> None:
+    """Each exception is needed still."""
+    advising = {name for name, text in _texts() if _advises(text)}
+    for prefix in ("septet/agents/turns/launch.py", "workflows/_budget_gate.py"):
+        assert prefix in advising
