@@ -1,5 +1,6 @@
 """The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -30,7 +31,7 @@ from septet.errors import SeptetError, SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
-from septet.git.destroy import RescueOptions, own_repository, return_to
+from septet.git.destroy import RescueOptions, disarm_repository, own_repository, return_to
 from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
@@ -254,7 +255,12 @@ class Host:
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose. `.git` is what the engine says after it."""
-        snapshot = self.snapshot(place, "rescue", reason, step)
+        try:
+            snapshot = self.snapshot(place, "rescue", reason, step)
+        except SnapshotError:
+            with suppress(OSError):
+                disarm_repository(place)
+            raise
         rescue = self.note_rescue(place, snapshot)
         self.own_repository(place, step, snapshot)
         return rescue
@@ -269,6 +275,8 @@ class Host:
             paths, rescue = own_repository(place, options, secured_by=secured_by)
         except (SeptetError, OSError) as error:
             _log.warning("repository_not_owned", step=step, error=str(error))
+            with suppress(OSError):
+                disarm_repository(place)
             return ()
         self.note_rescue(place, rescue)
         if not paths:

@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from typing import Final
 from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
-from septet.git.own_repository import ASIDE, is_obeyed, own_items
+from septet.git.own_repository import ARMED, ASIDE, is_obeyed, own_items
 from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
 from septet.git.pipes import refuse_pipes
 from septet.git.place import Place, vault_lock
@@ -309,9 +309,26 @@ def _own(place: Place, items: Mapping[bytes, Item], *, passes_on: bool = False) 
     return own_items(vault, items, before, place.worktree, passes_on=passes_on)
 
 
+def disarm_repository(place: Place) -> None:
+    """Rename what git would run or follow in `.git`, where no snapshot can be taken: no byte goes.
+
+    `own_repository` puts back what is the engine's when a snapshot can be taken again.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    if is_own(place):
+        return
+    paths = [join(GIT_FOLDER, name) for name in ARMED]
+    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        for path in (*paths, *(join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                _rename(root, path)
+
+
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
     """Return the repositories that git looks into and no snapshot holds: in an ignored folder over the limit."""
-    paths = (join(path, GIT_FOLDER) for path in gitlinks(place.worktree / ".git"))
+    paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 
 

@@ -15,7 +15,7 @@ from septet.git.engine import Git
 from septet.git.snapshots.contents import FILE, FOLDER
 from septet.git.snapshots.layout import Item
 from septet.git.snapshots.objects import read_objects
-from septet.git.snapshots.survey import GIT_FOLDER, above
+from septet.git.snapshots.survey import GIT_FOLDER, above, parent
 
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
@@ -29,6 +29,8 @@ _BASELINE: Final = frozenset({b"hooks", b"info"})
 """Folders whose files of the baseline are put back."""
 _OBEYED: Final = frozenset({GIT_FOLDER, b"attributes", b"commondir", *_CONFIGS, *_PLAIN_FOLDERS, _WORKTREES})
 _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
+ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
+"""What is renamed in `.git` where nothing can be read first."""
 ASIDE: Final = b".left-"
 """In the names of what was renamed, because no snapshot holds it."""
 _PASSED_ON: Final = frozenset({
@@ -77,7 +79,7 @@ def own_items(
         content_now = contents.of_now(path)
         if basename(path) == GIT_FOLDER:
             if _target(path, content_now, root) not in repositories:
-                want.pop(path)
+                want.pop(path, None)
             continue
         is_first = owner == GIT_FOLDER and bool(baseline)
         content = (
@@ -86,10 +88,10 @@ def own_items(
             else inner_config(vault, content_now, owner)
         )
         if not content and basename(path) != _CONFIG:
-            want.pop(path)
+            want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
             want[path] = _stored(vault, content)
-    return dict(sorted(want.items()))
+    return _with_parents(want)
 
 
 def _without_foreign(
@@ -107,6 +109,17 @@ def _without_foreign(
         elif owner and is_foreign(name, item.mode):
             want.pop(path)
     return want, files
+
+
+def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
+    """Return, in their order, the files and folders whose folder stays too."""
+    folders, kept = {b""}, {}
+    for path, item in sorted(want.items()):
+        if parent(path) in folders:
+            kept[path] = item
+            if item.mode == FOLDER:
+                folders.add(path)
+    return kept
 
 
 def _goes_along(path: bytes) -> bool:

@@ -30,8 +30,7 @@ _NAMES: Final = (
     "", "hooks", "info", "modules", "remotes", "branches", "worktrees", "config", "config.worktree", "commondir",
     "info/attributes", "info/exclude",
 )  # fmt: skip
-_READ: Final = ("config", "config.worktree", "commondir", "info/attributes")
-_LISTED: Final = ("hooks", "remotes", "branches")
+_READ: Final = ("config", "config.worktree", "commondir", "info/attributes", "hooks", "remotes", "branches")
 _GITLINK: Final = b"\0\0\xe0\0"
 _MODE_AT: Final = 24
 _FLAGS_AT: Final = 60
@@ -97,102 +96,105 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 def _stamp(place: Place, depends_on: Iterable[str]) -> str:
     """Return the digest; empty where it says nothing, or there is more than an honest repository has."""
-    look = _Look(place.worktree)
-    look.repository(place.worktree, place.worktree / ".git")
+    root = os.fspath(place.worktree)
+    look = _Look(root)
+    look.repository(root, f"{root}/.git")
     for path in depends_on:
         if not path:  # on the whole tree
             return ""
-        look.tree(place.worktree / path)
+        look.tree(f"{root}/{path}")
     return look.digest.hexdigest() if look.budget else ""
 
 
 @dataclass(slots=True)
 class _Look:
-    """One look at the repositories of a worktree."""
+    """One look at the repositories of a worktree. Paths are plain strings: it is taken after each guest."""
 
-    root: Path
+    root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     budget: int = _MOST
     """How many more files and folders are looked at."""
-    looks: set[Path] = field(default_factory=set)
+    looks: set[str] = field(default_factory=set)
 
-    def repository(self, tree: Path, git_dir: Path) -> None:
+    def repository(self, tree: str, git_dir: str) -> None:
         """Look at one repository, and at those of its submodules."""
-        if git_dir in self.looks:
+        if git_dir in self.looks or not self.budget:
             return
         self.looks.add(git_dir)
-        kinds = {name: _kind(git_dir / name) for name in _NAMES}
+        kinds = {name: _kind(f"{git_dir}/{name}") for name in _NAMES}
         self._add(git_dir, *map(str, kinds.values()))
         for name in _READ:
             if kinds[name]:
-                self.tree(git_dir / name)
-        for name in _LISTED:
-            if kinds[name]:
-                self.tree(git_dir / name)
-        for path in gitlinks(git_dir):
-            self._submodule(tree / os.fsdecode(path))
+                self.tree(f"{git_dir}/{name}")
+        for gitlink in gitlinks(git_dir):
+            self._submodule(f"{tree}/{os.fsdecode(gitlink)}")
         if kinds["modules"] == stat.S_IFDIR:
-            self._modules(git_dir / "modules")
+            self._modules(f"{git_dir}/modules")
 
-    def tree(self, path: Path) -> None:
+    def tree(self, path: str) -> None:
         """Look at a file, or at all that is in a folder; hooks that are samples do not count."""
-        kind = _kind(path)
-        if kind == stat.S_IFDIR:
-            for each in sorted(path.iterdir()) if self.budget else ():
-                if not each.name.endswith(".sample"):
-                    self.tree(each)
-        elif kind == stat.S_IFREG:
-            is_program = path.lstat().st_mode & stat.S_IXUSR
-            self._add(path, str(is_program), read_file(path, _LIMIT_BYTES))
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            mode = 0
+        if stat.S_ISDIR(mode):
+            for name in sorted(os.listdir(path)) if self.budget else ():  # noqa: PTH208 -- see the class
+                if not name.endswith(".sample"):
+                    self.tree(f"{path}/{name}")
+        elif stat.S_ISREG(mode):
+            self._add(path, str(mode & stat.S_IXUSR), read_file(Path(path), _LIMIT_BYTES))
         else:
-            self._add(path, str(kind), str(path.readlink()) if kind == stat.S_IFLNK else "")
+            self._add(path, str(mode), os.readlink(path) if stat.S_ISLNK(mode) else "")  # noqa: PTH115 -- as above
 
-    def _submodule(self, tree: Path) -> None:
-        inner = tree / ".git"
+    def _submodule(self, tree: str) -> None:
+        inner = f"{tree}/.git"
         if (kind := _kind(inner)) == stat.S_IFDIR:
             self.repository(tree, inner)
         elif kind:
             self.tree(inner)
-            target = Path(os.path.normpath(tree / os.fsdecode(read_file(inner, _LIMIT_BYTES) or b"")[8:].strip()))
-            if target.is_relative_to(self.root / ".git" / "modules"):
+            content = os.fsdecode(read_file(Path(inner), _LIMIT_BYTES) or b"")
+            target = os.path.normpath(os.path.join(tree, content.removeprefix("gitdir:").strip()))  # noqa: PTH118
+            if target.startswith(f"{self.root}/.git/modules/"):
                 self.repository(tree, target)
 
-    def _modules(self, folder: Path) -> None:
+    def _modules(self, folder: str) -> None:
         """Look at the repositories of submodules, whose names may have slashes."""
-        for path in sorted(folder.iterdir()) if self.budget else ():
+        for name in sorted(os.listdir(folder)) if self.budget else ():  # noqa: PTH208 -- as above
+            path = f"{folder}/{name}"
             if _kind(path) != stat.S_IFDIR:
                 self._add(path)
-            elif _kind(path / "HEAD") or _kind(path / "config"):
+            elif _kind(f"{path}/HEAD") or _kind(f"{path}/config"):
                 self.repository(path, path)
             else:
                 self._modules(path)
 
-    def _add(self, path: Path, *parts: str | bytes | None) -> None:
+    def _add(self, path: str, *parts: str | bytes | None) -> None:
         self.budget = max(self.budget - 1, 0)
-        self.digest.update(repr((os.fspath(path), parts)).encode(errors="surrogateescape"))
+        self.digest.update(repr((path, parts)).encode(errors="surrogateescape"))
 
 
-def _kind(path: Path) -> int:
+def _kind(path: str) -> int:
     """Return the type of a file, link not followed; 0 where there is none."""
     try:
-        return stat.S_IFMT(path.lstat().st_mode)
+        return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
         return 0
 
 
-def gitlinks(git_dir: Path) -> tuple[bytes, ...]:
+def gitlinks(git_dir: str) -> tuple[bytes, ...]:
     """Return the paths at which an index has another repository: git looks into what lies there."""
-    found: list[bytes] = []
-    for index in (git_dir / "index", *git_dir.glob("sharedindex.*")):
-        with suppress(OSError):
-            facts = index.lstat()
-            found += _gitlinks_in(index, (facts.st_ino, facts.st_ctime_ns, facts.st_size))
-    return tuple(path for path in found if path and b".." not in path.split(b"/") and not path.startswith(b"/"))
+    gitlinks: list[bytes] = []
+    with suppress(OSError):
+        for name in os.listdir(git_dir):  # noqa: PTH208 -- as above
+            if name == "index" or name.startswith("sharedindex."):
+                facts = os.lstat(f"{git_dir}/{name}")
+                gitlinks += _gitlinks_in(f"{git_dir}/{name}", (facts.st_ino, facts.st_ctime_ns, facts.st_size))
+    return tuple(path for path in gitlinks if path and b".." not in path.split(b"/") and not path.startswith(b"/"))
 
 
 @lru_cache(maxsize=64)
-def _gitlinks_in(index: Path, stamp: tuple[int, int, int]) -> tuple[bytes, ...]:  # noqa: ARG001 -- of that index
-    content = read_file(index) or b""
+def _gitlinks_in(index: str, stamp: tuple[int, int, int]) -> tuple[bytes, ...]:  # noqa: ARG001 -- of that index
+    content = read_file(Path(index)) or b""
     if content[4:8] == _COMPRESSED:
         return tuple(_compressed_gitlinks(content))
     return tuple(_plain_gitlinks(content))

@@ -3,13 +3,15 @@
 import os
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
 
+from septet.errors import SnapshotError
 from septet.git.address import parse_address
-from septet.git.destroy import RescueOptions, own_repository, return_to
+from septet.git.destroy import RescueOptions, disarm_repository, own_repository, return_to
 from septet.git.place import Place
 from septet.git.repository_stamp import gitlinks, is_own, note_baseline
 from septet.git.snapshots.facts import Snapshot
@@ -384,6 +386,42 @@ def test_what_no_snapshot_holds_is_renamed(began: Place, kind: str) -> None:
     assert len(list(config.parent.glob("config.left-*"))) == (kind == "fifo")
 
 
+@pytest.mark.parametrize(
+    "name", ["worktrees/x/.git", "commondir/x/.git", "config/.git", "hooks/.git", "x/.git/worktrees"]
+)
+def test_a_repository_in_an_odd_place_keeps_nothing_from_going(began: Place, name: str) -> None:
+    """Folders with the names of files, and repositories in what goes."""
+    (began.worktree / ".git" / "config").rename(began.worktree / ".git" / "was")
+    inner = began.worktree / ".git" / name
+    inner.mkdir(parents=True)
+    (inner / "HEAD").write_text("x\n", encoding="utf-8")
+    (inner / "config").write_text("[core]\n\tfsmonitor = x\n", encoding="utf-8")
+    own_repository(began, OPTIONS)
+    config = git(began.worktree, "config", "--file", ".git/config", "--list")
+    assert f"remote.origin.url={began.origin}" in config.splitlines()
+    assert not list((began.worktree / ".git").glob("worktrees/*/.git/config"))
+    assert is_own(began)
+
+
+@pytest.mark.parametrize("poison", [fsmonitor, hook, common_folder, worktree_config, submodule_of_git])
+def test_where_no_snapshot_can_be_taken_it_is_renamed(began: Place, env: dict[str, str], poison: object) -> None:
+    """As where a file is too large: nothing runs, no byte goes, and the next end of a guest puts it in order."""
+    _poison(began, poison)
+    settings = (began.worktree / ".git" / "config").read_bytes()
+    with (began.worktree / "large").open("wb") as file:
+        file.truncate(1 << 30)
+    limited = replace(began, tree_limit_bytes=1 << 20)
+    with pytest.raises(SnapshotError):
+        own_repository(limited, OPTIONS)
+    disarm_repository(limited)
+    _look(began.worktree, env)
+    assert not _mark(began).exists()
+    assert settings in [path.read_bytes() for path in (began.worktree / ".git").glob("config.left-*")]
+    (began.worktree / "large").unlink(missing_ok=True)
+    own_repository(limited, OPTIONS)
+    assert git(began.worktree, "config", "--file", ".git/config", "remote.origin.url") == began.origin
+
+
 def test_gitlinks_are_found_in_an_index_of_each_version(
     state: StateDir, env: dict[str, str], origin: Origin
 ) -> None:
@@ -394,4 +432,4 @@ def test_gitlinks_are_found_in_an_index_of_each_version(
         git(place.worktree, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
     for version in ("2", "4", "3"):
         git(place.worktree, "update-index", "--index-version", version)
-        assert {b"a/150.d", b"b/sub", b"z"} <= set(gitlinks(place.worktree / ".git"))
+        assert {b"a/150.d", b"b/sub", b"z"} <= set(gitlinks(f"{place.worktree}/.git"))
