@@ -90,7 +90,7 @@ def own_items(
         if not content and basename(path) != _CONFIG:
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
-            want[path] = _stored(vault, content)
+            want[path] = _store(vault, content)
     return _with_parents(want)
 
 
@@ -195,7 +195,7 @@ def _target(path: bytes, content: bytes, root: Path) -> bytes:
     return below if word == _LINK_WORD and _MODULES in below and below != folder else b""
 
 
-def _stored(vault: Git, content: bytes) -> Item:
+def _store(vault: Git, content: bytes) -> Item:
     sha = vault.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
     return Item(FILE, sha, _PRIVATE, len(content), in_tree=False)
 

@@ -15,11 +15,13 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("septet", "activities", "workflows", "workers", "clients")
 _PLACE: Final = r"(?:worktree|workspace|working tree|clone\b|workspaces/)"
 _GIT: Final = r"git (?:-C|add|apply|checkout|clean|commit|diff|log|merge|pull|rebase|reset|restore|show|stash|status|switch)\b"
+_SAME: Final = r"(?:(?!\. )[^;|\n])*"
+"""In the same sentence."""
 _CLI: Final = r"\b(?:claude|codex|gemini|copilot|opencode) (?:--resume|--continue|resume)\b"
 ADVICE: Final = (
     rf"(?i)\blook (?:at|into|in) (?:the|its|your|that) (?:commit\b|{_PLACE})",
-    rf"(?i){_GIT}[^.;|]*{_PLACE}",
-    rf"(?i){_PLACE}[^.;|]*{_GIT}",
+    rf"(?i){_GIT}{_SAME}{_PLACE}",
+    rf"(?i){_PLACE}{_SAME}{_GIT}",
     rf"\bcd [^\n]*{_PLACE}",
     _CLI,
 )
