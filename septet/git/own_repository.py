@@ -10,7 +10,7 @@ from pathlib import Path
 from posixpath import basename, dirname, join, normpath
 from typing import Final
 
-from septet.git.config_rules import WHOLE_TREE, TreeChanges, inner_config, named_paths, own_config
+from septet.git.config_rules import WHOLE_TREE, TreeChanges, inner_config, own_config
 from septet.git.engine import Git
 from septet.git.snapshots.contents import FILE, FOLDER
 from septet.git.snapshots.layout import Item
@@ -150,13 +150,6 @@ def is_obeyed(path: bytes) -> bool:
     if GIT_FOLDER not in parts or ASIDE in parts[-1]:
         return False
     return parts[-1] in _OBEYED or not _OBEYED_FOLDERS.isdisjoint(parts[:-1])
-
-
-def depended_on(vault: Git, baseline: Mapping[bytes, Item], root: Path) -> list[str]:
-    """Return the paths of the worktree that the settings of a baseline depend on."""
-    item = baseline.get(join(GIT_FOLDER, _CONFIG))
-    content = read_objects(vault, [item.sha])[item.sha] if item is not None else None
-    return sorted(os.fsdecode(path) for path in named_paths(vault, content or b"", os.fsencode(root)))
 
 
 def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:

@@ -6,7 +6,7 @@ It costs a few `lstat` and small reads for each repository of a worktree, and no
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,17 +15,18 @@ from typing import Final
 
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
+from septet.git.config_rules import WHOLE_TREE, named_paths
 from septet.git.dot_git import read_file
 from septet.git.engine import Git
-from septet.git.own_repository import depended_on
 from septet.git.place import RECORDS, Place
 from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.layout import read
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 
 FILE: Final = "dot-git.json"
+_CONFIG: Final = "state/config"
+"""In a snapshot: see `septet.git.snapshots.layout`."""
 _NAMES: Final = (
     "", "hooks", "info", "modules", "remotes", "branches", "worktrees", "config", "config.worktree", "commondir",
     "info/attributes", "info/exclude",
@@ -60,7 +61,9 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
         SnapshotError, GitError: It cannot be read.
     """
     vault = vault_at(place)
-    depends_on = tuple(depended_on(vault, read(vault, snapshot.commit), place.worktree))
+    config = vault.try_run("cat-file", "blob", f"{snapshot.commit}:{_CONFIG}").stdout
+    named = named_paths(vault, config, os.fsencode(place.worktree))
+    depends_on = tuple(sorted(map(os.fsdecode, named)))
     record = OwnRepository(baseline=snapshot.name, depends_on=depends_on)
     _write(place, record.model_copy(update={"stamp": _stamp(place, depends_on)}))
 
@@ -94,15 +97,18 @@ def _write(place: Place, record: OwnRepository) -> None:
     write_durably(place.records / FILE, record.model_dump_json().encode())
 
 
-def _stamp(place: Place, depends_on: Iterable[str]) -> str:
+def _stamp(place: Place, depends_on: Collection[str]) -> str:
     """Return the digest; empty where it says nothing, or there is more than an honest repository has."""
     root = os.fspath(place.worktree)
     look = _Look(root)
-    look.repository(root, f"{root}/.git")
-    for path in depends_on:
-        if not path:  # on the whole tree
-            return ""
-        look.tree(f"{root}/{path}")
+    if WHOLE_TREE.decode() in depends_on:
+        return ""
+    try:
+        look.repository(root, f"{root}/.git")
+        for path in depends_on:
+            look.tree(f"{root}/{path}")
+    except OSError:  # a folder that nobody may list
+        return ""
     return look.digest.hexdigest() if look.budget else ""
 
 

@@ -92,6 +92,11 @@ def hook(place: Place) -> None:
     _program(place.worktree / ".git" / "hooks" / "post-index-change", place)
 
 
+def hooks_that_nobody_lists(place: Place) -> None:
+    hook(place)
+    (place.worktree / ".git" / "hooks").chmod(0o111)
+
+
 def hooks_path(place: Place) -> None:
     _program(place.worktree / "h" / "post-index-change", place)
     _config(place, "core.hooksPath", "h")
@@ -181,7 +186,7 @@ def large_submodule(place: Place) -> None:
 
 
 POISONS = (
-    fsmonitor, hook, hooks_path, include, included_if, worktree_config, common_folder, external_diff,
+    fsmonitor, hook, hooks_that_nobody_lists, hooks_path, include, included_if, worktree_config, common_folder, external_diff,
     filter_of_attributes, submodule_of_the_index, submodule_by_a_file, submodule_of_git,
     submodule_in_a_new_index, submodule_in_a_split_index, large_submodule,
 )  # fmt: skip
