@@ -93,10 +93,13 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     want = _own(place, want, passes_on=passes_on)
     if not accept_loss:
         want = _without_heavy(want, left_out)
-    in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
+    obeyed = list(filter(is_obeyed, left_out))
+    in_the_way = [path for path in left_out if path not in obeyed and _is_in_the_way(path, want)]
     if not accept_loss:
         _refuse(place, in_the_way, "Move that elsewhere, then try again.")
     with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        for path in obeyed:
+            _rename(root, path)
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
     note_own(place)
