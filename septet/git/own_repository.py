@@ -78,7 +78,8 @@ def own_items(
     for path, owner in files.items():
         content_now = contents.of_now(path)
         if basename(path) == GIT_FOLDER:
-            if _target(path, content_now, root) not in repositories:
+            is_obeyed_file = items[path].mode != FILE or content_now.startswith(_LINK_WORD)
+            if is_obeyed_file and _target(path, content_now, root) not in repositories:
                 want.pop(path, None)
             continue
         is_first = owner == GIT_FOLDER and bool(baseline)

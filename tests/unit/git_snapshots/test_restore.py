@@ -161,10 +161,6 @@ CASES: dict[str, Change] = {
     "strange names": _strange_names,
     "names that git refuses": _refused_names,
     "no .git": lambda tree: (tree / ".git").rename(tree / "was-git"),
-    ".git is a file": lambda tree: (
-        (tree / ".git").rename(tree / "was-git"),
-        (tree / ".git").write_text("gitdir: was-git\n"),
-    ),
     "corrupt .git": lambda tree: (
         (tree / ".git/HEAD").write_bytes(b"\0\xff"),
         (tree / ".git/index").write_bytes(b"no"),
@@ -186,3 +182,15 @@ def test_a_snapshot_gives_back_what_it_took(
     place.worktree.rename(tmp_path / "gone")
     restore(vault_at(place), snapshot, tmp_path / "restored")
     assert restored_picture(tmp_path / "restored", before) == before
+
+
+def test_a_file_that_names_another_repository_is_not_restored(
+    place: Place, snap: Callable[[], Snapshot], tmp_path: Path
+) -> None:
+    """A person's git would obey that one; the repository itself is there, as a folder."""
+    (place.worktree / ".git").rename(place.worktree / "was-git")
+    (place.worktree / ".git").write_text("gitdir: was-git\n")
+    before = picture(place.worktree)
+    restore(vault_at(place), snap(), tmp_path / "restored")
+    del before[b".git"]
+    assert picture(tmp_path / "restored") == before
