@@ -1,6 +1,7 @@
 """What only the kernel's user 0 may do, and what uses up a machine: refused, or ended by its name."""
 
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, Roo
 
 from septet.agents.guest.description import GuestFiles, World, describe
 from septet.agents.supervisor.confined import SandboxStart
+from septet.agents.supervisor.resource_limits import MOST_OPEN_FILES
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 
@@ -77,6 +79,14 @@ def test_a_guest_leaves_no_core(machine: Machine) -> None:
     """Neither a file, nor its memory in a program that the machine starts for one."""
     printed = machine.run("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
     assert printed.strip() in {"(1, 1)", "(0, 0)"}
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_process_of_a_guest_opens_so_many_files_and_no_more(machine: Machine) -> None:
+    """What it may open at first stays as it is on the machine."""
+    printed = machine.run("import resource; print(*resource.getrlimit(resource.RLIMIT_NOFILE))")
+    soft, hard = map(int, printed.split())
+    assert (soft <= resource.getrlimit(resource.RLIMIT_NOFILE)[0], hard <= MOST_OPEN_FILES) == (True, True)
 
 
 @pytest.mark.needs("bubblewrap")

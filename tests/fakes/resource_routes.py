@@ -62,6 +62,18 @@ except OSError as error:
     print('refused:', error.strerror)
 """
 
+_BUFFER = """
+pair = socket.socketpair()
+before = pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * before)
+print(CANARY if pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before else 'as it was')
+"""
+_SPLICE = """
+libc.vmsplice.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint]
+text = ctypes.create_string_buffer(4096)
+done(libc.vmsplice(os.pipe()[1], (ctypes.c_uint64 * 2)(ctypes.addressof(text), 4096), 1, 0))
+"""
+
 RESOURCE_ROUTES = (
     _mode("setuid-chmod", "leave a program that runs as root, by `chmod`", "open('left', 'w').close(); os.chmod('left', 0o4755)"),
     _mode("setuid-fchmod", "… by the descriptor of the file", "os.fchmod(os.open('left', os.O_CREAT | os.O_WRONLY), 0o4755)"),
@@ -69,6 +81,8 @@ RESOURCE_ROUTES = (
     _mode("setuid-mknod", "… by `mknod`", "os.mknod('left', 0o100000 | 0o4755)"),
     _mode("setuid-openat2", "… by a call whose arguments no filter can read", f"{_OPENAT2}"),
     _mode("setuid-fchmodat2", "… by a call that is new", _CALL),
+    Route("larger-buffers", "let sockets hold more of the kernel's memory than they are counted for", _BUFFER, "refused system calls", removed(RefusedSystemCalls)),
+    Route("memory-in-pipes", "leave memory in a pipe, which is then nobody's", _SPLICE, "refused system calls", removed(RefusedSystemCalls)),
     Route("file-capability", "leave a program that has capabilities", _CAPABILITY, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
     Route("device-node", "make a device of the machine", _NODE, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
 )  # fmt: skip
@@ -134,6 +148,18 @@ class Bomb:
 _MIB = 1024 * 1024
 _WAIT = "\nimport time\nfor _ in range(seconds * 10):\n    time.sleep(0.1)\nprint(CANARY)\n"
 
+_FILL = """
+def fill(pair):
+    for one in pair:
+        one.setblocking(False)
+        try:
+            while True:
+                one.send(b'x' * 32000)
+        except BlockingIOError:
+            pass
+    return pair
+"""
+
 BOMBS = (
     Bomb("processes", "for _ in range(60):\n    if os.fork() == 0:\n        import time; time.sleep(30); os._exit(0)",
          {"processes": 50}, "process_limit", "processes limit of 50 reached"),
@@ -146,6 +172,19 @@ BOMBS = (
     Bomb("shared-memory-of-System-V", "libc.shmat.restype = ctypes.c_void_p\n"
          "ctypes.memset(libc.shmat(libc.shmget(0, 150 << 20, 0o1600), None, 0), 1, 150 << 20)",
          {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("memory-in-files-without-a-name", "kept = [os.memfd_create('x') for _ in range(3)]\nfor file in kept:\n    for _ in range(50):\n        os.write(file, b'x' * 1048576)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("memory-in-deleted-files", "kept = open('/tmp/kept', 'wb', buffering=0)\nos.unlink('/tmp/kept')\nfor _ in range(150):\n    kept.write(b'x' * 1048576)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("memory-in-files-that-never-had-a-name", "kept = os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)\nfor _ in range(150):\n    os.write(kept, b'x' * 1048576)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("sockets-of-many-processes", f"{_FILL}for _ in range(4):\n    if os.fork() == 0:\n        kept = [fill(socket.socketpair()) for _ in range(40)]\n        import time; time.sleep(seconds); os._exit(0)",
+         {"memory_bytes": 100 * _MIB}, "socket_limit", "sockets and pipes limit of 256 reached"),
+    Bomb("sockets-in-messages", f"{_FILL}kept = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\nfor _ in range(8):\n    kept += socket.socketpair()\n"
+         "for n in range(160):\n    pair = fill(socket.socketpair())\n    socket.send_fds(kept[2 * (n // 20)], [b'+'], [each.fileno() for each in pair])",
+         {"memory_bytes": 100 * _MIB}, "socket_limit", "sockets and pipes limit of 256 reached"),
+    Bomb("pipes", "kept = [os.pipe() for _ in range(300)]", {"memory_bytes": 100 * _MIB}, "socket_limit",
+         "sockets and pipes limit of 256 reached"),
     Bomb("disk", "for n in range(15):\n    open(f'big-{n}', 'wb').write(b'x' * 2097152)", {"disk_bytes": 20 * _MIB},
          "disk_limit", "disk limit of 20 MiB reached"),
     Bomb("nameless-files", "kept = []\nfor n in range(15):\n    kept.append(open(f'gone-{n}', 'wb', buffering=0)); kept[-1].write(b'x' * 2097152); os.unlink(f'gone-{n}')",

@@ -48,6 +48,7 @@ PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "
 RESOURCES: Final = {
     "process_limit": ("processes", "SEPTET_PROCESS_LIMIT"),
     "memory_limit": ("memory", "SEPTET_MEMORY_LIMIT_MIB"),
+    "socket_limit": ("sockets", "SEPTET_MEMORY_LIMIT_MIB"),
     "disk_limit": ("disk", "SEPTET_DISK_LIMIT_MIB"),
     "tree_limit": ("tree", "SEPTET_TREE_LIMIT"),
     "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),

@@ -14,7 +14,7 @@ asked to; by itself without a result; or in good order, and yet without one."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
-    "process_limit", "memory_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
+    "process_limit", "memory_limit", "socket_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
 ]  # fmt: skip
 """Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its
 supervisor's own end; it never started; or nobody saw it end."""

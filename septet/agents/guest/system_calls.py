@@ -2,8 +2,9 @@
 
 Refused with EPERM is what reads or steers other processes, the kernel's keys, what reaches into the kernel itself,
 and what makes mounts. No file becomes one that runs as its owner: what a guest leaves may belong to root. Sockets
-are those of the internet, of this machine and of netlink, and no others: so none to the hypervisor. A program of
-another architecture than the machine's may do nothing.
+are those of the internet, of this machine and of netlink, and no others: so none to the hypervisor; their buffers
+keep the usual size, and no pipe takes memory over. A program of another architecture than the machine's may do
+nothing.
 """
 
 import platform
@@ -13,13 +14,15 @@ from functools import cache
 from typing import Final
 
 _LOAD, _EQUAL, _AT_LEAST, _HAS_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 24, 32
 _ARGUMENT_BYTES: Final = 8
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | 1
 """An error of the call: EPERM."""
 _UNKNOWN: Final = 0x00050000 | 38
 """ENOSYS, for a call whose arguments no filter can read: programs use the one of before."""
+_PRETEND: Final = 0x00050000
+"""The call does nothing and says that all is well."""
 _RUNS_AS_OWNER: Final = 0o4000
 _MAKES_A_FILE: Final = 0o100 | 0o20000000
 """O_CREAT and O_TMPFILE: with none of them `open` has no mode."""
@@ -27,6 +30,8 @@ _OPENAT2, _FCHMODAT2 = 437, 452
 _X32: Final = 0x40000000
 _TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: they type into a terminal."""
+_OF_SOCKETS, _BUFFERS = 1, (7, 8)
+"""SOL_SOCKET with SO_SNDBUF and SO_RCVBUF: buffers keep the size by which the supervisor counts sockets."""
 _SOCKETS: Final = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
 _NEW_REFUSED: Final = {
@@ -43,6 +48,9 @@ class _Machine:
     """As the kernel's audit names it."""
     socket: int
     ioctl: int
+    setsockopt: int
+    vmsplice: int
+    """It lets a pipe hold memory of a process, which is then nobody's any more."""
     refused: tuple[int, ...]
     modes: tuple[tuple[int, int], ...]
     """Calls that give a file its mode, with the number of that argument."""
@@ -53,7 +61,7 @@ class _Machine:
 
 _MACHINES: Final = {
     "x86_64": _Machine(
-        0xC000003E, 41, 16,
+        0xC000003E, 41, 16, 54, 278,
         # ptrace, process_vm_readv and _writev, kcmp; add_key, request_key, keyctl; bpf, perf events, userfaultfd
         (101, 310, 311, 312, 248, 249, 250, 321, 298, 323,
          # mount, umount2, pivot_root, chroot, setns, name_to_handle_at, open_by_handle_at, swapon, swapoff
@@ -68,7 +76,7 @@ _MACHINES: Final = {
         has_x32=True,
     ),
     "aarch64": _Machine(
-        0xC00000B7, 198, 29,
+        0xC00000B7, 198, 29, 208, 75,
         (117, 270, 271, 272, 217, 218, 219, 280, 241, 282,
          40, 39, 41, 51, 268, 264, 265, 224, 225,
          105, 273, 106, 104, 294, 142, 116, 89, 60,
@@ -99,22 +107,30 @@ def _assemble(machine: _Machine) -> bytes:
         program += [_step(_AT_LEAST, _X32, if_false=1), _step(_RETURN, _REFUSE)]
     for number in (*machine.refused, *sorted(_NEW_REFUSED.values())):
         program += [_step(_EQUAL, number, if_false=1), _step(_RETURN, _REFUSE)]
-    program += [_step(_EQUAL, _OPENAT2, if_false=1), _step(_RETURN, _UNKNOWN)]
+    for number in (_OPENAT2, machine.vmsplice):
+        program += [_step(_EQUAL, number, if_false=1), _step(_RETURN, _UNKNOWN)]
     for call, mode in (*machine.modes, (_FCHMODAT2, 2)):
         program += _without_owner(call, mode)
     for call, flags in machine.opens:
         program += _without_owner(call, flags + 1, flags)
     program += _by_argument(machine.socket, _FIRST_ARGUMENT, _SOCKETS, in_list=_ALLOW, others=_REFUSE)
     program += _by_argument(machine.ioctl, _SECOND_ARGUMENT, _TERMINAL_REQUESTS, in_list=_REFUSE, others=_ALLOW)
+    buffers = _decide(_THIRD_ARGUMENT, _BUFFERS, in_list=_PRETEND, others=_ALLOW)
+    level = [_step(_LOAD, _SECOND_ARGUMENT), _step(_EQUAL, _OF_SOCKETS, if_false=len(buffers))]
+    program += [_step(_EQUAL, machine.setsockopt, if_false=len(level + buffers)), *level, *buffers]
     program.append(_step(_RETURN, _ALLOW))
     return b"".join(program)
 
 
 def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
     """Decide a call by the lower half of an argument."""
-    tests = [part for value in values for part in (_step(_EQUAL, value, if_false=1), _step(_RETURN, in_list))]
-    body = [_step(_LOAD, argument), *tests, _step(_RETURN, others)]
+    body = _decide(argument, values, in_list=in_list, others=others)
     return [_step(_EQUAL, call, if_false=len(body)), *body]
+
+
+def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
+    tests = [part for value in values for part in (_step(_EQUAL, value, if_false=1), _step(_RETURN, in_list))]
+    return [_step(_LOAD, argument), *tests, _step(_RETURN, others)]
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:

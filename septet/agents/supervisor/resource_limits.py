@@ -9,20 +9,32 @@ import os
 import resource
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from septet.agents.supervisor.memory import most_memory_bytes
+from septet.agents.supervisor.open_files import (
+    BLOCK_BYTES,
+    FileId,
+    OpenFiles,
+    mapped_bytes,
+    most_connections,
+    names_in,
+    sockets_beside,
+    status_of,
+)
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import LINUX, living_families, read_file
 
 LOOK_SECONDS = 2.0
+NO_FILES: Mapping[FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """A kernel may be built without these files."""
-BLOCK_BYTES = 512
 NO_DUMP = 1
 """As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
 ROOM_ABOVE_LIMIT = 4
 """Processes may be a quarter above their limit before the kernel makes no more: so it is told by its name."""
+MOST_OPEN_FILES = 8192
+"""Of one process: so many may also lie in messages that nobody has received."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
 """Between two counts of files: so long, or so many times what one takes."""
 CLOCK_SECONDS = 1.0
@@ -33,6 +45,8 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
     """Have the kernel hold what it can for this process, which becomes the agent, and all that it starts."""
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
+    if limits.memory_bytes != 0:
+        lower_limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
     if limits.disk_bytes:
         lower_limit(resource.RLIMIT_FSIZE, limits.disk_bytes)
     if limits.processes and has_own_user:
@@ -41,9 +55,8 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
 
 def lower_limit(kind: int, most: int) -> None:
     """Set a limit of this process, and never raise one."""
-    hard = resource.getrlimit(kind)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+    soft, hard = (most if each == resource.RLIM_INFINITY else min(most, each) for each in resource.getrlimit(kind))
+    resource.setrlimit(kind, (soft, hard))
 
 
 class ResourceWatch:
@@ -77,8 +90,15 @@ class ResourceWatch:
         self.processes, tasks = tree_below(supervisor, proxy)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
-        if self.memory_bytes and use_more_memory(self.processes, self.memory_bytes):
+        return self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
+
+    def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
+        """Count memory that is theirs or in files without a name, and what may be in the buffers of the kernel."""
+        if use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files):
             return "memory_limit", f"memory limit of {self.memory_bytes >> 20} MiB reached"
+        most = most_connections(self.memory_bytes)
+        if max(len(files.connections), sockets_beside(self.processes)) > most:
+            return "socket_limit", f"sockets and pipes limit of {most} reached"
         return None
 
     def look_at_disk(self) -> tuple[str, str] | None:
@@ -157,22 +177,6 @@ def usage_of_disk(folder: str) -> tuple[int, int]:
     return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_files - status.f_ffree
 
 
-def names_in(folder: str) -> list[str]:
-    """Return the paths in a folder; none where it is gone or lies too deep for a path."""
-    try:
-        return [f"{folder}/{name}" for name in os.listdir(folder)]
-    except OSError:
-        return []
-
-
-def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
-    """Return what the disk says of a file; `None` for one that is gone."""
-    try:
-        return os.stat(path, follow_symlinks=follow)
-    except OSError:
-        return None
-
-
 def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_CHILDREN) -> tuple[list[int], int]:
     """Return the processes below one but for one child, and how many they are with their threads.
 
@@ -193,18 +197,24 @@ def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_C
     return pids, tasks - 1
 
 
-def use_more_memory(pids: list[int], limit_bytes: int, proc: str = "/proc") -> bool:
+def use_more_memory(
+    pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[FileId, int] = NO_FILES
+) -> bool:
     """Say whether processes use more memory than this, without the pages of files; what they share counts once.
 
-    What is swapped out counts, too. With how many processes each page is shared the kernel has to count: it is
-    asked where they would be above the limit if they shared none.
+    What is swapped out counts, too, and so do files in memory without a name. With how many processes each page is
+    shared, and with which file, the kernel has to count: it is asked where they would be above the limit if they
+    shared none.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
+    own += sum(nameless.values())
     sharing = [(pid, field_of(status, b"RssShmem:")) for pid, status in statuses]
     if own + sum(shared for _, shared in sharing) <= limit_bytes:
         return False
-    return own + sum(share_of_memory(pid, shared, proc) for pid, shared in sharing if shared) > limit_bytes
+    shares = [(pid, share_of_memory(pid, shared, proc)) for pid, shared in sharing if shared]
+    shared = sum(share - (mapped_bytes(pid, nameless, proc) if nameless else 0) for pid, share in shares)
+    return own + max(shared, 0) > limit_bytes
 
 
 def share_of_memory(pid: int, shared: int, proc: str) -> int:

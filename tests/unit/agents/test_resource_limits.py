@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from septet.agents.supervisor.memory import most_memory_bytes
+from septet.agents.supervisor.open_files import OpenFiles, most_connections
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.supervisor.resource_limits import ResourceWatch, tree_below, use_more_memory
 
@@ -54,6 +55,35 @@ def test_memory_counts_once_whoever_shares_it(program: str, mib: int) -> None:
     with processes_with(program) as pids:
         assert use_more_memory(pids, (mib - 5) * MIB)
         assert not use_more_memory(pids, (mib + 60) * MIB)
+
+
+_NAMELESS = "kept.append(os.memfd_create('x'))\nos.write(kept[0], bytes(40 << 20))\n{fork}"
+_MAPPED = _NAMELESS + "kept.append(mmap.mmap(kept[0], 40 << 20))\nsum(kept[1][::4096])\n"
+
+
+@pytest.mark.parametrize("program", [_NAMELESS, _MAPPED])
+def test_a_file_in_memory_without_a_name_counts_once(program: str) -> None:
+    """Whether nobody has it in his own memory, or four processes have."""
+    with processes_with(program) as pids:
+        nameless = OpenFiles(pids).nameless_files
+        assert sum(nameless.values()) == 40 * MIB
+        assert use_more_memory(pids, 35 * MIB, nameless=nameless)
+        assert not use_more_memory(pids, 100 * MIB, nameless=nameless)
+
+
+_SOCKETS = "import socket\nkept.extend(socket.socketpair() + os.pipe())\n{fork}"
+
+
+def test_what_forks_share_of_sockets_and_pipes_counts_once() -> None:
+    """Two sockets and a pipe in four processes, beside the two pipes of their own stdin and stdout."""
+    with processes_with(_SOCKETS) as pids:
+        assert len(OpenFiles(pids).connections) == 5
+
+
+def test_no_program_is_ended_for_a_few_connections() -> None:
+    """However little memory a run may have; with more of it there are more."""
+    assert most_connections(MIB) == 256
+    assert most_connections(64 << 30) > 10_000
 
 
 SWAPPED = """\
