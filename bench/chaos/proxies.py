@@ -10,6 +10,7 @@ from typing import Final
 from bench.chaos.journal import Life
 from bench.chaos.processes import NOBODY, Pid, children_of, command_of, supervisor_of
 from septet.agents.supervisor import PROGRAM
+from septet.agents.supervisor.recorder import is_recorder
 
 _START_SECONDS: Final = 10.0
 _REPLACED_SECONDS: Final = 10.0
@@ -29,7 +30,9 @@ def can_confine() -> bool:
 def proxy_of(agent: Pid) -> Pid:
     """Return the proxy of an agent's sandbox: its supervisor has forked it; nobody where there is none."""
     supervisor = supervisor_of(agent)
-    forked = (each for each in children_of(supervisor) if PROGRAM in command_of(each))
+    forked = (
+        each for each in children_of(supervisor) if PROGRAM in command_of(each) and not is_recorder(each.number)
+    )
     return next((each for each in forked if each.lives), NOBODY)
 
 

@@ -3,15 +3,29 @@
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.bundled_bubblewrap import program_of_all
 from fakes.escape_routes import Route, with_needs
-from fakes.guests import CANARY, Machine, machine_with_canaries
-from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, RootRoute, explode, resource_table
+from fakes.guests import CANARY, PROMPT, Machine, machine_with_canaries
+from fakes.resource_routes import (
+    BOMBS,
+    RECORD_ROUTES,
+    RECORDS,
+    RESOURCE_ROUTES,
+    ROOT_ROUTES,
+    Bomb,
+    RecordRoute,
+    RootRoute,
+    are_whole,
+    explode,
+    resource_table,
+)
 
 from septet.agents.guest.description import GuestFiles, World, describe
 from septet.agents.supervisor.confined import SandboxStart
@@ -40,6 +54,27 @@ def test_nothing_is_left_that_runs_with_more_rights(machine: Machine, route: Rou
             route.program, lambda each: route.without(each, machine.root), remains_root=route.as_root
         )
         assert CANARY in without
+
+
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize("route", RECORD_ROUTES, ids=lambda route: route.name)
+def test_a_guest_changes_nothing_of_what_is_recorded_of_it(
+    machine: Machine, tmp_path: Path, route: RecordRoute
+) -> None:
+    """What it was asked and what it has printed stay as they were; where it has the files themselves, they do not."""
+    machine.run(route.program)
+    assert are_whole(machine.records)
+    (tmp_path / RECORDS[0]).write_bytes(PROMPT)
+    with ExitStack() as stack:
+        stdin, *outputs = (stack.enter_context((tmp_path / name).open("ab+")) for name in RECORDS)
+        subprocess.run(
+            [sys.executable, "-IS", "-c", route.program],
+            stdin=stdin,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            check=True,
+        )
+    assert not are_whole(tmp_path)
 
 
 @root_only

@@ -23,6 +23,7 @@ from septet.system.locks import lock, open_lock
 
 CANARY = "canary-5d1f"
 """What stands in everything that no guest may read."""
+PROMPT = b"what is asked"
 SECONDS = 20.0
 _IPC_CREATE, _IPC_REMOVE = 0o1000, 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -73,6 +74,11 @@ class Machine:
         """The product's own description of that guest."""
         return describe(self.sandbox.world, self.files)
 
+    @property
+    def records(self) -> Path:
+        """The folder of the last run."""
+        return self.root / "records" / str(self._runs)
+
     def run(
         self,
         program: str,
@@ -91,9 +97,9 @@ class Machine:
         """
         sandbox = replace(self.sandbox, gives_up_root=False) if remains_root else self.sandbox
         self._runs += 1
-        folder = self.root / "records" / str(self._runs)
+        folder = self.records
         folder.mkdir(parents=True)
-        (folder / "prompt.md").touch()
+        (folder / "prompt.md").write_bytes(PROMPT)
         order = Order(
             folder=str(folder),
             directory=str(self.files.workspace),

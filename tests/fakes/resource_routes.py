@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fakes.escape_routes import Change, Route, bound, removed
-from fakes.guests import Machine
+from fakes.guests import PROMPT, Machine
 
 from septet.agents.guest.description import Description
+from septet.agents.guest.network import OwnNetwork
 from septet.agents.guest.protections import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
 
 
@@ -74,6 +75,11 @@ text = ctypes.create_string_buffer(4096)
 done(libc.vmsplice(os.pipe()[1], (ctypes.c_uint64 * 2)(ctypes.addressof(text), 4096), 1, 0))
 """
 
+_WATCHES = "print(CANARY if all([libc.inotify_init1(0) >= 0 for _ in range(40)]) else 'refused')"
+_GROUPS = "print(CANARY if all([libc.fanotify_init(0x200, 0) >= 0 for _ in range(20)]) else 'refused')"
+_DETACHED = "print(CANARY if all([libc.shmget(0, 150 << 20, 0o1600) >= 0 for _ in range(2)]) else 'refused')"
+_QUEUES = "print(CANARY if all([libc.msgget(0, 0o1600) >= 0 for _ in range(100)]) else 'refused')"
+
 RESOURCE_ROUTES = (
     _mode("setuid-chmod", "leave a program that runs as root, by `chmod`", "open('left', 'w').close(); os.chmod('left', 0o4755)"),
     _mode("setuid-fchmod", "… by the descriptor of the file", "os.fchmod(os.open('left', os.O_CREAT | os.O_WRONLY), 0o4755)"),
@@ -83,6 +89,10 @@ RESOURCE_ROUTES = (
     _mode("setuid-fchmodat2", "… by a call that is new", _CALL),
     Route("larger-buffers", "let sockets hold more of the kernel's memory than they are counted for", _BUFFER, "refused system calls", removed(RefusedSystemCalls)),
     Route("memory-in-pipes", "leave memory in a pipe, which is then nobody's", _SPLICE, "refused system calls", removed(RefusedSystemCalls)),
+    Route("notifications", "use up what a user may have of `inotify`", _WATCHES, "bounds in namespaces of its own", removed(OwnNetwork)),
+    Route("file-system-notifications", "… of `fanotify`", _GROUPS, "bounds in namespaces of its own", removed(OwnNetwork)),
+    Route("detached-memory", "leave memory of System V that nobody is attached to", _DETACHED, "bounds in namespaces of its own", removed(OwnNetwork)),
+    Route("message-queues", "leave the kernel messages that nobody receives", _QUEUES, "bounds in namespaces of its own", removed(OwnNetwork)),
     Route("file-capability", "leave a program that has capabilities", _CAPABILITY, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
     Route("device-node", "make a device of the machine", _NODE, "no capabilities, and no root user", _root_of_the_machine, as_root=True),
 )  # fmt: skip
@@ -131,6 +141,49 @@ ROOT_ROUTES = (
     RootRoute("roots-memory", "read root's shared memory where it is seen",
               "libc.shmat.restype = ctypes.c_ssize_t\nn = libc.shmget(memory_key, 4096, 0)\n"
               "print(CANARY if n >= 0 and libc.shmat(n, None, 0) != -1 else 'refused')", removed("ipc")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RecordRoute:
+    """A way to change the records of one's own run, which are what stdin, stdout and stderr lead to."""
+
+    name: str
+    attack: str
+    change: str
+    """Python that does it."""
+
+    @property
+    def program(self) -> str:
+        """It prints evidence first, on both."""
+        evidence = f"import os, sys\nfor file in (sys.stdout, sys.stderr):\n    print({EVIDENCE!r}, file=file, flush=True)\n"
+        return f"{evidence}try:\n    {self.change}\nexcept OSError:\n    pass\n"
+
+
+EVIDENCE = "evidence"
+
+
+def are_whole(records: Path) -> bool:
+    """Say whether a run's records hold what was asked and printed, and no hole."""
+    prompt, *printed = (_beginning(records / name) for name in RECORDS)
+    sizes = [(records / name).stat().st_size for name in RECORDS]
+    return prompt == PROMPT and printed == [f"{EVIDENCE}\n".encode()] * 2 and max(sizes) < _MIB
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(100)
+
+
+RECORDS = ("prompt.md", "stdout.jsonl", "stderr.log")
+_AGAIN = "os.open('/proc/self/fd/{}', os.O_RDWR)"
+RECORD_ROUTES = (
+    RecordRoute("cut-output", "cut off what it has printed", "os.ftruncate(1, 0)"),
+    RecordRoute("write-over-output", "open again what it has printed, and write over it", f"os.pwrite({_AGAIN.format(1)}, b'x' * 8, 0)"),
+    RecordRoute("write-over-errors", "… on stderr", f"os.pwrite({_AGAIN.format(2)}, b'x' * 8, 0)"),
+    RecordRoute("hole-in-output", "leave a hole of 19 GiB in what it has printed", "os.ftruncate(1, 19 << 30)"),
+    RecordRoute("write-over-prompt", "write over what it was asked", f"os.pwrite({_AGAIN.format(0)}, b'x' * 8, 0)"),
+    RecordRoute("cut-prompt", "cut off what it was asked", f"os.ftruncate({_AGAIN.format(0)}, 0)"),
 )  # fmt: skip
 
 
@@ -216,6 +269,7 @@ def resource_table() -> str:
     """Return the table as the documents have it."""
     lines = ["| what is tried | what closes it |", "| --- | --- |"]
     lines += [f"| {each.attack} | {each.protection} |" for each in RESOURCE_ROUTES]
+    lines += [f"| {each.attack} | pipes, and a sealed prompt |" for each in RECORD_ROUTES]
     lines += [f"| {each.attack} (a worker that is root) | a separate user |" for each in ROOT_ROUTES]
     lines += [f"| use it up: {each.name.replace('-', ' ')} | `{each.cause}` |" for each in BOMBS]
     return "\n".join(lines) + "\n"

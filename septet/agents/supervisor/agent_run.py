@@ -28,6 +28,7 @@ from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.own_user import RunUser, StagedFiles
 from septet.agents.supervisor.process_tree import group_of, has_others, identity, kill_below, read_file
+from septet.agents.supervisor.recorder import Recorder, open_prompt
 from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
 from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 
@@ -63,6 +64,7 @@ class Supervisor:
         self.cause = self.why = ""
         self.staged: StagedFiles | None = None
         self.way_out: WayOut | None = None
+        self.recorder: Recorder | None = None
         self.outputs: list[int] = []
         self.printed_bytes = self.swept_count = 0
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
@@ -136,15 +138,13 @@ class Supervisor:
         start = AgentStart(self.order, argv, files)
         if self.staged is not None:
             start.staged, start.user = self.staged, self.user or RunUser()
-            for descriptor in files:  # `/dev/stdout` is opened anew by many a script
-                os.fchown(descriptor, start.user.number, -1)
         refusals, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
             exec_agent(start, report, supervisor)
         os.close(report)
-        self.open_way_out(agent)
+        self.start_beside(agent)
         for descriptor in closing:
             os.close(descriptor)
         self.close_files(files)
@@ -156,15 +156,17 @@ class Supervisor:
         self.await_network()
         return agent
 
-    def open_way_out(self, agent: int) -> None:
-        """Start the proxy of a guest that has a network of its own, while the guest's world is made.
+    def start_beside(self, agent: int) -> None:
+        """Start the proxy of a guest that has a network of its own, and the recorder, while its world is made.
 
         Raises:
-            OSError: The machine refused, and the guest is dead.
+            OSError: The machine refused, and the agent is dead.
         """
         try:
             if self.way_out is not None:
                 self.way_out.start()
+            if self.recorder is not None:
+                self.recorder.start()
         except OSError:
             os.kill(agent, signal.SIGKILL)  # before its pipes close, at whose end it would begin
             os.waitpid(agent, 0)
@@ -200,11 +202,14 @@ class Supervisor:
 
     def open_files(self) -> tuple[int, ...]:
         """Return what the agent gets as stdin, stdout and stderr."""
-        return (os.open("prompt.md", os.O_RDONLY), *self.outputs)
+        prompt = open_prompt("prompt.md")
+        self.recorder = Recorder(self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock))
+        return (prompt, *self.recorder.writers)
 
     def close_files(self, files: tuple[int, ...]) -> None:
-        """Close what only the agent needs."""
-        os.close(files[0])
+        """Close the agent's ends."""
+        for descriptor in files:
+            os.close(descriptor)
 
     def wait(self) -> None:
         """Sleep until something happens or is due, and see to it."""
@@ -270,11 +275,19 @@ class Supervisor:
             elif self.way_out is not None and pid == self.way_out.pid:
                 self.way_out.pid = 0
                 self.replace_proxy(self.way_out)
+            elif self.recorder is not None and pid == self.recorder.pid:
+                self.replace_recorder(self.recorder, status)
 
     def replace_proxy(self, way_out: WayOut) -> None:
         """Replace a proxy that was killed; a guest that can have none is ended, and its next run goes on."""
         if self.agent and self.status is None and way_out.listeners and not way_out.replace():
             self.kill_agent("ended", "proxy_lost")
+
+    def replace_recorder(self, recorder: Recorder, status: int) -> None:
+        """Replace a recorder that was killed; an agent that can have none is ended."""
+        recorder.pid = 0
+        if status != 0 and not recorder.replace():
+            self.kill_agent("ended", "recorder_lost")
 
     def hold_limits(self) -> None:
         """End the agent that has reached a limit, and kill the one that does not end."""
@@ -295,7 +308,7 @@ class Supervisor:
             self.kill_agent("output_limit", f"output limit of {limits.output_bytes >> 20} MiB reached")
         elif now >= self.look_at:
             self.look_at = now + LOOK_SECONDS
-            self.kill_agent(*self.watch.look(os.getpid(), self.proxy))
+            self.kill_agent(*self.watch.look(os.getpid(), self.own))
 
     def kill_agent(self, cause: str, why: str) -> None:
         """End the agent that uses too much, without grace: each moment more is what it must not have."""
@@ -332,6 +345,11 @@ class Supervisor:
         """The process that is the guest's way out; 0 for none."""
         return self.way_out.pid if self.way_out is not None else 0
 
+    @property
+    def own(self) -> set[int]:
+        """The children that are no part of the agent."""
+        return {self.proxy, self.recorder.pid if self.recorder is not None else 0}
+
     def await_background(self) -> None:
         """Wait for what the agent left, until anybody asks for anything; a sandbox is gone with it."""
         bound = time.monotonic() + BACKGROUND_SECONDS
@@ -343,7 +361,8 @@ class Supervisor:
     def sweep(self) -> None:
         """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor.
 
-        A sandbox ends by itself, and with it all that is inside; meanwhile the proxy writes the rest of its log.
+        A sandbox ends by itself, and with it all that is inside; meanwhile the proxy writes the rest of its log,
+        and the recorder what was printed.
         """
         self.signal_group(signal.SIGKILL)
         if self.way_out is not None:
@@ -353,8 +372,10 @@ class Supervisor:
         kill_at, bound = now + (END_SECONDS if self.order.confined else 0.0), now + SWEEP_SECONDS
         while self.reap() and has_others(self.proxy) and (now := time.monotonic()) < bound:
             if now >= kill_at:
-                killed |= kill_below(os.getpid(), {self.proxy})
+                killed |= kill_below(os.getpid(), self.own)
             self.await_child()
+        if self.recorder is not None and self.recorder.pid:  # somebody hangs in the kernel with a pipe in hand
+            os.kill(self.recorder.pid, signal.SIGKILL)
         self.swept_count = 0 if self.order.confined else len(killed)
         if self.way_out is not None:
             self.way_out.await_log()

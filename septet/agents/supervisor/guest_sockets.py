@@ -8,16 +8,29 @@ import ctypes
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from septet.agents.supervisor.confined import FIRST_PROCESS
 from septet.agents.supervisor.own_user import LIBC
+from septet.agents.supervisor.process_tree import read_file
 
 USERS_OF_NAMESPACE = 0xB701
 """NS_GET_USERNS: the namespace of users that a network belongs to."""
-NEW_USERS, NEW_NETWORK = 0x10000000, 0x40000000
+NEW_USERS, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
 NOT_YET_UP, NOT_YET_UP_6 = 15, 78
 """IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
+MAP_SECONDS, LOOK_SECONDS = 0.2, 0.0002
+BOUNDS = {
+    "user/max_inotify_instances": 16,
+    "user/max_inotify_watches": 1 << 17,
+    "user/max_fanotify_groups": 8,
+    "user/max_fanotify_marks": 1 << 13,
+    "kernel/shmall": 1 << 16,
+    "kernel/msgmni": 64,
+}
+"""Of the 128 instances that most machines give a user, some; and 256 MiB of memory of System V, by pages."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MOST_BYTES = 4096
 
@@ -50,10 +63,41 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
     network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
     users = fcntl.ioctl(network, USERS_OF_NAMESPACE)
     if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
+        await_users(process)
         enter(users, NEW_USERS)
+        enter(os.open(f"/proc/{process}/ns/ipc", os.O_RDONLY), NEW_MESSAGES)
+        limit_use()
     enter(network, NEW_NETWORK)
     listeners = [listen(*place) for place in places]
     socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
+
+
+def await_users(process: int) -> None:
+    """Wait until a bubblewrap has said who the users in there are, and no longer than a moment."""
+    bound = time.monotonic() + MAP_SECONDS
+    while not read_file(f"/proc/{process}/uid_map").strip() and time.monotonic() < bound:
+        time.sleep(LOOK_SECONDS)
+
+
+def limit_use() -> None:
+    """Bound what a guest may have of what the kernel shares out to all processes of a user, and keeps for them.
+
+    The bounds are switches of its own namespaces. Where these cannot be written, as in some containers, they stay
+    as they are.
+    """
+    with suppress(OSError):  # some switches are those of the user that is root in there
+        os.setresuid(0, 0, 0)
+    for name, most in BOUNDS.items():
+        try:
+            switch = os.open(f"/proc/sys/{name}", os.O_WRONLY)
+        except OSError:
+            continue
+        try:
+            os.write(switch, b"%d" % most)
+        except OSError:
+            continue
+        finally:
+            os.close(switch)
 
 
 def enter(namespace: int, kind: int) -> None:

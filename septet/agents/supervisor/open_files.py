@@ -42,9 +42,7 @@ class OpenFiles:
         file, mode = (status.st_dev, status.st_ino), status.st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
             self.connections.add(file)
-        elif (
-            stat.S_ISREG(mode) and status.st_nlink == 0 and file not in self.nameless_files and is_in_memory(path)
-        ):
+        elif stat.S_ISREG(mode) and status.st_nlink == 0 and file not in self.nameless_files and is_memory(path):
             self.nameless_files[file] = status.st_blocks * BLOCK_BYTES
 
 

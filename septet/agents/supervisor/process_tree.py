@@ -8,6 +8,7 @@ from collections.abc import Container
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 PROCESS_CONTROL = ctypes.CDLL(None).prctl if LINUX else None
 
@@ -22,6 +23,12 @@ def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends, even by SIGKILL."""
     if PROCESS_CONTROL is not None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def name_process(name: bytes) -> None:
+    """Give this process a name of up to 15 bytes, as `ps` shows it."""
+    if PROCESS_CONTROL is not None:
+        PROCESS_CONTROL(PR_SET_NAME, name, 0, 0, 0)
 
 
 def has_others(child: int) -> bool:

@@ -9,7 +9,7 @@ import os
 import resource
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from septet.agents.supervisor.memory import most_memory_bytes
 from septet.agents.supervisor.open_files import (
@@ -76,18 +76,18 @@ class ResourceWatch:
         self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
         self.processes: list[int] = []
 
-    def look(self, supervisor: int, proxy: int = 0) -> tuple[str, str]:
+    def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
         """Return the name of the limit that is reached, and the limit in words; both empty for none.
 
-        The proxy is the supervisor's own, and not what the guest uses.
+        Some children are the supervisor's own, and not what the guest uses.
         """
         if not LINUX:
             return "", ""
-        return self.look_at_processes(supervisor, proxy) or self.look_at_disk() or ("", "")
+        return self.look_at_processes(supervisor, own) or self.look_at_disk() or ("", "")
 
-    def look_at_processes(self, supervisor: int, proxy: int) -> tuple[str, str] | None:
+    def look_at_processes(self, supervisor: int, own: Container[int]) -> tuple[str, str] | None:
         """Count processes with their threads, and their memory."""
-        self.processes, tasks = tree_below(supervisor, proxy)
+        self.processes, tasks = tree_below(supervisor, own)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
         return self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
@@ -177,8 +177,10 @@ def usage_of_disk(folder: str) -> tuple[int, int]:
     return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_files - status.f_ffree
 
 
-def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_CHILDREN) -> tuple[list[int], int]:
-    """Return the processes below one but for one child, and how many they are with their threads.
+def tree_below(
+    ancestor: int, spared: Container[int] = (), *, tells_children: bool = TELLS_CHILDREN
+) -> tuple[list[int], int]:
+    """Return the processes below one but for some children, and how many they are with their threads.
 
     A kernel that does not tell a process's children is asked for the parents of all processes.
     """
@@ -190,7 +192,7 @@ def tree_below(ancestor: int, spared: int = 0, *, tells_children: bool = TELLS_C
         pid = pending.pop()
         threads = names_in(f"/proc/{pid}/task")
         told = (int(child) for thread in threads for child in read_file(f"{thread}/children").split())
-        below = [child for child in (told if tells_children else families.get(pid, [])) if child != spared]
+        below = [child for child in (told if tells_children else families.get(pid, [])) if child not in spared]
         pids += below
         pending += below
         tasks += len(threads)

@@ -12,11 +12,14 @@ import socket
 import time
 
 from septet.agents.supervisor.process_tree import children, die_with_parent, kill_below, lead_orphans
+from septet.agents.supervisor.recorder import is_recorder
 
 NEVER = float("inf")
 TICK_SECONDS = 0.5
 SWEEP_SECONDS = 2.0
 """How long what a supervisor left is killed and waited for; what still lives then hangs in the kernel."""
+RECORD_SECONDS = 1.0
+"""For a recorder to write what an agent had printed."""
 STOP_SECONDS = 8.0
 """For supervisors that were told to end: their agents have two seconds, and are swept."""
 
@@ -98,10 +101,10 @@ class Runner:
 
     def settle(self) -> None:
         """Take leave of the supervisors that have ended, and kill what they left."""
-        bound = time.monotonic() + SWEEP_SECONDS
-        while self.reap() and time.monotonic() < bound:
+        began_at = time.monotonic()
+        while self.reap() and (seconds := time.monotonic() - began_at) < SWEEP_SECONDS:
             for stray in children(os.getpid()):
-                if stray not in self.supervisors:
+                if stray not in self.supervisors and not (seconds < RECORD_SECONDS and is_recorder(stray)):
                     kill_below(stray, itself=True)
             time.sleep(0.001)
 

@@ -4,11 +4,14 @@ import os
 import select
 import time
 
+from septet.agents.supervisor.recorder import open_pipe
 from septet.agents.supervisor.turn_stream import TurnStream
 
 CHUNK_BYTES = 64 * 1024
 FULL_DISK_SECONDS = 0.1
 NONE = -1
+READABLE = 0o444
+"""By any user, as stdout and stderr can be written: see `recorder.py`."""
 
 
 class WarmPipes:
@@ -28,7 +31,8 @@ class WarmPipes:
     def open(self) -> tuple[int, ...]:
         """Make them, and return the agent's ends."""
         stdin, self.stdin = os.pipe()
-        pairs = [os.pipe(), os.pipe()]
+        os.fchmod(stdin, READABLE)
+        pairs = [open_pipe(), open_pipe()]
         self.output_numbers = {pair[0]: number for number, pair in enumerate(pairs)}
         for descriptor in (self.stdin, *self.output_numbers):
             os.set_blocking(descriptor, False)

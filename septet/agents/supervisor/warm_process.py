@@ -83,11 +83,6 @@ class WarmSupervisor(Supervisor):
         """Return pipes: their other ends stay here."""
         return self.pipes.open()
 
-    def close_files(self, files: tuple[int, ...]) -> None:
-        """Close the agent's ends."""
-        for descriptor in files:
-            os.close(descriptor)
-
     def send_prompt(self) -> None:
         """Give the agent the turn's prompt."""
         if self.agent:
@@ -128,7 +123,7 @@ class WarmSupervisor(Supervisor):
         A git in that group is killed too: it would keep the repository's locks while it stands still.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
-        tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, self.proxy}]
+        tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
         for pid in tools:
             try:
                 os.kill(pid, signal.SIGKILL)

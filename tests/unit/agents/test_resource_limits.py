@@ -126,4 +126,4 @@ def test_a_kernel_that_does_not_tell_children_is_asked_for_parents() -> None:
         found = tree_below(os.getpid(), tells_children=False)
         assert (sorted(found[0]), found[1]) == (sorted(tree_below(os.getpid())[0]), tree_below(os.getpid())[1])
         assert set(pids) <= set(found[0])
-        assert not set(pids) & set(tree_below(os.getpid(), pids[0], tells_children=False)[0])
+        assert not set(pids) & set(tree_below(os.getpid(), {pids[0]}, tells_children=False)[0])

@@ -1,0 +1,102 @@
+"""What an agent prints is on disk, whatever becomes of its supervisor and of its recorder, and nobody else's to change."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.agent_lab import Lab, supervisor_of
+from fakes.waiting import wait_until
+
+from septet.agents.runs.folders import Run
+from septet.agents.supervisor.recorder import is_recorder, open_prompt
+
+pytestmark = [pytest.mark.law, pytest.mark.needs("Linux")]
+
+PRINTS = "init(); wait_for('../go'); result('done'); open('../printed', 'w').close(); time.sleep(300)"
+ENDS = "init(); wait_for('../go'); result('done')"
+
+
+def recorder_of(run: Run) -> int:
+    """Return the process id of a run's recorder; 0 where it has none now."""
+    children = psutil.Process(supervisor_of(run)).children()
+    return next((child.pid for child in children if is_recorder(child.pid)), 0)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Let a process stand still."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGCONT)
+
+
+async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: Lab) -> None:
+    """It is on disk while the supervisor is stopped; killed like that, it takes no turn along."""
+    lab.agent(PRINTS)
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("system/init")
+    supervisor = supervisor_of(run)
+    with stopped(supervisor):
+        lab.let_go()
+        await wait_until(lambda: b"done" in run.stdout.read_bytes())
+        os.kill(supervisor, signal.SIGKILL)
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
+
+
+async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agent_had_printed(lab: Lab) -> None:
+    """Even where the recorder stands still as the supervisor dies: what is in the pipe is not lost."""
+    lab.agent(PRINTS)
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("system/init")
+    with stopped(recorder_of(run)):
+        lab.let_go()
+        await wait_until((lab.root / "printed").exists)
+        os.kill(supervisor_of(run), signal.SIGKILL)
+        assert (run.lives(), b"done" in run.stdout.read_bytes()) == (True, False)
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
+
+
+async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
+    """The agent goes on, and nothing of what it prints then is lost."""
+    lab.agent(ENDS)
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("system/init")
+    killed = recorder_of(run)
+    os.kill(killed, signal.SIGKILL)
+    assert await wait_until(lambda: recorder_of(run) not in {0, killed})
+    lab.let_go()
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", None, 1)
+
+
+async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: Lab) -> None:
+    """What holds the pipe in a session of its own is swept, and nobody waits for its end."""
+    lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
+    record = turn_result.run.exit()
+    assert record is not None
+    assert record.swept == 1
+
+
+def test_a_prompt_can_be_read_and_not_written(tmp_path: Path) -> None:
+    """Whoever has it open, and opens it again by its descriptor, changes neither a byte nor its length."""
+    (tmp_path / "prompt.md").write_bytes(b"what is asked")
+    prompt = open_prompt(str(tmp_path / "prompt.md"))
+    again = os.open(f"/proc/self/fd/{prompt}", os.O_RDWR)
+    for change in (lambda: os.write(again, b"x"), lambda: os.ftruncate(again, 0), lambda: os.ftruncate(again, 99)):
+        with pytest.raises(PermissionError):
+            change()
+    assert os.read(prompt, 100) == b"what is asked"
+    os.close(again)
+    os.close(prompt)
