@@ -28,7 +28,7 @@ from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.own_user import RunUser, StagedFiles
 from septet.agents.supervisor.process_tree import group_of, has_others, identity, kill_below, read_file
-from septet.agents.supervisor.recorder import Recorder, open_prompt
+from septet.agents.supervisor.recorder import OutputRecorder, open_prompt
 from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
 from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 
@@ -64,7 +64,7 @@ class Supervisor:
         self.cause = self.why = ""
         self.staged: StagedFiles | None = None
         self.way_out: WayOut | None = None
-        self.recorder: Recorder | None = None
+        self.recorder: OutputRecorder | None = None
         self.outputs: list[int] = []
         self.printed_bytes = self.swept_count = 0
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
@@ -203,7 +203,9 @@ class Supervisor:
     def open_files(self) -> tuple[int, ...]:
         """Return what the agent gets as stdin, stdout and stderr."""
         prompt = open_prompt("prompt.md")
-        self.recorder = Recorder(self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock))
+        self.recorder = OutputRecorder(
+            self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock)
+        )
         return (prompt, *self.recorder.writers)
 
     def close_files(self, files: tuple[int, ...]) -> None:
@@ -283,7 +285,7 @@ class Supervisor:
         if self.agent and self.status is None and way_out.listeners and not way_out.replace():
             self.kill_agent("ended", "proxy_lost")
 
-    def replace_recorder(self, recorder: Recorder, status: int) -> None:
+    def replace_recorder(self, recorder: OutputRecorder, status: int) -> None:
         """Replace a recorder that was killed; an agent that can have none is ended."""
         recorder.pid = 0
         if status != 0 and not recorder.replace():

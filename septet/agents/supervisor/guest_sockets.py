@@ -9,7 +9,7 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from septet.agents.supervisor.confined import FIRST_PROCESS
@@ -22,15 +22,15 @@ NEW_USERS, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
 NOT_YET_UP, NOT_YET_UP_6 = 15, 78
 """IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
 MAP_SECONDS, LOOK_SECONDS = 0.2, 0.0002
-BOUNDS = {
+BOUNDS_OF_USERS = {
     "user/max_inotify_instances": 16,
     "user/max_inotify_watches": 1 << 17,
     "user/max_fanotify_groups": 8,
     "user/max_fanotify_marks": 1 << 13,
-    "kernel/shmall": 1 << 16,
-    "kernel/msgmni": 64,
 }
-"""Of the 128 instances that most machines give a user, some; and 256 MiB of memory of System V, by pages."""
+"""Of the 128 instances that most machines give a user, some."""
+BOUNDS_OF_MESSAGES = {"kernel/shmall": 1 << 16, "kernel/msgmni": 64}
+"""256 MiB of memory of System V, by pages; and queues of messages."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MOST_BYTES = 4096
 
@@ -65,8 +65,7 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
     if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
         await_users(process)
         enter(users, NEW_USERS)
-        enter(os.open(f"/proc/{process}/ns/ipc", os.O_RDONLY), NEW_MESSAGES)
-        limit_use()
+        limit_use(process)
     enter(network, NEW_NETWORK)
     listeners = [listen(*place) for place in places]
     socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
@@ -79,25 +78,26 @@ def await_users(process: int) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def limit_use() -> None:
+def limit_use(process: int) -> None:
     """Bound what a guest may have of what the kernel shares out to all processes of a user, and keeps for them.
 
-    The bounds are switches of its own namespaces. Where these cannot be written, as in some containers, they stay
-    as they are.
+    The bounds are switches of its own namespaces: this process has entered that of users. Where they cannot be
+    written, as in some containers, they stay as they are.
     """
-    with suppress(OSError):  # some switches are those of the user that is root in there
-        os.setresuid(0, 0, 0)
-    for name, most in BOUNDS.items():
-        try:
-            switch = os.open(f"/proc/sys/{name}", os.O_WRONLY)
-        except OSError:
-            continue
-        try:
-            os.write(switch, b"%d" % most)
-        except OSError:
-            continue
-        finally:
-            os.close(switch)
+    turn_switches(BOUNDS_OF_USERS)
+    with suppress(OSError):
+        messages = os.open(f"/proc/{process}/ns/ipc", os.O_RDONLY)
+        if not os.path.sameopenfile(messages, os.open("/proc/self/ns/ipc", os.O_RDONLY)):
+            enter(messages, NEW_MESSAGES)
+            os.setresuid(0, 0, 0)  # they are those of the user that is root in there
+            turn_switches(BOUNDS_OF_MESSAGES)
+
+
+def turn_switches(values: Mapping[str, int]) -> None:
+    """Set what can be set of the kernel's switches."""
+    for name, value in values.items():
+        with suppress(OSError), open(f"/proc/sys/{name}", "wb", buffering=0) as switch:
+            switch.write(b"%d" % value)
 
 
 def enter(namespace: int, kind: int) -> None:

@@ -28,21 +28,21 @@ ADD_SEALS, ALL_SEALS, CAN_BE_SEALED = 1033, 15, 2
 """F_ADD_SEALS; against more seals, another length and other content; MFD_ALLOW_SEALING."""
 
 
-class Recorder:
+class OutputRecorder:
     """The recorder of one run's stdout and stderr."""
 
-    def __init__(self, outputs: Sequence[int], most_bytes: int, kept: Sequence[int]) -> None:
+    def __init__(self, outputs: Sequence[int], most_bytes: int, locks: Sequence[int]) -> None:
         """Write to these files, and no more than so many bytes and a moment's; 0 is no limit.
 
         Args:
             outputs: The descriptors of the files of stdout and stderr.
             most_bytes: After that nothing is read, and what prints has to wait.
-            kept: The descriptors of the run's locks.
+            locks: The descriptors of the run's locks.
 
         Raises:
             OSError: The machine refused.
         """
-        self.outputs, self.most_bytes, self.kept = tuple(outputs), most_bytes, tuple(kept)
+        self.outputs, self.most_bytes, self.locks = tuple(outputs), most_bytes, tuple(locks)
         self.pid = self.started_count = 0
         self.life, self.own_life = os.pipe()
         """The second end is the supervisor's alone."""
@@ -84,7 +84,7 @@ class Recorder:
         name_process(NAME)
         os.close(0)
         os.open(os.devnull, os.O_RDWR)
-        close_others((*self.readers, *self.outputs, *self.kept, self.life))
+        close_others((*self.readers, *self.outputs, *self.locks, self.life))
         Recording(supervisor, self.life, self.most_bytes).run(dict(zip(self.readers, self.outputs, strict=True)))
         os._exit(0)
 

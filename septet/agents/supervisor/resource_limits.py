@@ -46,7 +46,7 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
     if limits.memory_bytes != 0:
-        lower_limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
+        limit_open_files()
     if limits.disk_bytes:
         lower_limit(resource.RLIMIT_FSIZE, limits.disk_bytes)
     if limits.processes and has_own_user:
@@ -55,8 +55,18 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
 
 def lower_limit(kind: int, most: int) -> None:
     """Set a limit of this process, and never raise one."""
-    soft, hard = (most if each == resource.RLIM_INFINITY else min(most, each) for each in resource.getrlimit(kind))
-    resource.setrlimit(kind, (soft, hard))
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def limit_open_files() -> None:
+    """Bound what this process may open when it asks for more; what it may open at first stays as it is."""
+    told = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (
+        MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
+    )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class ResourceWatch:

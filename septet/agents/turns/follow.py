@@ -56,6 +56,8 @@ class StreamReading:
     """Says whether a result's text answers what was asked."""
     position: int = 0
     """So many bytes."""
+    most_bytes: int = 0
+    """What an agent may print, whatever its stream claims to hold; 0: no limit."""
 
     def catch_up(self) -> None:
         """Read all that is new."""
@@ -72,7 +74,7 @@ class StreamReading:
         except FileNotFoundError:
             return True
         try:
-            chunk = os.pread(file, _CHUNK_BYTES, self.position)
+            chunk = os.pread(file, self._next_bytes(), self.position)
             written_at = os.fstat(file).st_mtime
         finally:
             os.close(file)
@@ -81,6 +83,11 @@ class StreamReading:
             note_written(self.run, self.position, written_at)
             self.dialect.feed(chunk)
         return len(chunk) < _CHUNK_BYTES
+
+    def _next_bytes(self) -> int:
+        """Return how much is read now: nothing behind what may be printed, which a hole would be."""
+        left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
+        return max(0, min(left, _CHUNK_BYTES))
 
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest and return what the run came to."""

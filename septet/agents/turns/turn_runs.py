@@ -172,7 +172,8 @@ class TurnRuns:
         )
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
         dialect = self._adapter_of(run).dialect(used_before)
-        return StreamReading(run, dialect, self._epoch, self._request.is_answer), own_runs
+        most_bytes = self._request.runtime.resources.get("output_bytes", 0)
+        return StreamReading(run, dialect, self._epoch, self._request.is_answer, most_bytes=most_bytes), own_runs
 
     def note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]

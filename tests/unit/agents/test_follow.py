@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,3 +178,13 @@ def test_an_object_in_a_stream_of_events_is_no_answer(tmp_path: Path) -> None:
     """Where there are events, the answer is what they say it is."""
     events = '{"type":"thread.started","thread_id":"t"}\n'
     assert read_text(tmp_path, "codex", f"{events}{JSON}\n").text is None
+
+
+def test_no_more_is_read_than_may_be_printed(tmp_path: Path) -> None:
+    """A stream that is larger than its limit, by a hole for example, keeps no worker reading."""
+    run = run_at(tmp_path)
+    run.stdout.write_text(RESULT, encoding="utf-8")
+    os.truncate(run.stdout, 19 << 30)
+    reading = StreamReading(run, adapter_for("claude").dialect(), epoch=1, most_bytes=4 << 20)
+    reading.catch_up()
+    assert (reading.position, reading.dialect.progress.results) == (5 << 20, 1)
