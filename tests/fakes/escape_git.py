@@ -272,9 +272,9 @@ def inner(path):
     run('-C', path, 'commit', '-q', '--allow-empty', '-m', 'x')
     run('add', '-f', path)
     with open(path + '/.git/config', 'a') as file:
-        file.write('[core]\n fsmonitor = ' + evil + '\n')
+        file.write('[core]\\n fsmonitor = ' + evil + '\\n')
 
-put('README.md', 'changed\n')
+put('README.md', 'changed\\n')
 """
 
 
@@ -284,32 +284,32 @@ def _of_person(name: str, attack: str, program: str) -> GitRoute:
 
 
 PERSON_ROUTES = (
-    _of_person("fsmonitor", "by a file-system monitor", "setting('[core]\n fsmonitor = EVIL')"),
+    _of_person("fsmonitor", "by a file-system monitor", "setting('[core]\\n fsmonitor = EVIL')"),
     _of_person("hook", "by a hook for a changed index",
                "put('.git/hooks/post-index-change', open(evil).read()); "
                "os.chmod('.git/hooks/post-index-change', 0o755)"),
     _of_person("hooks-path", "by a folder of hooks in the worktree",
                "put('h/post-index-change', open(evil).read()); os.chmod('h/post-index-change', 0o755); "
-               "setting('[core]\n hooksPath = h')"),
+               "setting('[core]\\n hooksPath = h')"),
     _of_person("include", "by settings that are included",
-               "put('.git/more', '[core]\n fsmonitor = ' + evil + '\n'); setting('[include]\n path = more')"),
+               "put('.git/more', '[core]\\n fsmonitor = ' + evil + '\\n'); setting('[include]\\n path = more')"),
     _of_person("include-if", "by settings that are included for this folder",
-               "put('more', '[core]\n fsmonitor = ' + evil + '\n'); "
-               "setting('[includeIf \"gitdir:**\"]\n path = ../more')"),
+               "put('more', '[core]\\n fsmonitor = ' + evil + '\\n'); "
+               "setting('[includeIf \"gitdir:**\"]\\n path = ../more')"),
     _of_person("config-worktree", "by the settings of a worktree",
-               "put('.git/config.worktree', '[core]\n fsmonitor = ' + evil + '\n'); "
-               "setting('[extensions]\n worktreeConfig = true')"),
-    _of_person("diff", "in place of git's differences", "setting('[diff]\n external = EVIL')"),
+               "put('.git/config.worktree', '[core]\\n fsmonitor = ' + evil + '\\n'); "
+               "setting('[extensions]\\n worktreeConfig = true')"),
+    _of_person("diff", "in place of git's differences", "setting('[diff]\\n external = EVIL')"),
     _of_person("attributes", "by a filter, for files that `info/attributes` names",
-               "put('.git/info/attributes', '* filter=evil\n'); setting('[filter \"evil\"]\n clean = EVIL')"),
+               "put('.git/info/attributes', '* filter=evil\\n'); setting('[filter \"evil\"]\\n clean = EVIL')"),
     _of_person("submodule", "by the settings of a repository inside the worktree", "inner('inner')"),
     _of_person("submodule-git", "by those of a submodule in `.git/modules`",
                "inner('inner'); os.makedirs('.git/modules/a'); os.rename('inner/.git', '.git/modules/a/b'); "
-               "put('inner/.git', 'gitdir: ../.git/modules/a/b\n')"),
+               "put('inner/.git', 'gitdir: ../.git/modules/a/b\\n')"),
     _of_person("submodule-file", "by those of a folder that a submodule's `.git` names",
-               "inner('inner'); os.rename('inner/.git', 'elsewhere'); put('inner/.git', 'gitdir: ../elsewhere\n')"),
+               "inner('inner'); os.rename('inner/.git', 'elsewhere'); put('inner/.git', 'gitdir: ../elsewhere\\n')"),
     _of_person("submodule-ignored", "by those of a repository in an ignored folder that is too large to be kept",
-               "put('.gitignore', 'large/\n'); put('large/file', 'x' * (2 << 20)); inner('large/inner')"),
+               "put('.gitignore', 'large/\\n'); put('large/file', 'x' * (2 << 20)); inner('large/inner')"),
 )  # fmt: skip
 
 
