@@ -201,6 +201,18 @@ class Bomb:
 _MIB = 1024 * 1024
 _WAIT = "\nimport time\nfor _ in range(seconds * 10):\n    time.sleep(0.1)\nprint(CANARY)\n"
 
+_MEMORY_FILE = """
+def memory_file():
+    file = os.memfd_create('x')
+    for _ in range(100):
+        os.write(file, b'x' * 1048576)
+    return file
+
+def map_only(file):
+    libc.mmap.restype = ctypes.c_void_p
+    return libc.mmap(None, ctypes.c_size_t(100 << 20), 3, 1, file, 0)
+
+"""
 _FILL = """
 def fill(pair):
     for one in pair:
@@ -230,6 +242,10 @@ BOMBS = (
     Bomb("memory-in-deleted-files", "kept = open('/tmp/kept', 'wb', buffering=0)\nos.unlink('/tmp/kept')\nfor _ in range(150):\n    kept.write(b'x' * 1048576)",
          {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
     Bomb("memory-in-files-that-never-had-a-name", "kept = os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)\nfor _ in range(150):\n    os.write(kept, b'x' * 1048576)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("memory-in-messages", f"{_MEMORY_FILE}kept = socket.socketpair()\nfor _ in range(4):\n    file = memory_file()\n    socket.send_fds(kept[0], [b'+'], [file])\n    os.close(file)",
+         {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
+    Bomb("memory-that-is-only-mapped", f"{_MEMORY_FILE}for _ in range(4):\n    file = memory_file()\n    map_only(file)\n    os.close(file)",
          {"memory_bytes": 100 * _MIB}, "memory_limit", "memory limit of 100 MiB reached"),
     Bomb("sockets-of-many-processes", f"{_FILL}for _ in range(4):\n    if os.fork() == 0:\n        kept = [fill(socket.socketpair()) for _ in range(40)]\n        import time; time.sleep(seconds); os._exit(0)",
          {"memory_bytes": 100 * _MIB}, "socket_limit", "sockets and pipes limit of 256 reached"),

@@ -32,6 +32,8 @@ class OpenFiles:
         """Sockets and pipes."""
         self.nameless_files: dict[FileId, int] = {}
         """Files in memory that have no name any more, or never had one: the bytes that they take."""
+        self.files_in_messages = 0
+        """So many lie in messages that nobody has received yet: a process may have none of them open itself."""
         for pid in pids:
             for path in names_in(f"/proc/{pid}/fd"):
                 status = status_of(path, follow=True)
@@ -41,6 +43,8 @@ class OpenFiles:
     def _note(self, path: str, status: os.stat_result) -> None:
         file, mode = (status.st_dev, status.st_ino), status.st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
+            if stat.S_ISSOCK(mode) and file not in self.connections:
+                self.files_in_messages += number_after(read_file(path.replace("/fd/", "/fdinfo/")), b"scm_fds:")
             self.connections.add(file)
         elif stat.S_ISREG(mode) and status.st_nlink == 0 and file not in self.nameless_files and is_memory(path):
             self.nameless_files[file] = status.st_blocks * BLOCK_BYTES
@@ -73,11 +77,45 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)
         if not words[0].endswith(b":"):
-            major, _, minor = words[3].partition(b":")
-            is_one = (os.makedev(int(major, 16), int(minor, 16)), int(words[4])) in files
+            is_one = file_id(words[3], words[4]) in files
         elif is_one and words[0] == b"Pss:":
             total += int(words[1]) << 10
     return total
+
+
+def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
+    """Return how long the files without a name are that these processes have mapped, and not open as `files` are.
+
+    How much of them is there nobody tells: what was written before is seen in no process that has not touched it.
+    """
+    longest: dict[FileId, int] = {}
+    for pid in pids:
+        mapped: dict[FileId, int] = {}
+        for line in read_file(f"/proc/{pid}/maps").splitlines():
+            place, rights, _, device, number, *name = line.split(None, 5)
+            if rights.endswith(b"s") and b"".join(name).endswith(b"(deleted)"):
+                file = file_id(device, number)
+                begin, _, end = place.partition(b"-")
+                mapped[file] = mapped.get(file, 0) + int(end, 16) - int(begin, 16)
+        longest |= {file: max(size, longest.get(file, 0)) for file, size in mapped.items() if file not in files}
+    return sum(longest.values())
+
+
+def file_id(device: bytes, number: bytes) -> FileId:
+    """Return a file by the words of `maps`."""
+    major, _, minor = device.partition(b":")
+    return os.makedev(int(major, 16), int(minor, 16)), int(number)
+
+
+def shared_memory_bytes() -> int:
+    """Return how much the files in memory of all processes of the machine take."""
+    return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
+
+
+def number_after(text: bytes, name: bytes) -> int:
+    """Return the number that a line of `/proc` has behind a name; 0 where there is none."""
+    words = text.partition(name)[2].split(None, 1)
+    return int(words[0]) if words else 0
 
 
 def is_memory(path: str) -> bool:

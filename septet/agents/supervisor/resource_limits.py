@@ -16,9 +16,12 @@ from septet.agents.supervisor.open_files import (
     BLOCK_BYTES,
     FileId,
     OpenFiles,
+    bytes_only_mapped,
     mapped_bytes,
     most_connections,
     names_in,
+    number_after,
+    shared_memory_bytes,
     sockets_beside,
     status_of,
 )
@@ -85,6 +88,8 @@ class ResourceWatch:
         self.grown_bytes = self.grown_entries = 0
         self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
         self.processes: list[int] = []
+        self.shared_before = shared_memory_bytes()
+        self.files_in_messages = 0
 
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
         """Return the name of the limit that is reached, and the limit in words; both empty for none.
@@ -104,12 +109,25 @@ class ResourceWatch:
 
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
         """Count memory that is theirs or in files without a name, and what may be in the buffers of the kernel."""
-        if use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files):
+        is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
+        if self.may_hide_memory(files) or is_over:
             return "memory_limit", f"memory limit of {self.memory_bytes >> 20} MiB reached"
         most = most_connections(self.memory_bytes)
         if max(len(files.connections), sockets_beside(self.processes)) > most:
             return "socket_limit", f"sockets and pipes limit of {most} reached"
         return None
+
+    def may_hide_memory(self, files: OpenFiles) -> bool:
+        """Say whether as much memory as is allowed was filled since the start, and these may have done so unseen.
+
+        Whose it is nobody tells. It counts for those who leave files in messages from look to look, or have mapped
+        as much of files that nobody has open.
+        """
+        waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
+        if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
+            return False
+        leaves_files = bool(waited and files.files_in_messages)
+        return leaves_files or bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
 
     def look_at_disk(self) -> tuple[str, str] | None:
         """Count what was written, where the disks have filled by as much as may be written."""
@@ -237,5 +255,4 @@ def share_of_memory(pid: int, shared: int, proc: str) -> int:
 
 def field_of(text: bytes, name: bytes) -> int:
     """Return what a line of `/proc` says in KiB, in bytes; 0 where there is none."""
-    words = text.partition(name)[2].split(None, 1)
-    return int(words[0]) << 10 if words else 0
+    return number_after(text, name) << 10

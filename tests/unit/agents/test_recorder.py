@@ -84,7 +84,7 @@ async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: 
     lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
     turn_result = await lab.carry_out()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
-    record = turn_result.run.exit()
+    record = await wait_until(turn_result.run.exit)
     assert record is not None
     assert record.swept == 1
 
