@@ -25,6 +25,7 @@ from bench.chaos.slow_disk import slow_disk_of
 from septet.errors import SeptetError
 
 _SERVER_AWAY_SECONDS = (0.3, 4.0)
+_STALL_SECONDS = 3.0
 _SERVED_SECONDS = 1.0
 """A worker is left to serve so long at least: else a slow machine would only ever start workers."""
 _TOOL_SECONDS = 3.0
@@ -75,7 +76,7 @@ class Blows:
         await (lasting[kind]() if kind in lasting else self.one(kind))
 
     async def one(self, kind: Kind) -> None:
-        """Kill an agent, its supervisor, proxy or tool; a tool works for moments only, and is waited for."""
+        """Strike an agent, its supervisor, proxy or tool; a tool works for moments only, and is waited for."""
         deadline = time.monotonic() + (_TOOL_SECONDS if kind == "tool" else 0.0)
         while not (living := self._bearing(kind)):
             if time.monotonic() >= deadline:
@@ -83,10 +84,12 @@ class Blows:
             await asyncio.sleep(_LOOK_SECONDS)
         life = self.chance.choice(living)
         aim = _aim(kind, life)
-        if self._there(life) and aim.signal(signal.SIGKILL):
+        if self._there(life) and aim.signal(signal.SIGSTOP if kind == "stall" else signal.SIGKILL):
             self._deaths[life.order, life.step] += kind in DEADLY
             cut_short = kind in DEADLY and not has_result(self.ground.state / "runs", life)
             self._note(kind, [life], target=life.name, cut_short=cut_short)
+            if kind == "stall":
+                self.beside.create_task(_let_go_on(aim))
             if kind == "proxy":
                 self.beside.create_task(self._see_replaced(life, aim))
 
@@ -233,7 +236,7 @@ class Blows:
         living = self.ground.journal.living()
         if kind == "tool":
             return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
-        if kind == "proxy":
+        if kind in {"proxy", "stall"}:
             return living
         return [life for life in living if self._deaths[life.order, life.step] < DEATHS_BORNE]
 
@@ -248,6 +251,11 @@ class Blows:
         self.kills.append(kill)
         with (self.ground.folder / "kills.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps({**asdict(kill), "hits": sorted(kill.hits)}) + "\n")
+
+
+async def _let_go_on(pid: Pid) -> None:
+    await asyncio.sleep(_STALL_SECONDS)
+    pid.signal(signal.SIGCONT)
 
 
 def _aim(kind: Kind, life: Life) -> Pid:

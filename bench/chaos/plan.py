@@ -7,12 +7,13 @@ from septet.contracts.names import Sessions
 
 Kind = Literal[
     "worker", "restart", "supervisor", "agent", "tool", "proxy", "server", "partition", "hang", "slow-disk",
-    "upgrade", "host", "worker-rolling",
+    "upgrade", "host", "stall", "worker-rolling",
 ]  # fmt: skip
 """SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, of
 the proxy that is a guest's one way out, of the server; a worker that stands still for longer than its heartbeats
 may be missing; work orders on a remote that accepts and never answers; a disk that takes long to write; a worker
 of another build, which becomes current; the loss of a state directory with all its processes;
+a supervisor that stands still for a while;
 and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 USUAL: tuple[Kind, ...] = (
@@ -22,10 +23,11 @@ USUAL: tuple[Kind, ...] = (
 WEIGHTS: dict[Kind, int] = {
     "worker": 4, "restart": 3, "supervisor": 4, "agent": 4, "tool": 3, "proxy": 3, "server": 1, "partition": 1,
     "hang": 1, "slow-disk": 1, "upgrade": 1, "host": 1,
+    "stall": 4,
 }  # fmt: skip
 DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
 """Kinds that end an agent that they aim at."""
-HARMLESS: frozenset[Kind] = frozenset({"worker", "restart", "worker-rolling", "proxy"})
+HARMLESS: frozenset[Kind] = frozenset({"worker", "restart", "worker-rolling", "proxy", "stall"})
 """Where nothing else strikes, no agent is started a second time."""
 DEATHS_BORNE = 2
 """Deaths of one step's agents that a work order bears: after the first it is resumed, after the second run anew;

@@ -213,7 +213,7 @@ class Naive:
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
         """Return all but those that it has nothing for, such as supervisors, proxies, snapshots and builds."""
-        lacking = {"supervisor", "proxy", "host", "hang", "slow-disk", "upgrade"}
+        lacking = {"supervisor", "stall", "proxy", "host", "hang", "slow-disk", "upgrade"}
         return tuple(kind for kind in kinds if kind not in lacking)
 
 

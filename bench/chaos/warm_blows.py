@@ -29,7 +29,7 @@ class WarmBlows(Blows):
         living = [life for life in last.values() if life.pid.lives]
         if kind == "tool":
             return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
-        if kind == "proxy":
+        if kind in {"proxy", "stall"}:
             return living
         return [life for life in living if self._bears(life)]
 
