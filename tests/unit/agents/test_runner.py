@@ -19,6 +19,7 @@ from fakes.waiting import wait_until
 
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.runs.folders import Runs
+from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.turns.runner_connection import RUNNER_LOCK, await_sweep, take_lock
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
@@ -251,3 +252,22 @@ async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path
         assert (await lab.carry_out()).outcome.text == "done"
     finally:
         runner.end()
+
+
+async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_printed(
+    served: Lab, runner: Runner
+) -> None:
+    """It sweeps what the supervisor left, and spares the process that writes for it: a result counts."""
+    runner.start()
+    served.agent("init(); wait_for('../go'); result('done'); open('../printed', 'w').close(); time.sleep(300)")
+    attempt = asyncio.ensure_future(served.carry_out())
+    run = await served.said("system/init")
+    supervisor = psutil.Process(supervisor_of(run))
+    recorder = next(child for child in supervisor.children() if is_recorder(child.pid))
+    recorder.suspend()
+    served.let_go()
+    await wait_until((served.root / "printed").exists)
+    supervisor.kill()
+    recorder.resume()
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
