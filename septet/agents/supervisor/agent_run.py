@@ -39,6 +39,8 @@ BACKGROUND_SECONDS = 5.0
 """How long what an agent that ended well has left is waited for: it may be about to write a file."""
 SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
 """How long what the agent left is killed and waited for; what still lives then hangs in the kernel."""
+RECORD_SECONDS = 10.0
+"""For the recorder to write what is in the pipes then."""
 END_SECONDS = 0.5
 """How long a sandbox, and then its proxy, may take to end by themselves."""
 UNKILLABLE_SECONDS = 2.0
@@ -376,11 +378,19 @@ class Supervisor:
             if now >= kill_at:
                 killed |= kill_below(os.getpid(), self.own)
             self.await_child()
-        if self.recorder is not None and self.recorder.pid:  # somebody hangs in the kernel with a pipe in hand
-            os.kill(self.recorder.pid, signal.SIGKILL)
+        if self.recorder is not None:
+            self.await_recorder(self.recorder)
         self.swept_count = 0 if self.order.confined else len(killed)
         if self.way_out is not None:
             self.way_out.await_log()
+
+    def await_recorder(self, recorder: OutputRecorder) -> None:
+        """Wait until all is written that was printed; a disk that takes nothing is not waited for without end."""
+        bound = time.monotonic() + RECORD_SECONDS
+        while recorder.pid and time.monotonic() < bound and self.reap():
+            self.await_child()
+        if recorder.pid:
+            os.kill(recorder.pid, signal.SIGKILL)
 
     def await_child(self) -> None:
         """Sleep until a child has ended, and for no longer than a moment."""
