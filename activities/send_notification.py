@@ -1,5 +1,6 @@
 """Telling people: a CloudEvent, signed, to the address that the operator names."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -42,9 +43,15 @@ class SendNotification:
             **signature_headers(settings.notify_secret.get_secret_value(), notification.id, body),
         }
         try:
-            async with httpx.AsyncClient(timeout=_WITHIN_SECONDS, follow_redirects=False) as client:
-                answer = await client.post(settings.notify_url.get_secret_value(), content=body, headers=headers)
-        except httpx.HTTPError as error:
+            async with (
+                asyncio.timeout(_WITHIN_SECONDS),
+                httpx.AsyncClient(timeout=_WITHIN_SECONDS, follow_redirects=False) as client,
+                client.stream(
+                    "POST", settings.notify_url.get_secret_value(), content=body, headers=headers
+                ) as answer,
+            ):
+                pass  # its status says all, and its body may have no end
+        except (httpx.HTTPError, TimeoutError) as error:
             message = f"SEPTET_NOTIFY_URL could not be reached: {type(error).__name__}."
             raise ApplicationError(message, type="ReceiverAway") from error
         if not answer.is_success:

@@ -1,6 +1,5 @@
 """A patch as people read it: by file, each line with what it is."""
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -37,11 +36,15 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
 
 
 def difference(before: str, after: str) -> Iterator[PatchLine]:
-    """Yield an edit of a text as the lines of a diff, with all that stayed the same."""
-    kinds: dict[str, LineKind] = {"+": "added", "-": "removed", " ": "same"}
-    for line in difflib.ndiff(before.splitlines(), after.splitlines()):
-        if kind := kinds.get(line[:1]):
-            yield PatchLine(kind, f"{line[:1]}{line[2:]}")
+    """Yield an edit of a text as the lines of a diff: all between equal lines at its beginning and its end."""
+    old, new = before.splitlines(), after.splitlines()
+    most = min(len(old), len(new))
+    head = next((at for at in range(most) if old[at] != new[at]), most)
+    tail = next((at for at in range(most - head) if old[-1 - at] != new[-1 - at]), most - head)
+    yield from (PatchLine("same", f" {line}") for line in old[:head])
+    yield from (PatchLine("removed", f"-{line}") for line in old[head : len(old) - tail])
+    yield from (PatchLine("added", f"+{line}") for line in new[head : len(new) - tail])
+    yield from (PatchLine("same", f" {line}") for line in old[len(old) - tail :])
 
 
 def _file(part: str) -> PatchFile:

@@ -9,8 +9,9 @@ _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
 )
 """What edits of files answer: the call before has told the same."""
-_ANY_WORKSPACE: Final = re.compile(r"(/[^/\s]+)+/workspaces/[^/\s]+/")
-"""What paths of agents begin with, on whatever host."""
+_WORD: Final = re.compile(r"\S++")
+_WORKSPACES: Final = "/workspaces/"
+"""What paths of agents hold, on whatever host."""
 
 
 def only_confirms(entry: LogEntry) -> bool:
@@ -20,4 +21,11 @@ def only_confirms(entry: LogEntry) -> bool:
 
 def without_workspace(text: str) -> str:
     """Return a text in which the files of a workspace have their paths in the repository."""
-    return _ANY_WORKSPACE.sub("", text)
+    return _WORD.sub(_inside, text) if _WORKSPACES in text else text
+
+
+def _inside(word: re.Match[str]) -> str:
+    """Return a word without what stands in it between its first slash and the workspace's own folder."""
+    before, _, path = word[0].rpartition(_WORKSPACES)
+    place, slash, inside = path.partition("/")
+    return before.partition("/")[0] + inside if place and slash else word[0]

@@ -21,7 +21,7 @@ _OF_THE_MACHINE: Final = (
 """Events that quote nobody: a worker says what its host, its server or its keys lack."""
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
-_QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]*)?): .*", re.DOTALL)
+_QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
 """As in the SDK's `Completing as failure during heartbeat with error of type …: …`."""
 
 

@@ -156,7 +156,7 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     closes = _closes(body, call.workspace) if wishes.closes_issue else ""
     plan, sha = call.progress.plan_path or "", call.progress.commit_sha or ""
     if plan and plan in body and not is_in_commit(claim.place, sha, plan):
-        body = _without_links_to(plan, body)
+        body = without_links_to(plan, body)
     paragraphs = (body, closes, _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
@@ -172,10 +172,10 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     )
 
 
-def _without_links_to(plan: str, body: str) -> str:
+def without_links_to(plan: str, body: str) -> str:
     """Return a body that does not link to a plan that the branch lacks, as where the repository ignores it."""
-    target = rf"[^)\s>]*{re.escape(plan)}(?:#[^)\s>]*)?"
-    body = re.sub(rf"\[([^\]\n]*)\]\({target}\)", r"\1", body)
+    target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
+    body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)
     return f"{body.rstrip()}\n\nThe plan `{plan}` is not on this branch."
 

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from markupsafe import Markup, escape
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_for_filename
-from pygments.token import Comment, Keyword, Name, Number, String, Token
-from pygments.util import ClassNotFound
 
+from clients.page.colours import Language, language_of, pieces_of
 from clients.patches import PatchFile, PatchLine, files_of
 from septet.contracts.replies import ChangedFile
 
@@ -18,16 +15,10 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOURED_LINES: Final = 2000
 """A longer file is shown without colours: nobody waits for them."""
 _COLOURED_CHARACTERS: Final = 100_000
-_KINDS: Final = (
-    (Comment, "c"),
-    (String, "s"),
-    (Number, "m"),
-    (Keyword, "k"),
-    (Name.Function, "f"),
-    (Name.Class, "f"),
-    (Name.Tag, "k"),
-    (Name.Decorator, "f"),
-)
+_COLOURED_IN_ALL: Final = 300_000
+"""Characters of one review: what comes after is without colours too."""
+_COLOURED_LINE: Final = 1000
+"""A file with a longer line was written by a program, and nobody reads it for its colours."""
 _PLANS: Final = "specs/"
 
 
@@ -53,9 +44,12 @@ class ReviewFile:
 
 def review_of(patch: str, plan_path: str | None) -> tuple[ReviewFile, ...]:
     """Return the files of a patch: the plan's own last, apart from the work."""
-    files = [
-        ReviewFile(file.path, tuple(_lines(file)), is_plan_file(file.path, plan_path)) for file in files_of(patch)
-    ]
+    files, left = [], _COLOURED_IN_ALL
+    for file in files_of(patch):
+        size = sum(len(line.text) for line in file.lines)
+        coloured = _coloured(file) if size <= min(left, _COLOURED_CHARACTERS) else _plain(file)
+        left -= size
+        files.append(ReviewFile(file.path, tuple(_lines(file, coloured)), is_plan_file(file.path, plan_path)))
     return tuple(sorted(files, key=lambda file: file.is_plan))
 
 
@@ -72,8 +66,7 @@ def folders_of(files: Sequence[ChangedFile]) -> Mapping[str, list[ChangedFile]]:
     return folders
 
 
-def _lines(file: PatchFile) -> Iterator[ReviewLine]:
-    coloured = _coloured(file)
+def _lines(file: PatchFile, coloured: Sequence[Markup]) -> Iterator[ReviewLine]:
     old = new = 0
     for line, code in zip(file.lines, coloured, strict=True):
         if line.kind == "place" and (place := _HUNK.match(line.text)):
@@ -92,36 +85,35 @@ def _lines(file: PatchFile) -> Iterator[ReviewLine]:
             yield ReviewLine(line.kind, None, None, code)
 
 
+def _plain(file: PatchFile) -> list[Markup]:
+    return [escape(line.text) for line in file.lines]
+
+
 def _coloured(file: PatchFile) -> list[Markup]:
-    plain = [escape(line.text) for line in file.lines]
-    size = sum(len(line.text) for line in file.lines)
-    if len(plain) > _COLOURED_LINES or size > _COLOURED_CHARACTERS or (lexer := _lexer(file.path)) is None:
+    plain, language = _plain(file), language_of(file.path)
+    longest = max((len(line.text) for line in file.lines), default=0)
+    if len(plain) > _COLOURED_LINES or longest > _COLOURED_LINE or language is None:
         return plain
     for kinds in (("added", "same"), ("removed",)):
         numbers = [number for number, line in enumerate(file.lines) if line.kind in kinds]
-        for number, code in zip(numbers, _colour(lexer, [file.lines[number] for number in numbers]), strict=True):
+        for number, code in zip(
+            numbers, _colour(language, [file.lines[number] for number in numbers]), strict=True
+        ):
             plain[number] = escape(file.lines[number].text[:1]) + code
     return plain
 
 
-def _lexer(path: str) -> Lexer | None:
-    try:
-        return get_lexer_for_filename(path, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-def _colour(lexer: Lexer, lines: Sequence[PatchLine]) -> list[Markup]:
+def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
     """Return the lines' code, without signs, in colours: read as one text, so that long strings are seen."""
-    coloured, at = [Markup()] * len(lines), 0
-    for kind, text in lexer.get_tokens("\n".join(line.text[1:] for line in lines)):
+    coloured: list[list[Markup]] = [[] for _ in lines]
+    at = 0
+    for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):
         for number, part in enumerate(text.split("\n")):
             at += number > 0
-            if part and at < len(coloured):
-                coloured[at] += _piece(kind, part)
-    return coloured
+            if part:
+                coloured[at].append(_piece(kind, part))
+    return [Markup().join(parts) for parts in coloured]
 
 
-def _piece(kind: "type[Token]", text: str) -> Markup:
-    name = next((name for parent, name in _KINDS if kind in parent), "")
-    return Markup('<b class="{}">{}</b>').format(name, text) if name else escape(text)
+def _piece(kind: str, text: str) -> Markup:
+    return Markup('<b class="{}">{}</b>').format(kind, text) if kind else escape(text)

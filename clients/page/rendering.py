@@ -78,7 +78,8 @@ def static_file(name: str) -> bytes:
     return files("clients.page").joinpath("static", name).read_bytes()
 
 
-def _markdown(text: str) -> Markup:
+def markdown_of(text: str) -> Markup:
+    """Return a text as the page shows Markdown."""
     tokens: list[Token] = _MARKDOWN.parse(text)
     for token in tokens:
         token.tag = _HEADINGS.get(token.tag, token.tag)
@@ -136,7 +137,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        markdown=_markdown,
+        markdown=markdown_of,
         duration=_duration,
         elapsed=_elapsed_time,
         time=_time,

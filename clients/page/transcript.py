@@ -57,7 +57,7 @@ def _arguments(entry: LogEntry) -> Mapping[str, object]:
         return {}
     try:
         value = json.loads(entry.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

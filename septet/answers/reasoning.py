@@ -22,6 +22,7 @@ _MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call|start)\|>")
 # What is left of harmony's channels where a server has removed the special tokens.
 _BARE_ANALYSIS: Final = re.compile(r"\s*+analysis\S")
 _BARE_FINAL: Final = "assistantfinal"
+_DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
@@ -70,5 +71,5 @@ def _is_printed_by_model(mark: re.Match[str]) -> bool:
     """Say whether a mark is no part of a sentence: it is a channel's, or stands at the start of its line."""
     if mark["channel"] or mark["answers"]:
         return True
-    line_start = mark.string.rfind("\n", 0, mark.start()) + 1
-    return not mark.string[line_start : mark.start()].strip()
+    before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]
+    return not before.rpartition("\n")[2].strip() and (len(before) < _DEEPEST_INDENT or "\n" in before)

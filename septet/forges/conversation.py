@@ -7,6 +7,7 @@ from septet.forges.forge import Comment, CommitCheck, Forge
 
 LOG_LIMIT: Final = 8000
 """Characters of a failing check's log: its end says most."""
+LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
 MOST_THREADS: Final = 100
 """The most threads of reviews that are looked at: the newest."""
 

@@ -68,7 +68,9 @@ class ForgeApi:
     """After a refusal for which it names no time, a read is sent again so much later."""
 
     @contextmanager
-    def asking(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator["httpx.Client"]:
+    def asking(
+        self, what: str, *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
+    ) -> Iterator["httpx.Client"]:
         """Give an HTTP client for the block, and turn what goes wrong in it into errors of ours; as `hooks`."""
         from septet.forges.patient_client import PatientClient
 
@@ -76,7 +78,7 @@ class ForgeApi:
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         with (
-            self.hooks(what, within_seconds=within_seconds) as hooks,
+            self.hooks(what, within_seconds=within_seconds, tail_bytes=tail_bytes) as hooks,
             PatientClient(
                 headers=headers,
                 timeout=TIMEOUT_SECONDS,
@@ -88,7 +90,7 @@ class ForgeApi:
             yield client
 
     @contextmanager
-    def hooks(self, what: str, *, within_seconds: float = ASKING_SECONDS) -> Iterator[Hooks]:
+    def hooks(self, what: str, *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0) -> Iterator[Hooks]:
         """Give the hooks of an HTTP client for the block, and turn what goes wrong in it into errors of ours.
 
         They wait where a read is refused for a moment, and raise `AskAgainError`: the client is to send it again.
@@ -96,9 +98,11 @@ class ForgeApi:
         Args:
             what: What is asked, for errors.
             within_seconds: After that nothing more is asked or read.
+            tail_bytes: Of an answer that is a log, what is kept of its end; 0: answers are taken whole.
 
         Raises:
-            ForgeUnavailableError: The forge did not answer, wants to be left alone, or did not answer its JSON.
+            ForgeUnavailableError: The forge did not answer, wants to be left alone, did not answer its JSON, or
+                answered more than is read.
             NotFoundError: There is no such thing, or the token may not see it.
             InvalidInputError: It is in another repository now.
             ForgeRefusedError: It is there already, or the forge takes it for invalid.
@@ -106,15 +110,15 @@ class ForgeApi:
         """
         import httpx
 
-        from septet.forges.time_limit import TimeLimit
+        from septet.forges.answer_bounds import AnswerBounds, TooMuchError
 
         patience = Patience()
         patience.await_turn(self.url, self.token, what)
-        limit = TimeLimit(within_seconds)
+        bounds = AnswerBounds(within_seconds, tail_bytes)
         last: list[httpx.Response] = []
 
         def look(response: httpx.Response) -> None:
-            limit.over(response)
+            bounds.over(response)
             last[:] = [response]
             if response.has_redirect_location:
                 look_at_redirect(self.forge, self.url, what, response)
@@ -124,7 +128,12 @@ class ForgeApi:
             patience.refusals = 0
 
         try:
-            yield {"request": [limit.before, note_request], "response": [note_answer, look]}
+            with bounds:
+                yield {"request": [bounds.before, note_request], "response": [note_answer, look]}
+        except TooMuchError as error:
+            raise ForgeUnavailableError(
+                f"{self.url} answered too much or too slowly ({what}): {error}."
+            ) from error
         except httpx.HTTPError as error:
             note_unreached(self.url)
             raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error

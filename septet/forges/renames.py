@@ -170,13 +170,22 @@ def _ask(url: str, like: "httpx.Request", names: tuple[str, ...]) -> str:
     """Return one field of what a forge answers, whose redirects are followed; empty where it does not tell."""
     import httpx
 
+    from septet.forges.answer_bounds import AnswerBounds
     from septet.forges.http_client import TIMEOUT_SECONDS, trusted_authorities
 
+    bounds = AnswerBounds(TIMEOUT_SECONDS)
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     try:
-        with httpx.Client(
-            headers=headers, timeout=TIMEOUT_SECONDS, verify=trusted_authorities(), follow_redirects=True
-        ) as client:
+        with (
+            bounds,
+            httpx.Client(
+                headers=headers,
+                timeout=TIMEOUT_SECONDS,
+                verify=trusted_authorities(),
+                event_hooks=bounds.hooks,
+                follow_redirects=True,
+            ) as client,
+        ):
             answer = client.get(url).json()
     except (httpx.HTTPError, ValueError):
         return ""

@@ -99,12 +99,11 @@ def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, 
     sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
     if sum(map(int, sizes)) > _MOST_BYTES:
         raise _too_much()
-    rest = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS)
+    stored, at = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS), 0
     for name in names:
-        facts, _, rest = rest.partition(b"\n")
-        size = int(facts.split()[2])
-        head, _, message = rest[:size].partition(b"\n\n")
-        rest = rest[size + 1 :]
+        begin = stored.index(b"\n", at) + 1
+        at = begin + int(stored[at:begin].split()[2]) + 1
+        head, _, message = stored[begin : at - 1].partition(b"\n\n")
         own = (line for line in head.split(b"\n") if not line.startswith(_LINKS))
         yield name.decode("ascii"), b"\n".join(own), message
 

@@ -61,7 +61,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
     (
         (
             "returned error: 403",
-            "permission to .* denied",
+            "permission to .{0,500} denied",
             "write access to repository not granted",
             "access denied",
         ),
@@ -71,10 +71,10 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
     ),
     (
         (
-            "repository .*not found",
+            "repository .{0,500}not found",
             "returned error: 404",
             "does not appear to be a git repository",
-            "repository .*does not exist",
+            "repository .{0,500}does not exist",
         ),
         NotFoundError,
         "is not a repository that the worker can see",

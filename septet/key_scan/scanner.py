@@ -32,7 +32,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 """No finding is tried at its provider, and no comment beside a key lets it pass."""
 _WORDS: Final = re.compile(
-    rb"PRIVATE KEY|://[^\s/@]{1,200}:[^\s/@]{1,200}@"
+    rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
 )
 _RUN: Final = re.compile(rb"[\w+/=\-]{16,}")
@@ -91,7 +91,7 @@ class KeyScanner:
             EvidenceError: The scanner did not come to its end, so that nobody knows.
         """
         text = _Text([line for line in lines if not _is_generated(line.path)])
-        if not any(_may_hold_a_key(line.content) for line in text.lines):
+        if not any(may_hold_a_key(line.content) for line in text.lines):
             return ()
         output = self._run_or_compile(text.content)
         return tuple(match for match, is_sure in text.matches(output) if _counts(match, is_sure))
@@ -168,7 +168,7 @@ class _Text:
         return None
 
 
-def _may_hold_a_key(line: bytes) -> bool:
+def may_hold_a_key(line: bytes) -> bool:
     """Say whether any rule could find something: a word that names a key, or a run of characters that may be one.
 
     Letters and digits alone, or more with a capital among them: neither words nor ordinary paths. In linear time.

@@ -129,10 +129,9 @@ def mask_json(content: bytes) -> bytes:
     ):
         return content
     try:
-        document = json.loads(content)
-    except ValueError:
+        return json.dumps(_mask_strings(json.loads(content)), separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
         return mask_bytes(content)
-    return json.dumps(_mask_strings(document), separators=(",", ":")).encode()
 
 
 def _mask_strings(value: Any) -> Any:  # noqa: ANN401 -- any JSON

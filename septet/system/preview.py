@@ -27,7 +27,7 @@ _KEYS: Final = re.compile(
     | \b (?:AKIA|ASIA)[A-Z0-9]{12,}                      # AWS
     | \b AIza[A-Za-z0-9_-]{20,}                          # Google
     | \b xox[abeoprs]-[A-Za-z0-9-]{8,}                   # Slack
-    | \b eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web tokens
+    | (?<![A-Za-z0-9_-]) eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web tokens
     """,
     re.VERBOSE,
 )

@@ -76,7 +76,7 @@ _CAPABILITIES: Final = Capabilities(
 )
 _RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
-_REJECTED: Final = re.compile(r"ERROR codex_core::tools\S*: error=(patch|.*?) ?rejected")
+_REJECTED: Final = re.compile(r"ERROR codex_core::tools\S{0,100}: error=(patch|.{0,1000}?) ?rejected")
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
 """Items that are no tool's; an `error` among them is a warning, such as of a model that the CLI does not know."""
 _NOT_DONE: Final = frozenset({"failed", "declined"})

@@ -38,7 +38,7 @@ _WARNINGS_SHOWN: Final = 5
 _WARNING_LIMIT: Final = 300
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _NOISE: Final = re.compile(
-    r"^(?:\d[\dT:.,Z+-]+ +)?\W*(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
+    r"^(?:\d[\dT:.,Z+-]++ ++)?\W*+(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
     re.IGNORECASE,
 )
 """A line of stderr that tells no error."""

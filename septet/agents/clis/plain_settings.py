@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-_COMMENTS: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_COMMENTS: Final = re.compile(r'("(?>(?:\\.|[^"\\])*)"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMA: Final = re.compile(r'("(?>(?:\\.|[^"\\])*)"?)|,(?=\s*[}\]])')
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 

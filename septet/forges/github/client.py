@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @contextmanager
 def asking(
-    api_url: str, token: str | None, what: str, *, within_seconds: float = ASKING_SECONDS
+    api_url: str, token: str | None, what: str, *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
 ) -> Iterator["GitHub[Any]"]:
     """Give a client for the block, and turn what goes wrong in it into errors of ours.
 
@@ -49,6 +49,7 @@ def asking(
         token: The worker's key.
         what: What is asked, for errors.
         within_seconds: After that nothing more is asked or read.
+        tail_bytes: Of an answer that is a log, what is kept of its end.
 
     Raises:
         SeptetError: As for `ForgeApi.hooks`.
@@ -57,7 +58,7 @@ def asking(
     from githubkit.exception import RequestError
 
     api = ForgeApi("GitHub", api_url, token, _REMEDIES, _REFUSALS, _UNNAMED_SECONDS)
-    with api.hooks(what, within_seconds=within_seconds) as hooks:
+    with api.hooks(what, within_seconds=within_seconds, tail_bytes=tail_bytes) as hooks:
         client = GitHub(
             token,
             base_url=api_url,

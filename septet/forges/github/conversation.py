@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
-from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
+from septet.forges.conversation import LOG_LIMIT, LOG_TAIL_BYTES, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
@@ -43,7 +43,8 @@ class GitHubConversation:
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         try:
-            with asking(self.api_url, self.token, f"the log of {check.name} in {self.project}") as github:
+            what = f"the log of {check.name} in {self.project}"
+            with asking(self.api_url, self.token, what, tail_bytes=LOG_TAIL_BYTES) as github:
                 answer = github.rest.actions.download_job_logs_for_workflow_run(
                     *self._repository, int(check.id), headers=_HEADERS
                 )

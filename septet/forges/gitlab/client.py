@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def asking_gitlab(api: ForgeApi, what: str) -> Iterator["Gitlab"]:
+def asking_gitlab(api: ForgeApi, what: str, *, tail_bytes: int = 0) -> Iterator["Gitlab"]:
     """Give a client for the block, and turn what goes wrong in it into errors of ours; as `ForgeApi.asking`.
 
     python-gitlab is imported here, for it takes a third of a second.
@@ -33,7 +33,7 @@ def asking_gitlab(api: ForgeApi, what: str) -> Iterator["Gitlab"]:
     from gitlab import Gitlab
     from gitlab.exceptions import GitlabError
 
-    with api.asking(what) as client:
+    with api.asking(what, tail_bytes=tail_bytes) as client:
         try:
             yield Gitlab(
                 api.url.removesuffix("/api/v4"), user_agent="septet", backend=HttpxBackend, http_client=client

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
-from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
+from septet.forges.conversation import LOG_LIMIT, LOG_TAIL_BYTES, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.gitlab.answers import (
     GitLabDiscussionAnswer,
@@ -53,9 +53,10 @@ class GitLabConversation:
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         try:
-            with asking_gitlab(self.api, f"the log of {check.name} in {self.project}") as gitlab:
+            what = f"the log of {check.name} in {self.project}"
+            with asking_gitlab(self.api, what, tail_bytes=LOG_TAIL_BYTES) as gitlab:
                 job = self._project(gitlab).jobs.get(int(check.id), lazy=True)
-                trace: bytes = job.trace()
+                trace: bytes = job.trace(extra_headers={"Range": f"bytes=-{LOG_TAIL_BYTES}"})
         except ForgeUnavailableError:
             raise
         except (ForgeError, NotFoundError):

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 API_URL: Final = "https://api.linear.app/graphql"
 _TIMEOUT_SECONDS: Final = 20.0
-_ANSWER_BYTES: Final = 16 * 1024 * 1024
+_ASKING_SECONDS: Final = 60.0
+"""For a whole answer, however slowly its pieces come."""
 _SERVER_ERRORS: Final = 500
 _BUSY: Final = frozenset({408, 425, 429})
 _KEY_PREFIX: Final = "lin_api_"
@@ -103,8 +104,14 @@ class LinearApi:
     ) -> tuple[_Reply | None, TrackerError | NotFoundError | None]:
         import httpx
 
+        from septet.forges.answer_bounds import TooMuchError
+
         try:
             response = self._post(document, variables)
+        except TooMuchError as error:
+            raise TrackerUnavailableError(
+                f"{self.url} answered too much or too slowly ({what}): {error}."
+            ) from error
         except httpx.HTTPError as error:
             note_unreached(self.url)
             raise TrackerUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
@@ -114,16 +121,25 @@ class LinearApi:
     def _post(self, document: str, variables: Mapping[str, Any]) -> "httpx.Response":
         import httpx
 
+        from septet.forges.answer_bounds import AnswerBounds
+
         prefix = "" if self.token.startswith(_KEY_PREFIX) else "Bearer "
         headers = {
             "User-Agent": "septet",
             "Accept": "application/json",
             "Authorization": f"{prefix}{self.token}",
         }
-        hooks: dict[str, list[Any]] = {"request": [note_request], "response": [note_answer]}
-        with httpx.Client(
-            headers=headers, timeout=_TIMEOUT_SECONDS, verify=trusted_authorities(), event_hooks=hooks
-        ) as client:
+        bounds = AnswerBounds(_ASKING_SECONDS)
+        hooks: dict[str, list[Any]] = {
+            "request": [bounds.before, note_request],
+            "response": [note_answer, bounds.over],
+        }
+        with (
+            bounds,
+            httpx.Client(
+                headers=headers, timeout=_TIMEOUT_SECONDS, verify=trusted_authorities(), event_hooks=hooks
+            ) as client,
+        ):
             return client.post(self.url, json={"query": document, "variables": dict(variables)})
 
     def _failure(
@@ -150,7 +166,7 @@ class LinearApi:
 def _reply_of(response: "httpx.Response") -> _Reply | None:
     """Return what Linear says; `None` where it is not in its form, as a proxy's page."""
     try:
-        return _Reply.model_validate(from_json(response.content[:_ANSWER_BYTES]))
+        return _Reply.model_validate(from_json(response.content))
     except ValueError:
         return None
 

@@ -1,11 +1,8 @@
 """The `github` forge, against a small GitHub on loopback."""
 
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,7 +10,6 @@ from fakes.github import FakeGitHub, Fault, serving
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError, SeptetError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, Comment, Issue, NewPullRequest, PullRequest
-from septet.forges.github.client import asking
 from septet.forges.github.forge import GitHubForge
 
 SHA = "b" * 40
@@ -364,32 +360,3 @@ def test_issues_are_found_by_their_numbers(github: FakeGitHub, forge: GitHubForg
     github.faults.append(Fault(500))
     with pytest.raises(ForgeUnavailableError):
         forge.find_issues([1])
-
-
-def test_an_answer_that_only_trickles_is_given_up() -> None:
-    """A host that sends a byte now and then and never ends is not reached, and the error names the limit."""
-
-    def trickle() -> None:
-        connection, _ = listening.accept()
-        with connection, suppress(OSError):
-            connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n")
-            while not over.wait(0.05):
-                connection.sendall(b" ")
-
-    over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=trickle)
-        thread.start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        try:
-            with (
-                pytest.raises(
-                    ForgeUnavailableError, match=f"{url} could not be reached .*no whole answer within 1 s"
-                ),
-                asking(url, None, "GET /", within_seconds=1) as github,
-            ):
-                github.request("GET", "/")
-        finally:
-            over.set()
-            thread.join()

@@ -1,0 +1,166 @@
+"""What is taken of a forge's answers at the most: so much time, so many bytes unpacked, and of a log its end."""
+
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import httpx
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Of one answer: a page of a hundred issues with the longest texts has half of that."""
+MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
+"""Of all that is asked at once."""
+MOST_LOG_BYTES: Final = 256 * 1024 * 1024
+"""That a log is read through for its end."""
+CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
+_PIECE_BYTES: Final = 64 * 1024
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_CONNECTED: Final = ("connect_tcp.complete", "start_tls.complete")
+
+
+class TooMuchError(httpx.TransportError):
+    """An answer is larger, or takes longer, than is waited for."""
+
+
+@dataclass(slots=True)
+class AnswerBounds:
+    """From now on, for all that is asked at once; any client of httpx keeps to them by its hooks."""
+
+    seconds: float
+    tail_bytes: int = 0
+    """Of an answer that is a log, what is kept of its end; 0: answers are taken whole, or not at all."""
+    _ends_at: float = field(init=False)
+    """By the monotonic clock."""
+    _left_bytes: int = MOST_BYTES_IN_ALL
+    _sockets: list[socket.socket] = field(default_factory=list)
+    _timer: threading.Timer = field(init=False)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._ends_at = time.monotonic() + self.seconds
+        self._timer = threading.Timer(self.seconds, self._hang_up)
+        self._timer.daemon = True
+        self._timer.start()
+        return self
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        """End; where the time has ended a connection, say so."""
+        self._timer.cancel()
+        if isinstance(error, httpx.TransportError):
+            self.check()
+
+    @property
+    def hooks(self) -> dict[str, list[Callable[..., Any]]]:
+        """What a client calls for each request and each answer."""
+        return {"request": [self.before], "response": [self.over]}
+
+    def before(self, request: httpx.Request) -> None:
+        """Check before a request, and have it answered in a form that can be unpacked piece by piece.
+
+        Raises:
+            TooMuchError: There is no time left.
+        """
+        self.check()
+        request.headers["Accept-Encoding"] = "gzip"
+        request.extensions["trace"] = self._trace
+
+    def over(self, response: httpx.Response) -> None:
+        """Check while the body of an answer is read.
+
+        Raises:
+            DecodingError: It is packed otherwise than was asked for.
+        """
+        packing = response.headers.pop("content-encoding", "identity").lower()
+        if packing not in {"identity", "gzip", "x-gzip"}:
+            raise httpx.DecodingError(f"the answer is packed as {packing[:20]!r}")
+        if isinstance(response.stream, httpx.SyncByteStream):
+            is_log = self.tail_bytes > 0 and response.is_success
+            response.stream = _BoundedStream(response.stream, self, packing != "identity", is_log)
+
+    def check(self) -> None:
+        """See that there is time left.
+
+        Raises:
+            TooMuchError: There is none.
+        """
+        if time.monotonic() >= self._ends_at:
+            raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
+
+    def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield an answer's pieces.
+
+        Raises:
+            TooMuchError: They are too many.
+        """
+        size = 0
+        for piece in pieces:
+            size += len(piece)
+            self._left_bytes -= len(piece)
+            if size > MOST_BYTES or self._left_bytes < 0:
+                most = MOST_BYTES if size > MOST_BYTES else MOST_BYTES_IN_ALL
+                raise TooMuchError(f"the answer has more than {most >> 20} MiB")
+            yield piece
+
+    def end_of(self, pieces: Iterable[bytes]) -> bytes:
+        """Return the end of a log, of which no more than that is kept."""
+        end, size = b"", 0
+        for piece in pieces:
+            end, size = (end + piece)[-self.tail_bytes :], size + len(piece)
+            if size > MOST_LOG_BYTES:
+                return end + CUT_LOG
+        return end
+
+    def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Note the connections that are made: one on which nothing comes can be ended by another thread alone."""
+        if event.endswith(_CONNECTED):
+            self._sockets.append(facts["return_value"].get_extra_info("socket"))
+
+    def _hang_up(self) -> None:
+        for each in self._sockets:
+            with suppress(OSError):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundedStream(httpx.SyncByteStream):
+    stream: httpx.SyncByteStream
+    bounds: AnswerBounds
+    is_packed: bool
+    is_log: bool
+
+    def __iter__(self) -> Iterator[bytes]:
+        pieces = _unpacked(self._arriving()) if self.is_packed else self._arriving()
+        if self.is_log:
+            yield self.bounds.end_of(pieces)
+        else:
+            yield from self.bounds.whole(pieces)
+
+    def _arriving(self) -> Iterator[bytes]:
+        for piece in self.stream:
+            self.bounds.check()
+            yield piece
+        self.bounds.check()  # a body that names no length ends with its connection
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what gzip has packed, never more at a time than a piece: a thousand times as much may be in it."""
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest:
+                yield unpacker.decompress(rest, _PIECE_BYTES)
+                rest = unpacker.unconsumed_tail
+            if unpacker.eof:
+                return
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise httpx.DecodingError(f"the answer cannot be unpacked: {error}") from error

@@ -1,0 +1,99 @@
+"""Servers in a forge's place that answer more than anybody reads: bombs, bodies without an end, and drops of them."""
+
+import gzip
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from typing import Final, Literal
+
+Flood = Literal["bomb", "endless", "packed", "drip", "head", "log"]
+MIB: Final = 1024 * 1024
+_BOMB_MIB: Final = 64
+_DROP_SECONDS: Final = 0.05
+LOG_END: Final = b"\nassert 1 == 2\n"
+
+
+@dataclass
+class FloodingForge:
+    """What it answers, and how much of it was taken."""
+
+    flood: Flood
+    url: str = ""
+    sent_bytes: int = 0
+    ranges: list[str | None] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+@cache
+def bomb() -> bytes:
+    """Return 64 MiB of JSON, packed into as many KiB."""
+    packed = BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
+        file.write(b"[")
+        for _ in range(_BOMB_MIB):
+            file.write(b" " * MIB)
+        file.write(b"]")
+    return packed.getvalue()
+
+
+@contextmanager
+def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
+    """Let it answer every question on 127.0.0.1 for as long as the block lasts."""
+    forge = FloodingForge(flood)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            forge.ranges.append(self.headers.get("Range"))
+            self.close_connection = True
+            with suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n")
+                for piece in _pieces(forge):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    forge.sent_bytes += len(piece)
+
+        do_GET = do_POST = do_PATCH = answer  # noqa: N815 -- http.server calls them
+
+        def log_message(self, *args: object) -> None:
+            del args
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    forge.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield forge
+    finally:
+        forge.over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _pieces(forge: FloodingForge) -> Iterator[bytes]:
+    match forge.flood:
+        case "bomb":
+            yield b"Content-Encoding: gzip\r\n\r\n" + bomb()
+        case "packed":
+            yield b"Content-Encoding: zstd\r\n\r\n"
+        case "endless":
+            yield b"Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n"
+            while not forge.over.is_set():
+                yield b"100000\r\n" + b" " * MIB + b"\r\n"
+        case "drip":
+            yield b"\r\n["
+            while not forge.over.wait(_DROP_SECONDS):
+                yield b" "
+        case "head":
+            while not forge.over.wait(_DROP_SECONDS):
+                yield b"X-More: and more\r\n"[: 1 + forge.sent_bytes % 17]
+        case "log":
+            yield from (b"\r\n", *[b"x" * MIB] * 100, LOG_END)

@@ -1,0 +1,198 @@
+"""Texts that strangers can write, pumped up, and what reads them in a process that serves others."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from activities._proofs.create_pull_request import without_links_to
+from clients import tool_calls
+from clients.cli.render.logs import call_lines, headline
+from clients.page import transcript
+from clients.page.changes import review_of
+from clients.page.colours import LANGUAGES
+from clients.page.rendering import markdown_of
+from septet.agents.clis import api_errors, reset_times
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.plain_settings import read_object
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.guest.network import hosts_in
+from septet.answers import markdown, printed_calls, reasoning
+from septet.answers.steps import read_step_answer
+from septet.contracts.names import Step
+from septet.contracts.replies import LogEntry
+from septet.errors import SeptetError
+from septet.forges.comment_commands import parse_command
+from septet.git.changes import file_changes, read_status
+from septet.git.git_words import shown_words
+from septet.git.remote_failures import failure_of, remote_words
+from septet.key_scan.patches import read_added_lines
+from septet.key_scan.scanner import may_hold_a_key
+from septet.pipelines.issues import depends_on_in
+from septet.system import masking, preview, text
+from septet.trackers.replies import parse_reply
+
+Reader = Callable[[str], object]
+RECORDINGS: Final = Path(__file__).parents[1] / "data" / "recordings"
+_ENTRY_CHARACTERS: Final = 2000
+"""Of a text in a log, at the most."""
+_PLAN: Final = "specs/plan.md"
+_END: Final = ExitRecord(cause="exited", exit_code=1)
+
+PUMPS: Final = tuple(
+    (prefix, unit, suffix)
+    for prefix, units in {
+        "": (
+            " ", "\t", "\n", " \n", "a", "a ", "a\n", "0", "_", ".", "-", "- ", "- a\n", "> ", "*", "*a_", "a**b_", "# a\n", "`",
+            "` `` ", "```\n", "~~~\n", "[", "![", "[a](", "[]", "(", "{", "{}", '{"a":', "[1,", "<", "<a ", "<!--", "</", "</a",
+            '"', '\\"', "'", "\\", "/", "/*", "/a", "/a/workspaces/", "://", "://a:", "://a:b", "$1", "${A}", "&amp;", "|", ",",
+            ", ", "--", "eyJ", "eyJ-", "sk-", "-----BEGIN ", "+a\n", "@@ -1 +1 @@\n", "diff --git a b\n", "\x1b[", "\u202e",
+            "a<think>", "<think>\n", "</think>", "<|channel|>", "error: ", "repository ", "permission to ", "close ",
+            "depends on #1 ", "API Error: ", "try again in 1 s ", "1h ", "resets Aaa", "https://a", "[](", f"]({_PLAN}", "bearer ",
+            "token=", "ERROR codex_core::tools: error=", "Attempt 1 failed ", "refs/a/", "unable to access '", "a: b\n", "é",
+        ),
+        "a": (" ", "\n", "<think>", "'\\", '"\\', "`\\", "*/", "--", "->", "(a", "\\\n"),
+        '"': ("a", "\\", "\n", "'", '\\"'),
+        "/*": ("*", "/", "a\n"),
+        "1-": (" ", "- "),
+        "<!--": ("-", "->", "--"),
+        "`": ("`", "``", "\n", "` "),
+        "[a]: b '": ("c", "c\n", "\\'"),
+        "resets in ": ("1", "1h", " "),
+        '{"type":"': ("a", '"},{"', "\\"),
+        '{"message":{"content":[': ("[", '{"type":"text"},', '{"a":'),
+        f"[a]({_PLAN}) ": ("[", "](", "[](", "https://", "https://a/"),
+    }.items()
+    for unit in units
+    for suffix in ("!",)
+)  # fmt: skip
+"""What a text begins with, what is repeated, and what it ends with."""
+
+
+def pumped(pump: tuple[str, str, str], length: int) -> str:
+    """Return a text of about that length."""
+    prefix, unit, suffix = pump
+    return prefix + unit * (length // len(unit)) + suffix
+
+
+def readers() -> Mapping[str, Reader]:
+    """Return everything that reads such texts, by its name."""
+    languages = {id(language): name for name, language in LANGUAGES.items()}.values()
+    found: dict[str, Reader] = {f"diff of {name}": partial(_review, name) for name in languages}
+    for cli, adapter in ADAPTERS.items():
+        found[f"stream of {cli}"] = partial(_outcome, adapter)
+        found[f"log of {cli}"] = partial(_log, adapter)
+    for step in (Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST):
+        found[f"answer of {step.value}"] = partial(_answer, step, in_pipeline=False)
+    return found | {
+        "answer in a pipeline": partial(_answer, Step.BUILD_PLAN, in_pipeline=True),
+        "patch": lambda words: review_of(words, None),
+        "plan": markdown_of,
+        "blocks of a plan": markdown.code_blocks,
+        "section of a plan": lambda words: markdown.section(words, "a"),
+        "entry of a log": _entries,
+        "edit in a log": _edit,
+        "paths": tool_calls.without_workspace,
+        "keys by their looks": preview.scrub,
+        "keys by their values": masking.mask,
+        "preview": preview.preview,
+        "printable": preview.printable,
+        "one line": text.one_line,
+        "line of bytes": partial(text.cut_line, limit_bytes=1000),
+        "controls": text.without_controls,
+        "cell": text.table_cell,
+        "printed call": printed_calls.ends_in_printed_call,
+        "printed marks": reasoning.has_printed_marks,
+        "reset": lambda words: reset_times.find_reset(words, 1.7e9),
+        "api error": lambda words: api_errors.classify(None, words),
+        "settings": lambda words: read_object(words.encode()),
+        "hosts": lambda words: hosts_in([words]),
+        "dependencies": lambda words: depends_on_in(words, ["1"]),
+        "body": lambda words: without_links_to(_PLAN, words),
+        "added lines": lambda words: list(read_added_lines(words.encode())),
+        "line with a key": lambda words: may_hold_a_key(words.encode()),
+        "status": lambda words: file_changes([("create", each.path) for each in _status(words)]),
+        "git": lambda words: shown_words(words.encode()),
+        "remote": lambda words: (failure_of("push", "/x", words.encode()), remote_words(words.encode())),
+        "comment": lambda words: (parse_command(words), parse_command(f"/septet {words}")),
+        "reply": lambda words: (parse_reply(words), parse_reply(f"approve {words}")),
+    }
+
+
+def recorded_lines() -> Iterator[tuple[str, bytes]]:
+    """Yield each kind of line that a CLI was seen to print, with its CLI."""
+    for cli in ADAPTERS:
+        kinds = {}
+        for path in sorted((RECORDINGS / cli).glob("*.stdout")):
+            for line in path.read_bytes().splitlines():
+                with suppress(ValueError):
+                    kinds[_kind(json.loads(line))] = line
+        yield from ((cli, line) for line in kinds.values())
+
+
+def follow_stream(cli: str, stream: bytes) -> object:
+    """Read a stream as the worker and the page do."""
+    return _outcome(ADAPTERS[cli], stream.decode()), _log(ADAPTERS[cli], stream.decode())
+
+
+def _kind(event: Any) -> str:
+    if not isinstance(event, dict):
+        return ""
+    return f"{event.get('type')} {event.get('subtype')} {_kind(event.get('item') or event.get('part') or event.get('event'))}"
+
+
+def _review(name: str, code: str) -> object:
+    lines = "".join(
+        f"+{code[at : at + 900]}\n".replace("\n", "\n+").removesuffix("+") for at in range(0, len(code), 900)
+    )
+    patch = f"diff --git a/x.{name} b/x.{name}\n--- /dev/null\n+++ b/x.{name}\n@@ -0,0 +1 @@\n{lines}"
+    return review_of(patch, None)
+
+
+def _outcome(adapter: Any, words: str) -> object:
+    dialect = adapter.dialect()
+    dialect.feed(words.encode())
+    return dialect.outcome(_END, words)
+
+
+def _log(adapter: Any, words: str) -> object:
+    log = adapter.transcript()
+    return [*log.feed(words.encode()), *log.finish()]
+
+
+def _answer(step: Step, words: str, *, in_pipeline: bool) -> object:
+    with suppress(SeptetError):
+        return read_step_answer(step, words, in_pipeline=in_pipeline)
+    return None
+
+
+def _entry(kind: Any, words: str) -> LogEntry:
+    return LogEntry(
+        id="1", run="1", step="", agent="", kind=kind, text=words[:_ENTRY_CHARACTERS], tool="Edit", time=""
+    )
+
+
+def _entries(words: str) -> object:
+    texts = (words, json.dumps({"command": words[: _ENTRY_CHARACTERS // 2]}))
+    return [
+        (
+            transcript.heading_of(entry),
+            transcript.body_of(entry),
+            transcript.says_nothing_new(entry),
+            headline(entry),
+        )
+        for kind in ("tool_call", "tool_result", "text", "result")
+        for entry in (_entry(kind, each) for each in texts)
+    ]
+
+
+def _edit(words: str) -> object:
+    half = _ENTRY_CHARACTERS // 5
+    edit = json.dumps({"path": "a", "old_string": words[:half], "new_string": words[half : 2 * half] + "!"})
+    return transcript.edit_of(_entry("tool_call", edit)), list(call_lines("Edit", edit))
+
+
+def _status(words: str) -> Iterator[Any]:
+    return read_status(b"".join(b"? " + line.encode() + b"\0" for line in words.split("\n")))

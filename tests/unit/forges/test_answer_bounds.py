@@ -1,0 +1,110 @@
+"""What a forge answers is taken within bounds, whichever forge or tracker it is, and whatever its server sends."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from fakes.forges.flooding import LOG_END, MIB, Flood, FloodingForge, flooding_forge
+
+from septet.errors import ForgeUnavailableError, TrackerUnavailableError
+from septet.forges.conversation import LOG_LIMIT, LOG_TAIL_BYTES
+from septet.forges.forge import CommitCheck
+from septet.forges.gitea.forge import GiteaForge
+from septet.forges.github.client import asking as asking_github
+from septet.forges.github.conversation import GitHubConversation
+from septet.forges.github.forge import GitHubForge
+from septet.forges.gitlab.conversation import GitLabConversation
+from septet.forges.gitlab.forge import GitLabForge
+from septet.forges.http_client import ForgeApi
+from septet.trackers.linear.answers import LinearAnswer
+from septet.trackers.linear.api import LinearApi
+
+Ask = Callable[[str], object]
+MOST_MEMORY = 96 * MIB
+
+
+def _ask_linear(url: str) -> object:
+    return LinearApi("key", url).ask("an issue", "query { viewer { id } }", {}, LinearAnswer)
+
+
+def _ask_app(url: str) -> object:
+    with ForgeApi("GitHub", url).asking("an installation") as client:
+        return client.get(url).json()
+
+
+ASKS: dict[str, Ask] = {
+    "github": lambda url: GitHubForge("o/r", url).issue(1),
+    "gitlab": lambda url: GitLabForge("o/r", ForgeApi("GitLab", url)).issue(1),
+    "gitea": lambda url: GiteaForge("o/r", ForgeApi("Gitea", url)).issue(1),
+    "github-list": lambda url: GitHubForge("o/r", url).open_issues("septet"),
+    "app": _ask_app,
+    "linear": _ask_linear,
+}
+
+
+@pytest.mark.parametrize("name", ASKS)
+@pytest.mark.parametrize("flood", ["bomb", "endless", "packed"])
+def test_an_answer_takes_no_more_memory_than_its_bound(name: str, flood: Flood) -> None:
+    """A gzip bomb, a body without an end and an unknown packing are refused, in words, before they are in memory."""
+    with flooding_forge(flood) as forge:
+        tracemalloc.start()
+        try:
+            with pytest.raises((ForgeUnavailableError, TrackerUnavailableError)) as refused:
+                ASKS[name](forge.url)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < MOST_MEMORY
+        assert forge.sent_bytes < MOST_MEMORY
+    words = "packed as" if flood == "packed" else "more than 16 MiB"
+    assert words in refused.value.message
+
+
+@pytest.mark.parametrize("flood", ["drip", "head"])
+def test_an_answer_that_drips_ends_with_the_time(flood: Flood) -> None:
+    """Each piece of its body, or of its head, comes in time, and all of it would take for ever."""
+    with flooding_forge(flood) as forge:
+        with (
+            pytest.raises(ForgeUnavailableError, match="no whole answer within 1 s"),
+            asking_github(forge.url, None, "GET /", within_seconds=1) as github,
+        ):
+            github.request("GET", "/")
+        with (
+            pytest.raises(ForgeUnavailableError, match="no whole answer within 1 s"),
+            ForgeApi("Gitea", forge.url).asking("GET /", within_seconds=1) as client,
+        ):
+            client.get(forge.url)
+
+
+def _github_log(forge: FloodingForge) -> str:
+    return GitHubConversation("o/r", forge.url, 1).check_log(CommitCheck("test", "failure", id="1"))
+
+
+def _gitlab_log(forge: FloodingForge) -> str:
+    return GitLabConversation("o/r", ForgeApi("GitLab", forge.url), 1).check_log(
+        CommitCheck("test", "failure", id="1")
+    )
+
+
+@pytest.mark.parametrize("ask", [_github_log, _gitlab_log])
+def test_of_a_long_log_the_end_is_read_and_nothing_else_kept(ask: Callable[[FloodingForge], str]) -> None:
+    """A log of 100 MiB costs no memory of its size."""
+    with flooding_forge("log") as forge:
+        tracemalloc.start()
+        try:
+            log = ask(forge)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert log.endswith(LOG_END.decode())
+        assert len(log) == LOG_LIMIT
+        assert peak < 32 * MIB
+        assert forge.sent_bytes > 100 * MIB
+        assert forge.ranges in ([None], [f"bytes=-{LOG_TAIL_BYTES}"])
+
+
+def test_a_log_without_an_end_is_read_up_to_its_bound() -> None:
+    """After 256 MiB its end is what has come by then, and the log says so."""
+    with flooding_forge("endless") as forge:
+        assert "The log goes on" in _github_log(forge)
+        assert forge.sent_bytes < 300 * MIB
