@@ -16,7 +16,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock container-trial clean
+.PHONY: help setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock pin-images container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -110,6 +110,9 @@ dist: ready ## The wheel and the source archive, under dist/
 
 supply-chain: dist ## What a release is made of, under dist/: packages and licences, advisories, how it was built
 	@scripts/supply-chain
+
+pin-images: ## Write the digests of public images into Dockerfile and compose, where their registry is reached (docker buildx)
+	@scripts/pin-images $(ARGS)
 
 image-bom: ## What an image consists of, as CycloneDX, under dist/: IMAGE=septet:latest (needs a Docker daemon)
 	@scripts/image-bom $(or $(IMAGE),septet:latest)

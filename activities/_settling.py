@@ -34,9 +34,12 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
 from septet.git.keys_in_work import KeysFoundError
+from septet.git.snapshots.survey import OVER_LIMIT
 from septet.system.preview import preview
+from septet.system.text import name_some
 
 _log = structlog.get_logger()
+_LACKING_SHOWN: Final = 5
 _PRINTED_CALL: Final = (
     "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
     "done: call the tool itself."
@@ -120,11 +123,12 @@ class Settling:
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
         left = self.host.own_repository(self.prepared_step.place, call.name)
-        checkpoint = self._checkpoint(f"{call.name} is done")
+        checkpoint, lacking = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
         beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
-        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *left, *beside, *kept))
+        warnings = (*answer.warnings, *proof.warnings, *left, *lacking, *beside, *kept)
+        result = with_proof(result, proof, warnings)
         return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
@@ -132,8 +136,8 @@ class Settling:
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         result = add_warnings(result, *self.host.own_repository(self.prepared_step.place, result.step))
-        checkpoint = self._checkpoint("the answer was not read")
-        result = add_warnings(result, *self._keep(result.agent, result.session_id))
+        checkpoint, lacking = self._checkpoint("the answer was not read")
+        result = add_warnings(result, *lacking, *self._keep(result.agent, result.session_id))
         return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
     def _claim(self, answer: Answer[Any]) -> AnyClaim:
@@ -149,11 +153,15 @@ class Settling:
             guests=self.guests,
         )
 
-    def _checkpoint(self, reason: str) -> str | None:
-        """Take a checkpoint and return its name."""
+    def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
+        """Take a checkpoint and return its name, and what it lacks of the work."""
         step = self.prepared_step
         checkpoint = self.host.snapshot(step.place, "checkpoint", reason, step.call.name)
-        return checkpoint.name if checkpoint is not None else None
+        if checkpoint is None:
+            return None, ()
+        lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
+        words = f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}."
+        return checkpoint.name, (words,) if lacks else ()
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""

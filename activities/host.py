@@ -196,7 +196,12 @@ class Host:
             NotFoundError: It was opened on another host.
         """
         place = find_place(self.state, order_id, self.settings.git_env)
-        return replace(place, tree_limit_bytes=self.settings.tree_limit_mib * MIB)
+        settings = self.settings
+        return replace(
+            place,
+            tree_limit_bytes=settings.tree_limit_mib * MIB,
+            file_limit_bytes=settings.file_limit_bytes,
+        )
 
     def forge(self, repository: str) -> tuple[Address, Forge]:
         """Return where a repository lives, and the forge of its issues and pull requests.

@@ -217,6 +217,8 @@ class Settings(BaseSettings):
     """Files and folders that it may write and leave; 0: no limit."""
     tree_limit_mib: Annotated[int, Field(ge=0)] = 20_480
     """How large the files that it writes and leaves may be together, holes in them included; 0: no limit."""
+    file_limit_mib: Annotated[int, Field(ge=0)] = 100
+    """How large one file may be that is committed, pushed or kept in a snapshot; 0: no limit."""
     output_limit_mib: Annotated[int, Field(ge=0)] = 1024
     """What it may print; 0: no limit."""
     answer_limit_kib: Annotated[int, Field(ge=1, le=4096)] = 4096
@@ -338,6 +340,11 @@ class Settings(BaseSettings):
     def seals(self) -> bool:
         """Whether what goes to Temporal is sealed."""
         return self.seal_keys_file is not None or self.seal_keys_command is not None
+
+    @property
+    def file_limit_bytes(self) -> int:
+        """How large one file may be that is committed, pushed or kept; 0 is no limit."""
+        return self.file_limit_mib * MIB
 
     @property
     def ignored_limit_bytes(self) -> int:

@@ -16,6 +16,7 @@ from septet.git.commit import commit_all, with_trailer
 from septet.git.engine import Git
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.lfs import whole_lfs_files
+from septet.git.outgoing import refuse_large_files, refuse_unfit_commits
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -26,6 +27,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
         EvidenceError: A check failed, the work holds a key of the worker, or there is nothing to commit.
     """
     run_checks(host, claim)
+    refuse_large_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
     message = claim.answer.commit_message
@@ -46,9 +48,11 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str)
     """See that neither the commits up to `head` nor what is staged on it must stay here.
 
     Raises:
-        EvidenceError: They hold what looks like a key, or point to a commit of a submodule that nobody else has.
+        EvidenceError: They hold what looks like a key, a file that is too large, what git refuses, or a commit of
+            a submodule that nobody else has.
         GitError: git could not tell.
     """
+    refuse_unfit_commits(claim.place, head)
     refuse_found_keys(host, claim, staged, head)
     refuse_lost_submodules(host, claim, staged, head)
 

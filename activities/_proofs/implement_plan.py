@@ -13,6 +13,7 @@ from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.evidence import contains, keeps, read_base_file
+from septet.git.outgoing import refuse_large_files
 from septet.git.staging import look, stage
 from septet.pipelines.execution import check_execution
 from septet.pipelines.paths import normal_path_in, why_outside
@@ -40,6 +41,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
         raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
     if not keeps(claim.place, claim.began_at):
         raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
+    refuse_large_files(claim.place, claim.evidence.files_changed)
     warnings = _see_submodules(host, claim)
     proof = _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
     return replace(proof, warnings=(*warnings, *proof.warnings))

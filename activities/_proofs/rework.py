@@ -16,6 +16,7 @@ from septet.forges.forge import pull_request_number
 from septet.git.commit import commit_all, with_trailer
 from septet.git.evidence import keeps
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.outgoing import refuse_large_files
 from septet.git.push import push, remote_branch
 from septet.git.rework_tree import unresolved
 from septet.system.masking import mask
@@ -65,6 +66,7 @@ def _expect_tree(claim: Claim[ReworkAnswer], rework: Rework) -> None:
 
 def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
     since = rework.merges or rework.head
+    refuse_large_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, since, claim.evidence.head.sha)
     claim.fence.check()

@@ -45,7 +45,7 @@ class Guard:
             body = await _body(headers, receive, limit_bytes)
         except ClientDisconnect:
             return
-        refusal = self._refusal(scope["method"], scope["path"], headers)
+        refusal = _refuse_two_hosts(headers) or self._refusal(scope["method"], scope["path"], headers)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif body is None:
@@ -93,6 +93,13 @@ class Guard:
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
+
+
+def _refuse_two_hosts(headers: Headers) -> Response | None:
+    """Refuse several Host headers, of which a proxy and this server may each believe another one."""
+    if len(headers.getlist("host")) < 2:  # noqa: PLR2004 -- several
+        return None
+    return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
 
 
 def names_this_machine(headers: Headers) -> bool:

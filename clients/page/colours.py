@@ -75,7 +75,7 @@ _LANGUAGES: Final = {
     ),
     "css less scss": _language(_BLOCK, f"{_DOUBLE}|{_SINGLE}", ""),
     "py pyi": _language(
-        r"#[^\n]*+", f"{_TRIPLE}|{_DOUBLE}|'(?>(?:[^'\\\\\\n]++|\\\\.)*)'?", " ".join(kwlist + softkwlist)
+        r"#[^\n]*+", f"{_TRIPLE}|{_DOUBLE}|'(?>(?:[^'\\\\\\n]++|\\\\.)*)'?", " ".join((*kwlist, *softkwlist))
     ),
     "bash cfg conf dockerfile ex exs ini jl makefile mk nix pl pm r rake rb sh tf toml yaml yml zsh": _language(
         _HASH, f"{_DOUBLE}|{_SINGLE}", _SCRIPT_WORDS

@@ -18,6 +18,8 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "core.quotePath": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
     "protocol.ext.allow": "never",
     "submodule.recurse": "false",
     "commit.gpgSign": "false",
@@ -25,7 +27,7 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "diff.external": "",
     "core.pager": "cat",
 }
-"""Whatever could make git run a program that an agent left behind, set to nothing."""
+"""Whatever could make git run a program that an agent left behind, set to nothing; `.git` of other systems too."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 

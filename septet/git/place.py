@@ -34,6 +34,8 @@ class Place:
     """The environment of engine git."""
     tree_limit_bytes: int = 0
     """What may be added to the worktree between two snapshots, and a commit unfold to; 0 is no limit."""
+    file_limit_bytes: int = 0
+    """How large one file may be that is committed, pushed or kept in a snapshot; 0 is no limit."""
     fork: str = ""
     """The literal URL of the fork that work is pushed to; empty where it is the origin itself."""
     visitor: str = ""

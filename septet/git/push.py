@@ -7,6 +7,7 @@ from septet.git.branches import protected_branches
 from septet.git.dot_git import refuse_links
 from septet.git.evidence import contains
 from septet.git.foreign import refuse_foreign
+from septet.git.outgoing import refuse_unfit_commits
 from septet.git.own_pushes import is_own_push, note_push
 from septet.git.place import Place, borrowed_from
 from septet.git.remote import Remote
@@ -75,6 +76,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
         InvalidInputError: The branch is the base or the default branch.
         GitUnavailableError: The origin was not reached.
         NotFoundError: It has no such repository.
+        EvidenceError: A commit holds a file that is too large, or what git refuses.
         GitError: It refused: the branch is somewhere else, protected, or the account may not write.
     """
     if branch in protected_branches(place):
@@ -85,6 +87,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
         message = f"{place.destination} has commits in {branch} that {sha[:12]} does not contain."
         raise GitError(message, remedy=_SOMEBODY_ELSE)
+    refuse_unfit_commits(place, sha)
     note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"
     answer = Remote(place.destination, place.env, token).push(view_folder(place), sha, ref, expected_tip or "")

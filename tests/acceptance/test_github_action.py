@@ -14,7 +14,7 @@ from fakes.septet_command import PROGRAMS, Septet
 pytestmark = pytest.mark.faces
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "deploy" / "github-action" / "work-order.yml"
-ACTION = "septet/septet@main"
+ACTION = "septet/septet@RELEASE_COMMIT"
 HOSTILE = "\"; touch pwned; echo $(touch pwned) `touch pwned` ${{ github.token }} ' --repo=/etc"
 OWN_WORKFLOW = f"""
 on:

@@ -11,6 +11,7 @@ from septet.git.snapshots.ledger import EntryKind, LedgerEntry, Missing, Outside
 from septet.git.snapshots.outside import Scene, Sorting
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import (
+    OVER_FILE_LIMIT,
     OVER_LIMIT,
     Figures,
     blocks,
@@ -60,6 +61,8 @@ class Builder:
     """git's mode → the permission bits that its files and folders are expected to have."""
     now_ns: int
     """The file system's clock before the first file is read."""
+    file_limit_bytes: int = 0
+    """A larger file is left out unread; 0 is no limit."""
     records: dict[bytes, Record] = field(default_factory=dict)
 
     def build(self) -> dict[bytes, Record]:
@@ -175,7 +178,12 @@ class _Reading:
             return old.sha, "", 0
         if (what := _UNREADABLE_KINDS.get(stat.S_IFMT(row.mode))) is not None:
             return b"", what, 0
-        return self._read(name, row)
+        return (b"", OVER_FILE_LIMIT, row.size) if self._is_too_large(full, name, row) else self._read(name, row)
+
+    def _is_too_large(self, full: bytes, name: bytes, row: Figures) -> bool:
+        """Say whether a file of the work, neither ignored nor git's own, is larger than what may be committed."""
+        is_over = 0 < self._builder.file_limit_bytes < row.size and stat.S_ISREG(row.mode)
+        return is_over and self._kind(full, name) < EntryKind.IGNORED
 
     def _read(self, name: bytes, row: Figures) -> tuple[bytes, str, int]:
         try:

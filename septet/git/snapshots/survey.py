@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
+OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
 """Folders below this depth are left out: each level holds a descriptor open."""
 BLOCK_BYTES: Final = 4096

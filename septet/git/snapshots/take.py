@@ -106,7 +106,8 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
     scene, sorting = _look(place, request, past, root)
     usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
     with Pack(place.vault, past.objects) as pack:
-        records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place)).build()
+        most = 0 if request.kind == "base" else place.file_limit_bytes
+        records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place), most).build()
         content = compose(pack, records, usual, os.fstat(root).st_mode).hex()
         mark = mark_of(place, records)
         if request.kind == "rescue" and past.base is not None and is_base(place, mark, past.base):

@@ -127,6 +127,16 @@ async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
                 assert answer.status_code == refused, (method, path, headers, answer.text)
 
 
+@pytest.mark.parametrize("path", ["/health", "/", "/webhooks/github", ORDERS])
+async def test_a_request_with_two_hosts_is_refused(path: str, tmp_path: Path) -> None:
+    """A proxy may have believed the first one, and the routes the second one: nobody believes either."""
+    transport = httpx.ASGITransport(api_of(await unreached(tmp_path), None), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=OWN) as client:
+        for hosts in (("127.0.0.1:8888", "evil.example"), ("evil.example", "127.0.0.1:8888"), ("localhost",) * 2):
+            answer = await client.get(path, headers=[("Host", host) for host in hosts])
+            assert (answer.status_code, answer.json()["type"]) == (400, "urn:septet:error:BadRequest")
+
+
 def _acting_routes(routes: Iterable[BaseRoute]) -> Iterator[tuple[str, str]]:
     """Return method and path of each route that may change something, with `x` for its parameters."""
     for route in routes:

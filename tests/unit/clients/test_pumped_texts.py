@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from fakes.pumps import PUMPS, Reader, follow_stream, pumped, readers, recorded_lines
@@ -39,7 +40,7 @@ def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
     try:
         for pump in PUMPS:
             short, long = pumped(pump, SHORT), pumped(pump, LONG)
-            grown = growth(lambda short=short: read(short), lambda long=long: read(long))
+            grown = growth(partial(read, short), partial(read, long))
             assert grown < MOST_GROWTH, pump
     finally:
         reveal([HIDDEN])
@@ -50,10 +51,7 @@ def test_four_times_the_events_take_four_times_as_long() -> None:
     for cli, line in recorded_lines():
         many = [line + b"\n"] * (20 + 10_000 // len(line))
         short, long = b"".join(many), b"".join(many * 4)
-        grown = growth(
-            lambda cli=cli, short=short: follow_stream(cli, short),
-            lambda cli=cli, long=long: follow_stream(cli, long),
-        )
+        grown = growth(partial(follow_stream, cli, short), partial(follow_stream, cli, long))
         assert grown < MOST_GROWTH, (cli, line[:100])
 
 

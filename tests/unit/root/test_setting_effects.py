@@ -179,6 +179,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "disk_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "tree_limit": (9, lambda settings: host(settings).runtime.resources),
     "tree_limit_mib": (9, lambda settings: host(settings).runtime.resources),
+    "file_limit_mib": (9, lambda settings: settings.file_limit_bytes),
     "output_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "runner": (True, lambda settings: host(settings).runner_lock),
     "sandboxed": (True, started_as_root),

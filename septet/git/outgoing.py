@@ -1,0 +1,89 @@
+"""What may leave this host: files of a size that a person would push, and objects that no git would refuse."""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError
+from septet.git.place import Place
+from septet.git.view import view_git
+from septet.system.text import cut, one_line
+
+_MIB: Final = 1024 * 1024
+_SECONDS: Final = 120.0
+_MOST_BYTES: Final = 256 * _MIB
+"""Of trees and commits that one work order adds: a hundred thousand files have a tenth of that."""
+_SHOWN: Final = 200
+_FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
+"""What git's check says of an object; `fullPathname`, `hasDotgit`, …"""
+
+
+def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
+    """See that no changed file of the worktree is larger than what may be pushed; none is read for that.
+
+    Raises:
+        EvidenceError: One is; the message says what the agent is to do, and the setting.
+    """
+    for change in changes if place.file_limit_bytes else ():
+        try:
+            facts = os.lstat(place.worktree / change.path)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(facts.st_mode) and facts.st_size > place.file_limit_bytes:
+            raise _too_large(place, change.path, facts.st_size, "")
+
+
+def refuse_unfit_commits(place: Place, sha: str) -> None:
+    """See that the commits up to `sha` that the base lacks hold no file that is too large, and no odd object.
+
+    The sizes are asked for before anything is read; commits and trees are read as a receiving git with
+    `transfer.fsckObjects` reads them, which many forges are not.
+
+    Raises:
+        EvidenceError: They do; the message says what.
+        GitError: git could not tell, or not in time.
+    """
+    git, since = view_git(place), f"^{place.base_sha}"
+    listing = git.run("rev-list", "--objects", sha, since, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+    names = dict(line.partition(b" ")[::2] for line in listing.splitlines())
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=b"\n".join((*names, b"")))
+    if place.file_limit_bytes:
+        for (_, name), size in zip(names.items(), sizes.split(b"\n"), strict=False):
+            if size.isdigit() and int(size) > place.file_limit_bytes:
+                raise _too_large(
+                    place, name.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}"
+                )
+    asked = f"{sha}\n{since}\n".encode()
+    pack = git.run(
+        *("pack-objects", "--revs", "--stdout", "--quiet", "--filter=blob:none"),
+        stdin=asked, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES + 1,
+    )  # fmt: skip
+    if len(pack) > _MOST_BYTES:
+        raise EvidenceError(f"The commits up to {sha[:12]} add more than {_MOST_BYTES // _MIB} MiB of folders.")
+    with tempfile.TemporaryDirectory(prefix="outgoing-", dir=place.records) as folder:
+        file = Path(folder) / "objects.pack"
+        file.write_bytes(pack)
+        checked = git.try_run("index-pack", "--strict", str(file), timeout_seconds=_SECONDS)
+    if checked.exit_code:
+        fault = _FAULT.search(checked.stderr)
+        which = f"object {fault[1][:12].decode()} has {fault[2].decode()}" if fault else "git's check fails"
+        raise EvidenceError(
+            f"The commits up to {sha[:12]} hold what git refuses ({which}): recreate the branch's commits with "
+            "`git add` and `git commit` alone, without names such as `.git` or with a slash in them.",
+            remedy="`septet retry ID --from implement_plan` does the work again.",
+        )
+
+
+def _too_large(place: Place, name: str, size: int, where: str) -> EvidenceError:
+    limit = place.file_limit_bytes // _MIB
+    return EvidenceError(
+        f"{cut(one_line(name), _SHOWN)}{where} has {size // _MIB} MiB, and {limit} MiB are allowed for one: leave "
+        "it out, or name it in .gitignore.",
+        remedy="`septet retry ID --from implement_plan` does the work again. Where the file belongs there, raise "
+        "SEPTET_FILE_LIMIT_MIB, restart the worker, then run `septet retry ID`.",
+    )

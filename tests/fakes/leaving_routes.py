@@ -1,0 +1,76 @@
+"""What a guest leaves that must not leave the host with its work: objects that no git takes, and files too large."""
+
+from dataclasses import dataclass
+from typing import Final
+
+_PREPARE: Final = r"""
+import hashlib, subprocess, zlib
+
+def store(kind, content):
+    whole = kind + b' %d\0' % len(content) + content
+    name = hashlib.sha1(whole).hexdigest()
+    path = os.path.join('.git/objects', name[:2], name[2:])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as file:
+        file.write(zlib.compress(whole))
+    return name
+
+def entry(mode, name, sha):
+    return mode + b' ' + name + b'\0' + bytes.fromhex(sha)
+
+def commit(tree):
+    head = open('.git/HEAD').read().strip()
+    parent = subprocess.run(['git', 'rev-parse', 'HEAD'], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    who = b'a <a@b> 1700000000 +0000'
+    sha = store(b'commit', b'tree %s\nparent %s\nauthor %s\ncommitter %s\n\nwork\n' % (tree.encode(), parent.encode(), who, who))
+    ref = head.removeprefix('ref: ') if head.startswith('ref: ') else 'HEAD'
+    path = os.path.join('.git', ref)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, 'w').write(sha + '\n')
+    print(sha)
+
+blob = store(b'blob', b'[core]\n fsmonitor = evil\n')
+folder = store(b'tree', entry(b'100644', b'config', blob))
+"""
+
+
+@dataclass(frozen=True)
+class LeavingRoute:
+    """One thing in a commit of a guest's, which prints the commit's name."""
+
+    name: str
+    program: str
+    words: str
+    """What the refusal says."""
+
+    @property
+    def script(self) -> str:
+        """What runs in the guest's place."""
+        return _PREPARE + self.program
+
+
+LEAVING_ROUTES: Final = (
+    LeavingRoute("slash", "commit(store(b'tree', entry(b'100644', b'a/../../b', blob)))", "fullPathname"),
+    LeavingRoute("git", "commit(store(b'tree', entry(b'40000', b'.git', folder)))", "hasDotgit"),
+    LeavingRoute(
+        "git-hfs", "commit(store(b'tree', entry(b'40000', '.g\\u200cit'.encode(), folder)))", "hasDotgit"
+    ),
+    LeavingRoute("git-ntfs", "commit(store(b'tree', entry(b'40000', b'GIT~1', folder)))", "hasDotgit"),
+    LeavingRoute("dots", "commit(store(b'tree', entry(b'40000', b'..', folder)))", "hasDotdot"),
+    LeavingRoute(
+        "twice",
+        "commit(store(b'tree', entry(b'100644', b'a', blob) + entry(b'100644', b'a', blob)))",
+        "duplicateEntries",
+    ),
+    LeavingRoute(
+        "large",
+        "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', bytes(2 << 20)))))",
+        "a in the commits up to [0-9a-f]{12} has 2 MiB, and 1 MiB are allowed",
+    ),
+    LeavingRoute(
+        "large-before",
+        "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', bytes(2 << 20)))));"
+        "commit(store(b'tree', entry(b'100644', b'b', blob)))",
+        "a in the commits up to [0-9a-f]{12} has 2 MiB, and 1 MiB are allowed",
+    ),
+)
