@@ -1,5 +1,6 @@
 """Answers and trees that are too large: told by the name of their limit, with the work kept."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.names import Step, Verdict
 from workers.registry import parts_of
 
+READ_SECONDS = 6.0
+"""Reading 3 GiB takes this process longer."""
 _SAYS = """
 BUG = '{{"issue_class": "/bug"}}'
 init()
@@ -68,3 +71,34 @@ async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> 
     with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*left, 80 MiB"):
         await small.run(Step.CREATE_COMMIT)
     assert (small.worktree / "left").stat().st_size == 80 << 20
+
+
+async def test_a_file_that_is_too_large_is_told_to_the_agent_unread(lab: StepLab) -> None:
+    """A sparse file of 3 GiB: the step is not proven, the reason names file, sizes and what to do, and nothing is lost."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.agent(f"""
+open("src/app.py", "w").write({FIXED!r})
+open("hole.bin", "wb").truncate(3 << 30)
+answer("done")
+""")
+    began = time.process_time()
+    told = await lab.run(Step.IMPLEMENT_PLAN)
+    assert time.process_time() - began < READ_SECONDS
+    assert told.verdict is Verdict.UNPROVEN
+    assert any("hole.bin has 3072 MiB, and 100 MiB are allowed" in reason for reason in told.reasons)
+    assert (lab.worktree / "hole.bin").stat().st_size == 3 << 30
+    (lab.worktree / "hole.bin").unlink()
+
+
+async def test_an_ignored_file_may_be_as_large_as_it_is(lab: StepLab) -> None:
+    """What builds leave is neither committed nor pushed, and stands in nobody's way."""
+    lab.origin.push({".gitignore": "*.bin\n"})
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.agent(f"""
+open("src/app.py", "w").write({FIXED!r})
+open("hole.bin", "wb").truncate(3 << 30)
+answer("done")
+""")
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+    assert done.verdict is Verdict.DONE
+    (lab.worktree / "hole.bin").unlink()

@@ -1,0 +1,103 @@
+"""No text of a guest's stops the process that serves the page, the API and other work orders."""
+
+import difflib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from fakes.escape_git import GitMachine
+from fakes.guests import machine_with_canaries
+from fakes.repositories import git_env, make_origin
+from pygments.lexers import get_lexer_for_filename
+
+from clients.page import transcript
+from clients.page.changes import review_of
+from septet.agents.clis.endings import without_result
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.replies import LogEntry
+from septet.git.address import parse_address
+from septet.git.difference import difference
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+from septet.system.preview import scrub
+
+SECONDS = 0.5
+"""Of the processor: nobody notices it."""
+_NOISE = re.compile(r"^(?:\d[\dT:.,Z+-]+ +)?\W*(?:warn|info)\b")
+_WEB_TOKEN = re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")
+
+
+def seconds(read: Callable[[], object]) -> float:
+    """Return the processor's time that this thread takes."""
+    began = time.thread_time()
+    read()
+    return time.thread_time() - began
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
+    """A machine whose guest works in a repository."""
+    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
+    with machine_with_canaries(root, supervisors) as first:
+        make_origin(root / "real").push({"README.md": "# Sample\n"})
+        machine = GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
+        state = StateDir(root / "state")
+        state.prepare()
+        address = parse_address(str(root / "real" / "repo.git"))
+        machine.place = open_workspace(state, address, "wo-1", first_run_id="1", env=git_env(root / "nobody"))
+        yield machine
+    supervisors.close()
+
+
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize(
+    ("name", "code", "short"),
+    [
+        ("x.cpp", "a" + " " * 12_000, "a" + " " * 1_000),
+        ("x.java", "using " + "a \n" * 4_000, "using " + "a \n" * 500),
+    ],
+)
+def test_no_line_of_a_guests_file_stops_the_page(machine: GitMachine, name: str, code: str, short: str) -> None:
+    """The difference is shown at once; the lexers that the page had take four times as long for twice the text."""
+    assert machine.place is not None
+    machine.run(f"open({name!r}, 'w').write({code!r})")
+    patch = difference(machine.place, limit_bytes=256 * 1024).patch
+    assert name in patch
+    assert seconds(lambda: review_of(patch, None)) < SECONDS
+    lexer = get_lexer_for_filename(name)
+    once, twice = (seconds(lambda text=text: list(lexer.get_tokens(text))) for text in (short, short * 2))
+    assert twice > 2.8 * once
+
+
+def test_no_edit_in_a_log_stops_the_page() -> None:
+    """An edit of some hundred lines is shown at once; the library's own differences of them take very long."""
+    old, new = ["a" * (number % 7) for number in range(150)], ["b" + "a" * (number % 5) for number in range(150)]
+    call = json.dumps({"old_string": "\n".join(old), "new_string": "\n".join(new)})
+    entry = LogEntry(id="1", run="1", step="", agent="", kind="tool_call", text=call, tool="Edit", time="")
+    ours = seconds(lambda: transcript.edit_of(entry))
+    assert ours < SECONDS
+    assert seconds(lambda: list(difflib.ndiff(old, new))) > 20 * ours
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "careless"),
+    [
+        (
+            "1-" + " " * 20_000 + "!",
+            lambda text: without_result(ExitRecord(cause="exited", exit_code=1), text, spoke=True),
+            _NOISE.search,
+        ),
+        ("eyJ-" * 20_000, scrub, _WEB_TOKEN.search),
+    ],
+    ids=["noise on stderr", "tokens in a plan"],
+)
+def test_no_expression_goes_back_and_forth_in_what_a_guest_prints(
+    text: str, read: Callable[[str], object], careless: Callable[[str], object]
+) -> None:
+    """The worker reads it at once; the expression that it had takes four times as long for twice the text."""
+    assert seconds(lambda: read(text)) < SECONDS
+    once, twice = (seconds(lambda part=part: careless(text[:2] + part)) for part in (text[2:4_000], text[2:8_000]))
+    assert twice > 2.8 * once

@@ -1,0 +1,57 @@
+"""Code in colours: what each family of languages calls a comment, a text, a number, a word and a name."""
+
+import pytest
+
+from clients.page.changes import review_of
+from clients.page.colours import LANGUAGES, language_of, pieces_of
+
+CASES = {
+    "a.py": ('@route("/x")\ndef f(a):\n  """Two\n  lines"""\n  return 0x1F  # "no"', 'f@route s"/x" kdef ff'),
+    "a.rs": ("fn f<'a>(c: &'a str) { let x = '\\n'; /* a\n b */ }", "kfn ff klet s'\\n' c/* a\n b */"),
+    "a.ts": ("class A { a = `x ${b}\ny`; b = 'it\\'s' } // end", "kclass fA s`x ${b}\ny` s'it\\'s' c// end"),
+    "a.yml": ("a: don't # b\nc: true#d", "c# b ktrue"),
+    "a.sql": ("SELECT 1 FROM t -- all", "kSELECT m1 kFROM c-- all"),
+    "a.html": ('<!-- a -->\n<p class="b">don\'t</p>', "c<!-- a --> k<p k</p"),
+    "a.json": ('{"a": [1.5, true]}', 's"a" m1.5 ktrue'),
+    "Dockerfile": ("# a\nRUN b", "c# a"),
+}
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_each_family_has_its_colours(path: str) -> None:
+    """The pieces together are the code, and those with a class are as its people read it."""
+    code, begins = CASES[path]
+    language = language_of(path)
+    assert language is not None
+    pieces = list(pieces_of(language, code))
+    assert "".join(text for _, text in pieces) == code
+    assert " ".join(kind + text for kind, text in pieces if kind).startswith(begins)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_what_is_not_closed_ends_somewhere(name: str) -> None:
+    """A patch is cut anywhere: no code is lost."""
+    for code in ('"', "'", "`", "/*", "<!--", '"""', "'''", "\\", '"\\', "`\\", "@", "0", "'a", "<a", "a\n"):
+        assert "".join(text for _, text in pieces_of(LANGUAGES[name], code)) == code
+
+
+def patch_of(path: str, *lines: str) -> str:
+    """Return a patch that adds a file."""
+    added = "".join(f"+{line}\n" for line in lines)
+    return f"diff --git a/{path} b/{path}\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n{added}"
+
+
+def test_a_file_with_a_long_line_has_no_colours() -> None:
+    """The others of the same patch have them."""
+    patch = patch_of("a.py", "def f():", "x" * 1001) + patch_of("b.py", "def f():")
+    first, second = review_of(patch, None)
+    assert first.lines[1].code == "+def f():"
+    assert second.lines[1].code == '+<b class="k">def</b> <b class="f">f</b>():'
+
+
+def test_a_language_that_nobody_has_named_has_none() -> None:
+    """Nor has a file without an ending, and what it holds is escaped all the same."""
+    assert language_of("a.unknown") is None
+    assert language_of("a") is None
+    (file,) = review_of(patch_of("a", "<b>"), None)
+    assert file.lines[1].code == "+&lt;b&gt;"
