@@ -51,20 +51,18 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
     git, since = view_git(place), f"^{place.base_sha}"
     listing = git.run("rev-list", "--objects", sha, since, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
     names = dict(line.partition(b" ")[::2] for line in listing.splitlines())
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=b"\n".join((*names, b"")))
-    if place.file_limit_bytes:
-        for (_, name), size in zip(names.items(), sizes.split(b"\n"), strict=False):
-            if size.isdigit() and int(size) > place.file_limit_bytes:
-                raise _too_large(
-                    place, name.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}"
-                )
-    asked = f"{sha}\n{since}\n".encode()
-    pack = git.run(
-        *("pack-objects", "--revs", "--stdout", "--quiet", "--filter=blob:none"),
-        stdin=asked, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES + 1,
-    )  # fmt: skip
-    if len(pack) > _MOST_BYTES:
+    asked = b"\n".join((*names, b""))
+    facts = git.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked, timeout_seconds=_SECONDS)
+    folder_bytes = len(listing)
+    for name, fact in zip(names.values(), facts.splitlines(), strict=True):
+        kind, _, size = fact.partition(b" ")
+        if kind == b"blob" and 0 < place.file_limit_bytes < int(size):
+            raise _too_large(place, name.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}")
+        folder_bytes += int(size) if kind != b"blob" else 0
+    if folder_bytes >= _MOST_BYTES:
         raise EvidenceError(f"The commits up to {sha[:12]} add more than {_MOST_BYTES // _MIB} MiB of folders.")
+    options = ("--revs", "--stdout", "--quiet", "--filter=blob:none")
+    pack = git.run("pack-objects", *options, stdin=f"{sha}\n{since}\n".encode(), timeout_seconds=_SECONDS)
     with tempfile.TemporaryDirectory(prefix="outgoing-", dir=place.records) as folder:
         file = Path(folder) / "objects.pack"
         file.write_bytes(pack)
