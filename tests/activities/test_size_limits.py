@@ -1,5 +1,6 @@
 """Answers and trees that are too large: told by the name of their limit, with the work kept."""
 
+import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -102,3 +103,25 @@ answer("done")
     done = await lab.run(Step.IMPLEMENT_PLAN)
     assert done.verdict is Verdict.DONE
     (lab.worktree / "hole.bin").unlink()
+
+
+async def test_what_nobody_can_read_is_told(lab: StepLab) -> None:
+    """A pipe, and a folder without rights, are in no snapshot and no commit: the step's warning names them."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.agent(f"""
+import os
+open("src/app.py", "w").write({FIXED!r})
+os.mkfifo("queue")
+os.mkdir("shut")
+open("shut/work", "w").write("x")
+os.chmod("shut", 0)
+answer("done")
+""")
+    try:
+        done = await lab.run(Step.IMPLEMENT_PLAN)
+    finally:
+        (lab.worktree / "shut").chmod(0o700)
+    assert done.verdict is Verdict.DONE
+    (told,) = [warning for warning in done.warnings if "Neither snapshots nor commits hold" in warning]
+    assert "queue (a FIFO)" in told
+    assert ("shut (not readable: Permission denied)" in told) is (os.geteuid() != 0)
