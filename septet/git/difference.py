@@ -1,5 +1,6 @@
 """What a work order has changed so far, for people who look while an agent works: nothing is locked or written."""
 
+import os
 import re
 import shutil
 import tempfile
@@ -17,6 +18,8 @@ from septet.git.view import view_folder
 
 _LOOK_SECONDS: Final = 10.0
 _UNTRACKED_LISTED: Final = 2000
+_LARGEST_READ_BYTES: Final = 100 * 1024 * 1024
+"""A new file that is larger is not shown: git would read it, for its name among git's objects."""
 _FILES_COUNTED: Final = 500
 _COUNTS_BYTES: Final = 256 * 1024
 _BINARY_FROM: Final = "1m"
@@ -76,7 +79,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
         index = Path(folder) / "index"
         shutil.copy2(view_folder(place) / "index", index)
         git = Git(view_folder(place), place.worktree, place.env, index=index)
-        all_listed = _take_up_untracked(git)
+        all_listed = _take_up_untracked(git, place.worktree)
         content = git.run(
             *_DIFF,
             place.base_sha,
@@ -88,19 +91,27 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
     return _read(content, limit_bytes, all_listed=all_listed)
 
 
-def _take_up_untracked(git: Git) -> bool:
+def _take_up_untracked(git: Git, worktree: Path) -> bool:
     """Let the index know the untracked files, as empty ones; say whether those are all.
 
     Their content is not read for that. A file that goes meanwhile is one that differs from nothing.
     """
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]
-    entries = b"".join(b"100644 %s\t%s\0" % (_EMPTY_BLOB, path) for path in paths[:_UNTRACKED_LISTED])
+    shown = [path for path in paths[:_UNTRACKED_LISTED] if _size(worktree, path) <= _LARGEST_READ_BYTES]
+    entries = b"".join(b"100644 %s\t%s\0" % (_EMPTY_BLOB, path) for path in shown)
     update = git.try_run("update-index", "-z", "--index-info", stdin=entries, timeout_seconds=_LOOK_SECONDS)
     if update.timed_out:
         raise GitError(f"git update-index in {git.git_dir} took longer than {_LOOK_SECONDS:.0f} s.")
     # Paths that git refuses in an index are not shown.
-    return len(paths) <= _UNTRACKED_LISTED and update.exit_code == 0
+    return len(paths) == len(shown) and update.exit_code == 0
+
+
+def _size(worktree: Path, path: bytes) -> int:
+    try:
+        return (worktree / os.fsdecode(path)).lstat().st_size
+    except OSError:
+        return 0
 
 
 def _read(content: bytes, limit_bytes: int, *, all_listed: bool) -> Difference:

@@ -4,8 +4,10 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from fakes.repositories import git
 
 from septet.errors import SnapshotError
 from septet.git.branches import create_branch
+from septet.git.difference import difference
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.scan import scan
@@ -251,3 +254,21 @@ def test_many_snapshots_are_joined(place: Place) -> None:
         verify(vault_at(place), snapshot)
     (place.worktree / "README.md").write_text("after\n")
     verify(vault_at(place), _checkpoint(place))
+
+
+def test_a_file_that_is_too_large_is_listed_unread(place: Place) -> None:
+    """A new or grown file over the limit for one is left out and named, at once; what the base has stays."""
+    place = replace(place, file_limit_bytes=1 << 20)
+    with (place.worktree / "hole").open("wb") as file:
+        file.truncate(3 << 30)
+    began = time.process_time()
+    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=1 << 20)
+    assert snapshot is not None
+    assert [(each.path, each.size_bytes) for each in snapshot.left_out] == [("hole", 3 << 30)]
+    shown = difference(place, limit_bytes=1000)
+    assert ([file.path for file in shown.files], shown.whole) == ([], False)
+    assert time.process_time() - began < 5
+    os.truncate(place.worktree / "hole", 1 << 20)
+    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=1 << 20)
+    assert snapshot is not None
+    assert snapshot.left_out == ()
