@@ -10,6 +10,7 @@ from _pytest.mark import ParameterSet
 from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
+from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
 from fakes.network_routes import network_table
 
 from septet.agents.guest.description import Description
@@ -282,5 +283,7 @@ def escape_table() -> str:
         f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
         for each in ROUTES
     ]
-    lines += [f"| {each.attack} | {each.protection} |" for each in (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES)]
+    routes = (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)
+    lines += [f"| {each.attack} | {each.protection} |" for each in routes]
+    lines += [f"| {attack} | {protection} |" for attack, protection in READER_ROUTES]
     return "\n".join(lines) + "\n" + network_table() + kinds_table()

@@ -39,9 +39,16 @@ class LeavingRoute:
     """One thing in a commit of a guest's, which prints the commit's name."""
 
     name: str
+    attack: str
+    """What is left, for people."""
     program: str
     words: str
     """What the refusal says."""
+
+    @property
+    def protection(self) -> str:
+        """What closes it, for people."""
+        return "sizes are asked for before a push" if "large" in self.name else "a check as receiving gits make it"
 
     @property
     def script(self) -> str:
@@ -50,27 +57,65 @@ class LeavingRoute:
 
 
 LEAVING_ROUTES: Final = (
-    LeavingRoute("slash", "commit(store(b'tree', entry(b'100644', b'a/../../b', blob)))", "fullPathname"),
-    LeavingRoute("git", "commit(store(b'tree', entry(b'40000', b'.git', folder)))", "hasDotgit"),
     LeavingRoute(
-        "git-hfs", "commit(store(b'tree', entry(b'40000', '.g\\u200cit'.encode(), folder)))", "hasDotgit"
+        "slash",
+        "commit a file whose name has slashes and `..`",
+        "commit(store(b'tree', entry(b'100644', b'a/../../b', blob)))",
+        "fullPathname",
     ),
-    LeavingRoute("git-ntfs", "commit(store(b'tree', entry(b'40000', b'GIT~1', folder)))", "hasDotgit"),
-    LeavingRoute("dots", "commit(store(b'tree', entry(b'40000', b'..', folder)))", "hasDotdot"),
+    LeavingRoute(
+        "git",
+        "commit a folder named `.git`",
+        "commit(store(b'tree', entry(b'40000', b'.git', folder)))",
+        "hasDotgit",
+    ),
+    LeavingRoute(
+        "git-hfs",
+        "… one that is `.git` on a Mac, with a character that nobody sees",
+        "commit(store(b'tree', entry(b'40000', '.g\\u200cit'.encode(), folder)))",
+        "hasDotgit",
+    ),
+    LeavingRoute(
+        "git-ntfs",
+        "… one that is `.git` on Windows, `GIT~1`",
+        "commit(store(b'tree', entry(b'40000', b'GIT~1', folder)))",
+        "hasDotgit",
+    ),
+    LeavingRoute(
+        "dots", "commit a folder named `..`", "commit(store(b'tree', entry(b'40000', b'..', folder)))", "hasDotdot"
+    ),
     LeavingRoute(
         "twice",
+        "commit two files of one name",
         "commit(store(b'tree', entry(b'100644', b'a', blob) + entry(b'100644', b'a', blob)))",
         "duplicateEntries",
     ),
     LeavingRoute(
         "large",
+        "commit a file that is too large",
         "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', bytes(2 << 20)))))",
         "a in the commits up to [0-9a-f]{12} has 2 MiB, and 1 MiB are allowed",
     ),
     LeavingRoute(
         "large-before",
+        "… and take it out in the next commit",
         "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', bytes(2 << 20)))));"
         "commit(store(b'tree', entry(b'100644', b'b', blob)))",
         "a in the commits up to [0-9a-f]{12} has 2 MiB, and 1 MiB are allowed",
     ),
 )
+READER_ROUTES: Final = (
+    (
+        "leave a line of 12,000 spaces in `x.cpp`, or 4,000 lines in `x.java`, for the page to colour",
+        "scanners of linear time",
+    ),
+    (
+        "make an edit of a hundred lines that differ a little, for the page to show",
+        "no search for the best difference",
+    ),
+    (
+        "print a line of blanks on stderr, or half a key many times, for the worker to search",
+        "expressions of linear time",
+    ),
+)
+"""What is left, and what closes it, for people: `tests/escape/test_reader_routes.py` tries them."""
