@@ -50,7 +50,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     with machine_with_canaries(root, supervisors) as first:
         make_origin(root / "real").push({"README.md": "# Sample\n"})
         machine = GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-        state = StateDir(root / "state")
+        state = StateDir(root / "state-of-page")
         state.prepare()
         address = parse_address(str(root / "real" / "repo.git"))
         machine.place = open_workspace(state, address, "wo-1", first_run_id="1", env=git_env(root / "nobody"))
