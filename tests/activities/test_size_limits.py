@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from fakes.step_lab import FIXED, StepLab
+from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
@@ -80,7 +80,7 @@ async def test_a_file_that_is_too_large_is_told_to_the_agent_unread(lab: StepLab
     lab.agent(f"""
 open("src/app.py", "w").write({FIXED!r})
 open("hole.bin", "wb").truncate(3 << 30)
-answer("done")
+answer({IMPLEMENTED!r})
 """)
     began = time.process_time()
     told = await lab.run(Step.IMPLEMENT_PLAN)
@@ -98,7 +98,7 @@ async def test_an_ignored_file_may_be_as_large_as_it_is(lab: StepLab) -> None:
     lab.agent(f"""
 open("src/app.py", "w").write({FIXED!r})
 open("hole.bin", "wb").truncate(3 << 30)
-answer("done")
+answer({IMPLEMENTED!r})
 """)
     done = await lab.run(Step.IMPLEMENT_PLAN)
     assert done.verdict is Verdict.DONE
@@ -115,7 +115,7 @@ os.mkfifo("queue")
 os.mkdir("shut")
 open("shut/work", "w").write("x")
 os.chmod("shut", 0)
-answer("done")
+answer({IMPLEMENTED!r})
 """)
     try:
         done = await lab.run(Step.IMPLEMENT_PLAN)
