@@ -10,7 +10,6 @@ from activities.host import Host
 from septet.contracts.facts import KeyFinding
 from septet.git.added_lines import added_lines, refuse_controls
 from septet.git.engine import Git
-from septet.git.keys_in_work import KeysFoundError
 from septet.git.place import Place
 from septet.key_scan.scanner import KeyMatch, KeyScanner
 from septet.system.durable import write_first
@@ -24,13 +23,12 @@ _SALT: Final = "findings.salt"
 _SALT_BYTES: Final = 32
 
 
-def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
-    """See that neither the commits up to `head` nor what is staged on it add what looks like a key.
+def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
+    """Return what looks like a key in the commits up to `head` and in what is staged on it: the first twenty.
 
     What the repository's settings as of the base commit allow passes, and so does what a person has let pass.
 
     Raises:
-        KeysFoundError: They do; the message names files, lines and rules, and never a value.
         EvidenceError: A commit's message has control characters, they add more than is read, or the scanner did
             not come to its end.
         GitError: git could not tell what is added.
@@ -45,25 +43,14 @@ def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str
         )
     ]
     if not matches:
-        return
+        return ()
     salt = _salt(claim.place)
     findings = {
         finding.id: finding
         for finding in (_finding(match, salt) for match in matches)
         if finding.id not in claim.call.allowed_findings
     }
-    if findings:
-        shown = tuple(findings.values())[:_NAMED]
-        raise KeysFoundError(_words(shown), shown)
-
-
-def _words(findings: tuple[KeyFinding, ...]) -> str:
-    """Return what the agent is told."""
-    places = ", ".join(finding.where for finding in findings)
-    also = ", and recreate the branch's commits without it" if any(each.commit for each in findings) else ""
-    return (
-        f"Something that looks like a key is in {places}. Take it out{also}: it must not be committed or pushed."
-    )
+    return tuple(findings.values())[:_NAMED]
 
 
 def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:

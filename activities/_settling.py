@@ -33,7 +33,7 @@ from septet.contracts.names import Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
-from septet.git.keys_in_work import KeysFoundError
+from septet.git.keys_in_work import FindingsError
 from septet.git.snapshots.survey import OVER_LIMIT
 from septet.system.preview import preview
 from septet.system.text import name_some
@@ -118,7 +118,7 @@ class Settling:
             return self.leave_unread(unread, (str(error),))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
-            if isinstance(error, KeysFoundError):
+            if isinstance(error, FindingsError):
                 result = result.model_copy(update={"findings": error.findings})
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)

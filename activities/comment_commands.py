@@ -137,8 +137,10 @@ class CommentActivities:
         event, command = call.event, call.command
         if command.verb == "unknown":
             return USAGE
-        if command.verb == "approve" and command.plan_sha256 is None:
-            return "Name the plan that you have read: `/septet approve PLAN_SHA256`."
+        if command.verb == "approve" and command.plan_sha256 is None and not command.findings:
+            return (
+                "Name the plan that you have read, or the findings: `/septet approve PLAN_SHA256` or `FINDING…`."
+            )
         if command.verb == "reject" and not command.words:
             return "Say what is wrong with the plan: `/septet reject [PLAN_SHA256] FEEDBACK`."
         order_id = call.order_id or await self._find_order(call)

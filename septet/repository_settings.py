@@ -1,6 +1,8 @@
 """A target repository's own settings: `.septet/septet.toml` as of the base commit.
 
 ```toml
+protected = [".github/workflows", "CLAUDE.md"]   # in place of what is protected by default; in all folders
+on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
 
@@ -71,6 +73,7 @@ from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
 from septet.contracts.wording import reason_of
 from septet.errors import RepositorySettingsError
+from septet.protected_paths import OnProtected, PathPattern
 from septet.system.toml_lines import line_of
 
 SIZE_LIMIT_BYTES: Final = 64 * 1024
@@ -213,6 +216,8 @@ _Commands = Annotated[list[str | list[str]], Field(max_length=50)]
 
 
 class _File(StrictWire):
+    protected: list[PathPattern] | None = Field(default=None, max_length=200)
+    on_protected: OnProtected | None = None
     setup: _Commands = Field(default_factory=list)
     checks: _Commands = Field(default_factory=list)
     agents: _Agents = _Agents()
@@ -249,6 +254,10 @@ class RepositorySettings:
     """The time that each of them has."""
     allow_findings: tuple[AllowedFinding, ...] = ()
     """What the scanner for keys may find in new lines."""
+    protected: tuple[str, ...] | None = None
+    """Paths whose changes wait for a person; the worker's choice where there are none."""
+    on_protected: OnProtected | None = None
+    """What becomes of these changes; the worker's choice when absent."""
     assisted_by: bool = True
     """Whether the engine's commits name the agent in a trailer."""
     progress_comment: bool = False
@@ -346,6 +355,8 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         checks=_argvs(file.checks, text, "checks", "check"),
         check_seconds=file.limits.check_seconds,
         allow_findings=tuple(file.allow_findings),
+        protected=tuple(file.protected) if file.protected is not None else None,
+        on_protected=file.on_protected,
         assisted_by=file.commit.assisted_by,
         progress_comment=file.issue.progress_comment,
         stage_labels=file.issue.stage_labels,

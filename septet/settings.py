@@ -24,6 +24,7 @@ from septet.contracts.amounts import BudgetText
 from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
+from septet.protected_paths import OnProtected, PathPattern
 from septet.system.keys import key_values
 from septet.system.masking import hide
 
@@ -191,6 +192,12 @@ class Settings(BaseSettings):
     """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
+    protected: Annotated[tuple[PathPattern, ...], NoDecode] | None = None
+    """Paths whose changes wait for a person before they are pushed, separated by commas, for repositories that
+    name none: in place of those that are protected by default."""
+    on_protected: OnProtected = "wait"
+    """What becomes of such a change where the repository does not say: it waits for a person, goes out in a pull
+    request that is opened as a draft, or is refused."""
     warm_agents: bool = True
     """Where turns share a session, leave the agent's process running between them, stopped, if its CLI can."""
     sessions: Sessions = "separate"
@@ -292,7 +299,7 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return self
 
-    @field_validator("guest_paths", "guest_hosts", "forge_logins", "codec_origins", mode="before")
+    @field_validator("guest_paths", "guest_hosts", "forge_logins", "codec_origins", "protected", mode="before")
     @classmethod
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from septet.contracts.budget import BudgetWait
-from septet.contracts.facts import Rescue, Usage
+from septet.contracts.facts import KeyFinding, Rescue, Usage
 from septet.contracts.names import Verdict
 from septet.contracts.pull_request import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
@@ -17,6 +18,7 @@ from septet.contracts.task import Task, TaskError
 from septet.system.timestamps import timestamp
 from workflows._budget_gate import BudgetGate
 from workflows._failures import AgentEnded, AgentLeft, explain_failure
+from workflows._findings_gate import FindingsGate
 from workflows.activity_stubs import PREPARE_REWORK
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import HostWatch
@@ -25,7 +27,8 @@ from workflows.policies import WORKSPACE_OPTIONS, priority_of
 
 _TITLES_SHOWN: Final = 5
 _GONE: Final = "its branch is gone"
-_TRIES: Final = (1, 2)
+_TRIES: Final = 2
+"""Of a round, and once more after each word of a person's."""
 
 
 class Follower:
@@ -47,6 +50,11 @@ class Follower:
         """How long the round that works has waited for a budget."""
         self._budget: BudgetWait | None = None
         """The budget that it waits for."""
+        self._findings: tuple[KeyFinding, ...] = ()
+        """What it waits with for a person's word."""
+        self.findings_gate = FindingsGate(self, show)
+        self.task = Task(id="")
+        """The task as it was told last."""
         self._waits_since: datetime | None = None
         self._news_at = workflow.now()
         self._call: StepCall | None = None
@@ -98,6 +106,10 @@ class Follower:
 
     def tell(self, task: Task) -> Task:
         """Return the task with what the rounds came to, and with what holds one up."""
+        self.task = self._told(task)
+        return self.task
+
+    def _told(self, task: Task) -> Task:
         if self.state is None or self._follow is None:
             return task
         commit = self._follow.call.progress.commit_sha or task.commit_sha
@@ -109,8 +121,9 @@ class Follower:
             "rescues": rescues,
             "usage": usage,
             "budget": self._budget,
+            "findings": self._findings,
         }
-        if self._budget is not None and self._waits_since is not None:
+        if (self._budget is not None or self._findings) and self._waits_since is not None:
             update["updated_at"] = timestamp(self._waits_since)
         if self.error is not None or self._told_error is not None:
             update["error"], self._told_error = self.error and self.error.of(task.id), self.error
@@ -128,7 +141,7 @@ class Follower:
     def end(self, why: str) -> None:
         """Follow no more."""
         if self.state is not None and self.is_active:
-            self._waiting, self._budget = {}, None
+            self._waiting, self._budget, self._findings = {}, None, ()
             state = self.state.ending_round("ended")
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
@@ -189,17 +202,19 @@ class Follower:
         self._take_in(result if self._steps.is_under_way else result.model_copy(update={"usage": Usage()}))
 
     async def _try_twice(self, task: Task) -> None:
-        call, reasons = self._round_call(), tuple[str, ...]()
-        for attempt in _TRIES:
-            prepared = await self._prepare(call.model_copy(update={"attempt": attempt}), task)
+        call, reasons, tries = self._round_call(), tuple[str, ...](), 0
+        for number in count(1):
+            prepared = await self._prepare(call.model_copy(update={"attempt": number}), task)
             if prepared.state != "ready":
                 self._leave(prepared)
                 return
+            tries += 1
             update = {
                 "rework": prepared.rework,
                 "starts_from": prepared.checkpoint,
-                "attempt": attempt,
+                "attempt": min(number, _TRIES),
                 "reasons": reasons,
+                "allowed_findings": (*self._allowed_before, *self.findings_gate.allowed),
             }
             call = self._call = call.model_copy(update=update)
             result = await self._steps.take(call, priority_of(task))
@@ -211,6 +226,10 @@ class Follower:
                 self._learn(result)
                 return
             reasons = result.reasons
+            if result.findings and (result.is_a_persons or tries >= _TRIES):
+                reasons, tries = (await self.findings_gate.wait_for_words(result.findings),), 0
+            elif tries >= _TRIES:
+                break
         self._end_round("failed")
         self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")
 
@@ -279,15 +298,26 @@ class Follower:
         """Take it that a budget is open again; a round that waits for one asks once more."""
         self._budget_gate.open()
 
+    @property
+    def _allowed_before(self) -> tuple[str, ...]:
+        return self._follow.call.allowed_findings if self._follow is not None else ()
+
+    def wait_for_decision(self, now: datetime) -> None:
+        """Wait with a plan: a round has none."""
+
+    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
+        """Wait for a person's word on what was found in the round's work."""
+        self._findings, self._waits_since = findings, self._waits_since if self._findings else now
+
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
         """Wait until a budget is open again."""
         self._budget, self._waits_since = wait, now
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Go on after a wait for a budget."""
+        """Go on after a wait for a budget, or for a person's word."""
         del who, why
         self._waited += now - (self._waits_since or now)
-        self._budget = None
+        self._budget, self._findings = None, ()
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
         """Wait for a host that is gone, and say why; return whether that is news."""

@@ -7,6 +7,7 @@ from temporalio.exceptions import FailureError
 from temporalio.workflow import ParentClosePolicy
 
 from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import tell_findings
 from septet.contracts.names import Status
 from septet.contracts.notification import NOTIFIES, Notification, NotificationKind
 from septet.contracts.task import Task
@@ -41,10 +42,10 @@ class Notifications:
         self._note(task, _kind_of(task), queue)
 
     def note_wait(self, task: Task, workspace: Workspace | None) -> None:
-        """Take in whether a completed work order waits for a budget again, and have that told where it is news."""
+        """Take in whether a completed work order waits for people again, and have that told where it is news."""
         queue = _queue_of(workspace) if workspace is not None else ""
         if queue:
-            self._note(task, "waiting" if task.budget is not None else None, queue)
+            self._note(task, "waiting" if task.budget is not None or task.findings else None, queue)
 
     async def settle(self) -> None:
         """Wait until each of them has been started, also where a person cancels meanwhile."""
@@ -120,11 +121,10 @@ def _notification(task: Task, kind: NotificationKind, queue: str) -> Notificatio
 
 
 def _findings_words(task: Task) -> tuple[str, str]:
-    places = ", ".join(finding.where for finding in task.findings)
     allowed = " ".join(f"--finding {finding.id}" for finding in task.findings if finding.id)
     approve = f"Let it pass with `septet approve {task.id} {allowed}`, or have" if allowed else "Have"
     remedy = f"{approve} the agent take it out with `septet reject {task.id} --feedback TEXT`."
-    return f"Something that looks like a key is in {places}.", remedy
+    return f"{tell_findings(task.findings)}.", remedy
 
 
 async def _start(notification: Notification) -> None:

@@ -10,7 +10,8 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.decisions import MoveCall
+    from septet.contracts.decisions import FindingsDecision, MoveCall
+    from septet.contracts.facts import tell_findings
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import (
         PullRequestEnd,
@@ -28,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.system.timestamps import timestamp
     from workflows._cancellation import cancel_and_wait, wait_despite_cancel
     from workflows._failures import AgentEnded
+    from workflows._findings_gate import FINDINGS_UPDATES
     from workflows._follower import Follower
     from workflows._notifications import Notifications
     from workflows._refusals import refusal
@@ -151,6 +153,35 @@ class PullRequestWorkflow:
             raise refusal(
                 f"{self._task.id} is completed.", f"`septet move {self._task.id} executing` continues the work."
             )
+
+    @workflow.update(description="Allow findings that may be pushed, named by their ids.")
+    @reads_input("approve_findings", FindingsDecision)
+    def approve_findings(self, decision: FindingsDecision) -> Task:
+        """Have the round go on with what was found, and return the task as it is then."""
+        return self._decide_findings(decision, rejects=False)
+
+    @approve_findings.validator
+    @reads_input("approve_findings", FindingsDecision)
+    def _may_let_pass(self, decision: FindingsDecision) -> None:
+        self._follower.findings_gate.check(decision, rejects=False)
+
+    @workflow.update(description="Have the agent remove what was found, with your feedback.")
+    @reads_input("reject_findings", FindingsDecision)
+    def reject_findings(self, decision: FindingsDecision) -> Task:
+        """Have the round tried again, and return the task as it is then."""
+        return self._decide_findings(decision, rejects=True)
+
+    @reject_findings.validator
+    @reads_input("reject_findings", FindingsDecision)
+    def _may_have_taken_out(self, decision: FindingsDecision) -> None:
+        self._follower.findings_gate.check(decision, rejects=True)
+
+    def _decide_findings(self, decision: FindingsDecision, *, rejects: bool) -> Task:
+        found = tell_findings(self._task.findings)
+        self._follower.findings_gate.decide(decision, rejects=rejects)
+        why = f"rejected: {decision.feedback}" if rejects else f"let pass: {' '.join(decision.findings)}"
+        self._move(self._task.stage, f"{found}: {why}", decision.who or "septet")
+        return self._task
 
     @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
@@ -334,10 +365,12 @@ class PullRequestWorkflow:
         if self._is_followed is not self._follower.is_active:
             self._is_followed = self._follower.is_active
             workflow.upsert_memo({FOLLOWS: self._is_followed or None})
-        budget = f"\n\n**Waiting for its budget**: {task.question}" if task.budget else ""
+        wait = f"\n\n**Waiting for its budget**: {task.question}" if task.budget else ""
+        if task.findings:
+            wait = f"\n\n**Waiting for your decision**. {task.findings_question} {FINDINGS_UPDATES}"
         why = f"\n\n**{task.error.type}**: {task.error.message} {task.error.remedy}" if task.error else ""
         rework = f"\n\n{task.rework.text}" if task.rework else ""
-        details = f"{rework}{budget}{why}"
+        details = f"{rework}{wait}{why}"
         workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{details}")
         self._row.write(task, self._follower.hosts.attributes if self._follower.is_active else ())
         self._notifications.note_wait(task, self._follower.hosts.workspace)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from activities._claims import AnyClaim, Claim, Proof
-from activities._found_keys import refuse_found_keys
+from activities._findings import refuse_findings
 from activities._lost_submodules import refuse_lost_submodules
 from activities._repository_commands import run_command
 from activities.host import Host
@@ -23,8 +23,8 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
 
     Raises:
-        KeysFoundError: The work holds what looks like a key.
-        EvidenceError: A check failed, the work holds a key of the worker, or there is nothing to commit.
+        FindingsError: The work holds what looks like a key, or changes a protected path.
+        EvidenceError: A check failed, or there is nothing to commit.
     """
     run_checks(host, claim)
     refuse_large_files(claim.place, claim.evidence.files_changed)
@@ -48,12 +48,13 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str)
     """See that neither the commits up to `head` nor what is staged on it must stay here.
 
     Raises:
-        EvidenceError: They hold what looks like a key, a file that is too large, what git refuses, or a commit of
-            a submodule that nobody else has.
+        FindingsError: They hold what waits for a person's word.
+        EvidenceError: They hold a file that is too large, what git refuses, or a commit of a submodule that nobody
+            else has.
         GitError: git could not tell.
     """
     refuse_unfit_commits(claim.place, head)
-    refuse_found_keys(host, claim, staged, head)
+    refuse_findings(host, claim, staged, head)
     refuse_lost_submodules(host, claim, staged, head)
 
 

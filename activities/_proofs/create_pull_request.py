@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from activities._claims import Claim, Proof
-from activities._found_keys import refuse_found_keys
+from activities._findings import changes_of_protected, notice_of, on_protected, refuse_findings, refuse_paths
 from activities._lost_submodules import refuse_lost_submodules
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
@@ -25,6 +25,7 @@ from septet.git.evidence import is_in_commit
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.new_base import MovedWork, is_behind, work_on_base
 from septet.git.place import Place
+from septet.git.protected_changes import ProtectedChange
 from septet.git.push import push, remote_branch
 from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
@@ -37,7 +38,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
 
     Raises:
-        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
+        FindingsError: What is to be pushed holds what waits for a person's word.
+        EvidenceError: There is no commit, or the pull request stands elsewhere.
         ForgeError: The pull request has ended: an agent that is asked again cannot help.
         ForgeLagsError: The forge has not taken the push in yet, as it does after it has answered.
         LostBaseError: The base no longer holds what the work began from, and the work does not fit on it.
@@ -48,17 +50,21 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         raise EvidenceError("There is no commit to open a pull request for.")
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
-    refuse_found_keys(host, claim, None, progress.commit_sha)
+    protected = refuse_findings(host, claim, None, progress.commit_sha)
     warnings = refuse_lost_submodules(host, claim, None, progress.commit_sha)
     _, forge = host.forge(call.workspace.repository)
     token = host.token_for(claim.place.destination)
     work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
     there = remote_branch(claim.place, progress.branch_name, token=token)
+    if work.sha != work.commit:
+        protected = changes_of_protected(host, claim, work.sha, work.base)
+    if there != work.sha:
+        refuse_paths(host, claim, protected, opens=_opens(forge, claim, protected))
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     claim.fence.check()
     try:
-        opened = _find_or_open(forge, claim, sha)
+        opened = _find_or_open(forge, claim, _new(host, claim, protected), sha)
     except (ForgeError, NotFoundError) as error:
         _expect_base(claim.place, error, host.token_for(claim.place.origin))
         raise
@@ -115,7 +121,15 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
         ) from error
 
 
-def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:
+def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], protected: tuple[ProtectedChange, ...]) -> bool:
+    """Say whether a pull request is to be opened for the branch; it is asked only where that matters."""
+    head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
+    return not protected or forge.find_pull_request(head, fork) is None
+
+
+def _find_or_open(
+    forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
+) -> PullRequest:
     """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
 
     Raises:
@@ -125,22 +139,24 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
         if claim.call.workspace.began_at or not earlier.is_of(order_id):
-            return _add_to(forge, earlier, claim)
-        return forge.open_pull_request(_new(claim))  # it finds it, and completes labels and people
+            return _add_to(forge, earlier, claim, new)
+        return forge.open_pull_request(new)  # it finds it, and completes labels and people
     ended = next((each for each in forge.pull_requests_of(head, fork) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
-        return forge.open_pull_request(_new(claim))
+        return forge.open_pull_request(new)
     if ended.state == "merged" and ended.head_sha in {"", sha}:
         return replace(ended, warnings=(f"{ended.url} is already merged.",))
     raise ended_one(ended)
 
 
-def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer]) -> PullRequest:
+def _add_to(
+    forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
+) -> PullRequest:
     """Return the pull request that is there; where others' work is in its branch too, it tells of this one."""
-    if not claim.call.workspace.began_at:
+    if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
-        forge.add_to_pull_request(earlier.number, _new(claim))
+        forge.add_to_pull_request(earlier.number, new)
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:  # the work is there all the same
@@ -148,7 +164,9 @@ def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAn
     return earlier
 
 
-def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
+def _new(
+    host: Host, claim: Claim[CreatePullRequestAnswer], protected: tuple[ProtectedChange, ...]
+) -> NewPullRequest:
     """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
@@ -163,8 +181,9 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
         base=call.workspace.base_branch,
         title=text.title if text else call.workspace.issue_title,
         body="\n\n".join(filter(None, paragraphs)),
+        notice=notice_of(protected),
         marker=call.workspace.work_order_id,
-        draft=call.draft or wishes.draft,
+        draft=call.draft or wishes.draft or (bool(protected) and on_protected(host, claim) == "draft"),
         labels=(*call.labels, *wishes.labels),
         reviewers=tuple(wishes.reviewers),
         assignees=tuple(wishes.assignees),

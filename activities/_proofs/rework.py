@@ -4,6 +4,7 @@ from functools import partial
 from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
+from activities._findings import changes_of_protected, notice_of
 from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
@@ -12,7 +13,7 @@ from septet.contracts.rework import Rework
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, GitError, NotFoundError
 from septet.forges.conversation import Conversation, FollowedForge
 from septet.forges.feedback import mark_answer
-from septet.forges.forge import pull_request_number
+from septet.forges.forge import NewPullRequest, pull_request_number
 from septet.git.commit import commit_all, with_trailer
 from septet.git.evidence import keeps
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
@@ -31,7 +32,7 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
     Raises:
         RefusedError: The agent says itself that it could not be done.
         EvidenceError: What it says is not so, a check failed, or the branch has moved.
-        KeysFoundError: The work holds what looks like a key.
+        FindingsError: The work holds what looks like a key, or changes a protected path.
         ForgeUnavailableError: The forge did not answer; then only the answers are given again.
     """
     rework, answer = _rework_of(claim), claim.answer
@@ -83,7 +84,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
     """Push with a lease on where the branch was as the round began; a commit of others is never replaced.
 
     Raises:
-        KeysFoundError: A commit adds what looks like a key.
+        FindingsError: A commit adds what looks like a key, or changes a protected path.
         EvidenceError: The branch has moved.
     """
     branch = claim.call.progress.branch_name or ""
@@ -115,12 +116,27 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     warnings = _reply(conversation, claim, rework, marker)
     claim.fence.check()
     try:
+        if notice := notice_of(changes_of_protected(host, claim, sha)):
+            forge.add_to_pull_request(pull_request_number(rework.url), _noticed(claim, notice))
         conversation.put_comment(marker, _text(claim, rework, sha))
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:
         warnings.append(f"the comment about this round on {rework.url} was not written: {error}")
     return tuple(warnings)
+
+
+def _noticed(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
+    """Return what has the text of the pull request begin with a notice."""
+    workspace = claim.call.workspace
+    return NewPullRequest(
+        head=claim.call.progress.branch_name or "",
+        base=workspace.base_branch,
+        title=workspace.issue_title,
+        body="",
+        marker=workspace.work_order_id,
+        notice=notice,
+    )
 
 
 def _reply(conversation: Conversation, claim: Claim[ReworkAnswer], rework: Rework, marker: str) -> list[str]:

@@ -28,7 +28,7 @@ Plan = Annotated[
 ]
 Findings = Annotated[
     list[str] | None,
-    typer.Option("--finding", metavar="ID", help="A finding that is not a key; can be repeated."),
+    typer.Option("--finding", metavar="ID", help="A finding that may be pushed; can be repeated."),
 ]
 
 

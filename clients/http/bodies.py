@@ -147,7 +147,7 @@ class PlanBody(CancelBody):
 
 
 class ApproveBody(PlanBody):
-    """A word for a plan, or for what looks like a key: one of both."""
+    """A word for a plan, or for what was found in the work: one of both."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -163,7 +163,7 @@ class ApproveBody(PlanBody):
 
 
 class RejectBody(PlanBody):
-    """What is wrong with a plan, or that what looks like a key is to be taken out."""
+    """What is wrong with a plan, or that what was found in the work is to be taken out."""
 
     feedback: Annotated[Words, StringConstraints(min_length=1)]
     """Your feedback for the planner."""

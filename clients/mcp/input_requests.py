@@ -12,6 +12,7 @@ from clients.temporal.updates import unanswered
 from septet.contracts.amounts import Spending, amount_to_add, parse_limit
 from septet.contracts.budget import BudgetWait, RaiseCall
 from septet.contracts.decisions import Words, parse_decision
+from septet.contracts.facts import tell_findings
 from septet.contracts.replies import DetailReply
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
@@ -161,7 +162,5 @@ async def _plan_text(operations: Operations, task: Task) -> str:
 
 
 def _findings_text(task: Task) -> str:
-    places = "\n".join(finding.where for finding in task.findings)
     choice = "Approve to let all of it pass, or reject" if _can_all_pass(task) else "Reject"
-    what = f"Something that looks like a key is in the work of {task.id} ({task.title}):"
-    return f"{what}\n{places}\n{choice} to have the agent take it out."
+    return f"{task.id} ({task.title}): {tell_findings(task.findings)}.\n{choice} to have the agent take it out."

@@ -201,8 +201,9 @@ class MoveTask(MoveCall, _OfTask):
 class ApprovePlan(_Decision):
     """Approve the plan that a task waits with (`status` waiting, if it has `approve_plan`); it then continues.
 
-    If it waits with `findings`, which look like keys, approve those that `findings` names. Both decisions are
-    meant for a person: approve only what a person told you to approve, or what is yours to decide.
+    If it waits with `findings`, things that look like keys or changes of protected paths, approve those that
+    `findings` names. Both decisions are meant for a person: approve only what a person told you to approve, or
+    what is yours to decide.
     """
 
     tool: ClassVar[str] = "approve"
@@ -211,7 +212,7 @@ class ApprovePlan(_Decision):
     plan_sha256: Sha256 | None = None
     """The plan that you read, as `task_detail` shows it: any other is refused. If absent, the plan that waits."""
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """Ids of findings that look like keys but are not, from the task's `findings`: they are allowed."""
+    """Ids of the task's `findings` that may be pushed: no keys, and protected paths that a person allows."""
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Approve it."""

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from clients.disk.runs import started_runs
+from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Stage, Status, Step
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.replies import BoardReply
@@ -14,10 +15,12 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target, targets_of
 from septet.errors import SeptetError
 from septet.state import StateDir
+from septet.system.text import name_some
 
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
 _DAY_SECONDS: Final = 24 * _HOUR_SECONDS
+_PATHS_SHOWN: Final = 3
 _STEPS: Final = {step.value: step.number for step in Step}
 
 
@@ -73,7 +76,7 @@ def need_of(task: Task) -> str:
         case _, _ if task.waits_for_a_decision:
             need = "Waiting for you to approve the plan"
         case _, _ if task.findings:
-            need = "Waiting for you to decide on what looks like a key"
+            need = _need_of_findings(task.findings)
         case _, _ if task.budget is not None and task.budget.is_spent:
             need = task.question
         case Status.FAILED, _:
@@ -87,6 +90,13 @@ def need_of(task: Task) -> str:
         case _:
             need = ""
     return need
+
+
+def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
+    paths = [finding.path for finding in findings if finding.kind == "path"]
+    keys = "what looks like a key" if len(paths) < len(findings) else ""
+    named = f"changes of {name_some(paths, _PATHS_SHOWN)}" if paths else ""
+    return f"Waiting for you to decide on {' and '.join(filter(None, (keys, named)))}"
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:

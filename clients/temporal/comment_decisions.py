@@ -44,7 +44,7 @@ async def _carry_out(decisions: OrderDecisions, order_id: str, command: CommentC
         case "cancel":
             reply = await decisions.cancel(order_id, who, words)
         case "approve":
-            reply = await decisions.approve(order_id, plan, who, words)
+            reply = await decisions.approve(order_id, plan, who, words, command.findings)
         case "reject":
             reply = await decisions.reject(order_id, words, plan, who)
         case "retry":

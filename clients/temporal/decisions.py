@@ -92,14 +92,14 @@ class OrderDecisions:
     ) -> TaskReply:
         """Go on with a plan: the one that waits now, where none is named by its SHA-256.
 
-        With `findings`, let what looks like a key pass, which is named by its ids; nothing else is decided then.
+        With `findings`, let pass what was found in the work, named by ids; nothing else is decided then.
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")
         plan = plan_sha256 or (None if findings else await self._waiting_plan(order_id))
         if plan is None:
             passed = parse_decision(FindingsDecision, findings=findings, who=who, why=why)
-            return await self._decide_described(order_id, "approve_findings", passed)
+            return await self._decide_findings(order_id, "approve_findings", passed)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why)
         return await self._decide_described(order_id, "approve_plan", decision)
 
@@ -108,12 +108,12 @@ class OrderDecisions:
     ) -> TaskReply:
         """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected.
 
-        One that waits with what looks like a key has its agent take it out, with the feedback.
+        One that waits with findings has its agent take them out, with the feedback.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
             rejected = parse_decision(FindingsDecision, who=who, why=why, feedback=feedback)
-            return await self._decide_described(order_id, "reject_findings", rejected)
+            return await self._decide_findings(order_id, "reject_findings", rejected)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
         return await self._decide_described(order_id, "reject_plan", decision)
 
@@ -161,6 +161,13 @@ class OrderDecisions:
         await give_up_watch(orders.client, task.id)
         return TaskReply(task=await orders.get(task.id))
 
+    async def _decide_findings(self, order_id: str, update: str, decision: FindingsDecision) -> TaskReply:
+        """Decide on what a step of the work order found, or a round on its pull request."""
+        if not await self._is_reworked(order_id):
+            return await self._decide_described(order_id, update, decision)
+        await self._update(watch_id(order_id), update, decision)
+        return TaskReply(task=await self.orders.get(order_id))
+
     async def _decide_described(
         self, order_id: str, update: str, decision: PlanDecision | FindingsDecision
     ) -> TaskReply:
@@ -180,7 +187,7 @@ class OrderDecisions:
         return await send_update(handle, update, decision, Task, subject, update_id=self.update_id)
 
     async def _waiting_plan(self, order_id: str) -> str | None:
-        """Return the SHA-256 of the plan that waits now; `None` where it waits with what looks like a key."""
+        """Return the SHA-256 of the plan that waits now; `None` where it waits with findings."""
         task = await self.orders.get(order_id)
         if task.waits_for_a_decision and not task.steps:
             raise unanswered(task)

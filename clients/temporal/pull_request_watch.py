@@ -42,6 +42,7 @@ async def with_watch(client: Client, task: Task) -> Task:
         "updated_at": row.updated_at,
         "rework": row.rework,
         "budget": row.budget,
+        "findings": row.findings,
     }
     if row.rework is not None and row.rework.round:
         update |= {"commit_sha": row.commit_sha, "usage": row.usage}

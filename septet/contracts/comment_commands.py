@@ -1,10 +1,10 @@
 """What a comment asks for, as validated fields."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from septet.contracts.decisions import Sha256, Words
+from septet.contracts.decisions import FINDINGS_NAMED, FindingId, Sha256, Words
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.names import Step
 from septet.contracts.wire import Wire
@@ -17,6 +17,8 @@ class CommentCommand(Wire):
 
     verb: Verb
     plan_sha256: Sha256 | None = None
+    findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
+    """Ids of what is let pass."""
     step: Step | None = None
     """Where to go on."""
     words: Words = ""

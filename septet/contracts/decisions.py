@@ -57,7 +57,7 @@ class PlanDecision(StrictWire):
 
 
 class FindingsDecision(StrictWire):
-    """Let findings of the scanner for keys pass, or have the agent take them out."""
+    """Let pass what was found in the work, keys or protected paths, or have the agent take it out."""
 
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
     """Their ids, as the work order names them: a decision on others is refused. All that wait, when rejected."""

@@ -1,10 +1,12 @@
 """Bounded facts about what an agent run did."""
 
+from collections.abc import Iterable
 from typing import Literal, Self
 
 from septet.contracts.wire import Wire
 
 Operation = Literal["create", "modify", "delete", "rename"]
+FindingKind = Literal["key", "path"]
 
 
 class Usage(Wire):
@@ -44,24 +46,41 @@ class Usage(Wire):
 
 
 class KeyFinding(Wire):
-    """Where a work order's changes hold what looks like a key: file, line and rule, never the value."""
+    """What in a work order's changes waits for a person's word: what looks like a key, or a protected path."""
 
+    kind: FindingKind = "key"
     id: str = ""
     """What a person names to let it pass; empty for a key of the worker's own, which nobody can let pass."""
     path: str
     """Relative to the worktree's root, cut to 200 characters."""
-    line: int
-    """From 1."""
+    line: int = 0
+    """From 1; 0 for a protected path."""
     rule: str
-    """What it looks like to the scanner, such as `github-pat`."""
+    """What it looks like to the scanner, such as `github-pat`, never the value; or what became of the path."""
     commit: str = ""
     """The first characters of the commit that adds it; empty where nothing is committed yet."""
 
     @property
     def where(self) -> str:
         """File, line and rule in words."""
+        if self.kind == "path":
+            return f"{self.path} ({self.rule})"
         commit = f" of commit {self.commit}" if self.commit else ""
         return f"{self.path} line {self.line}{commit} ({self.rule})"
+
+
+def tell_findings(findings: Iterable[KeyFinding]) -> str:
+    """Return what was found and where, as a sentence without its full stop."""
+    places: dict[FindingKind, list[str]] = {"key": [], "path": []}
+    for finding in findings:
+        places[finding.kind].append(finding.where)
+    keys, paths = (", ".join(each) for each in places.values())
+    parts = (
+        f"something that looks like a key is in {keys}" if keys else "",
+        f"the work changes what CI, forges or agents act on unreviewed: {paths}" if paths else "",
+    )
+    told = ", and ".join(filter(None, parts))
+    return told[:1].upper() + told[1:]
 
 
 class FileChange(Wire):

@@ -57,7 +57,7 @@ class StepCall(Wire):
     plan_comment: bool = False
     """Whether it is posted to the issue then, also where the repository does not ask for comments."""
     allowed_findings: tuple[str, ...] = ()
-    """What looks like a key, and a person has let pass: ids."""
+    """What a person has let pass of what was found in the work: ids."""
     project: str = ""
     budget: str = ""
     """The work order's own, as it is written; empty where it has none."""
@@ -171,9 +171,14 @@ class StepResult(StepFacts):
     outline: Outline | None = None
     """Of the solution that a pipeline's planner found."""
     findings: tuple[KeyFinding, ...] = ()
-    """What looks like a key in the work, and stops it: the first twenty."""
+    """What looks like a key in the work, and the protected paths that it changes: it stops there."""
     budget_wait: BudgetWait | None = None
     """The budget that the step waits for."""
+
+    @property
+    def is_a_persons(self) -> bool:
+        """Whether nothing but a person's word is missing: an agent has nothing to mend."""
+        return bool(self.findings) and all(finding.kind == "path" for finding in self.findings)
 
 
 class SweepCall(Wire):

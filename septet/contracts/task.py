@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import ConfigDict, Field, JsonValue
 
 from septet.contracts.budget import BudgetWait
-from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
+from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage, tell_findings
 from septet.contracts.names import Stage, Status
 from septet.contracts.rework import ReworkState
 from septet.contracts.wire import Wire
@@ -99,7 +99,7 @@ class Task(Wire):
     after: tuple[str, ...] = ()
     """Work orders that must end before this one starts."""
     findings: tuple[KeyFinding, ...] = ()
-    """Things in its work that look like keys, and wait for your decision."""
+    """What in its work waits for your decision: things that look like keys, and protected paths."""
     budget: BudgetWait | None = None
     """The budget it is waiting for."""
     error: TaskError | None = None
@@ -146,8 +146,7 @@ class Task(Wire):
         """What it asks of a person about its findings, with the commands that answer; empty without any."""
         if not self.findings:
             return ""
-        places = ", ".join(finding.where for finding in self.findings)
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
         approve = f"`septet approve {self.id} {allowing}` allows it; " if allowing else ""
         reject = f"`septet reject {self.id} --feedback …` has the agent remove it"
-        return f"Something that looks like a key is in {places}: {approve}{reject}."
+        return f"{tell_findings(self.findings)}. {approve}{reject}."

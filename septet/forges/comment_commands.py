@@ -4,14 +4,16 @@ import re
 from typing import Final, get_args
 
 from septet.contracts.comment_commands import CommentCommand, Verb
+from septet.contracts.decisions import FINDINGS_NAMED
 from septet.contracts.names import SHA256, Step
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
+_FINDINGS: Final = re.compile(r"[0-9a-f]{12}(?:\s+[0-9a-f]{12})*")
 _OWN_MARK: Final = "<!-- septet"
 _WORDS_LIMIT: Final = 8000
 USAGE: Final = (
     "These are the commands: `/septet run`, `/septet retry [STEP]`, `/septet cancel [WHY]`, "
-    "`/septet approve PLAN_SHA256` and `/septet reject [PLAN_SHA256] FEEDBACK`."
+    "`/septet approve PLAN_SHA256`, `/septet approve FINDING…` and `/septet reject [PLAN_SHA256] FEEDBACK`."
 )
 
 
@@ -26,6 +28,8 @@ def parse_command(body: str) -> CommentCommand | None:
     match verb:
         case "approve" | "reject" if SHA256.fullmatch(head.strip().lower()):
             return CommentCommand(verb=_verb(verb), plan_sha256=head.strip().lower(), words=tail.strip())
+        case "approve" if _FINDINGS.fullmatch(words.lower()):
+            return CommentCommand(verb="approve", findings=tuple(words.lower().split()[:FINDINGS_NAMED]))
         case "retry" if words:
             step = next((step for step in Step if step.value == head.strip()), None)
             return CommentCommand(verb="retry" if step else "unknown", step=step, words=tail.strip())

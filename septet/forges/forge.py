@@ -142,6 +142,8 @@ class NewPullRequest:
     assignees: tuple[str, ...] = ()
     head_project: str = ""
     """The fork that holds `head`, such as `me/r`; empty where the repository itself does."""
+    notice: str = ""
+    """A line that stands first, before all other words on the pull request."""
 
     @property
     def bounded_title(self) -> str:
@@ -160,7 +162,11 @@ class NewPullRequest:
 
     @property
     def marked_body(self) -> str:
-        """The body within the limit, and the marker."""
+        """The body within the limit, below the notice, and the marker."""
+        return self._noticed(self._own_part)
+
+    @property
+    def _own_part(self) -> str:
         body = mask(without_controls(self.body))
         body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
         return f"{body.rstrip()}\n\n{self._mark}\n"
@@ -171,12 +177,17 @@ class NewPullRequest:
         Raises:
             ForgeError: There is no room for it.
         """
-        if self._mark in body:
-            return body
-        longer = f"{body.rstrip()}\n\n## {self.bounded_title}\n\n{self.marked_body}"
-        if len(longer) > _BODIES_LIMIT:
+        longer = self._noticed(body)
+        if self._mark not in body:
+            longer = f"{longer.rstrip()}\n\n## {self.bounded_title}\n\n{self._own_part}"
+        if longer != body and len(longer) > _BODIES_LIMIT:
             raise ForgeError("The pull request's text is full.")
         return longer
+
+    def _noticed(self, body: str) -> str:
+        """Return a body with the notice as its first line; one that begins with it stays."""
+        notice = mask(without_controls(self.notice))
+        return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
 
     @property
     def _mark(self) -> str:

@@ -21,13 +21,17 @@ _WORKERS: Final = "worker-key"
 """The rule of a finding that is a key of the worker's own."""
 
 
-class KeysFoundError(EvidenceError):
-    """The work holds a key, or what looks like one."""
+class FindingsError(EvidenceError):
+    """The work holds what waits for a person's word."""
 
     def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
         """Say what the agent is told, and where a person finds it."""
         self.findings = findings
         super().__init__(message)
+
+
+class KeysFoundError(FindingsError):
+    """The work holds a key of the worker."""
 
 
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:

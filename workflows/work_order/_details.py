@@ -6,6 +6,7 @@ from typing import Final
 from septet.contracts.names import Step
 from septet.contracts.task import Task, TaskStep
 from septet.system.text import table_cell
+from workflows._findings_gate import FINDINGS_UPDATES
 
 _FAILURE_LIMIT: Final = 2000
 _SPACE: Final = "\u00a0"
@@ -17,8 +18,6 @@ _USUAL: Final = (None, "structured")
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
-
-_FINDINGS_UPDATES: Final = "Or use the update `approve_findings` or `reject_findings`."
 
 
 def format_details(task: Task, running_step: Step | None) -> str:
@@ -39,7 +38,7 @@ def format_details(task: Task, running_step: Step | None) -> str:
     if task.budget is not None:
         lines += ["", f"**Waiting for its budget**: {task.question}"]
     if task.findings:
-        lines += ["", f"**Waiting for your decision**. {task.findings_question} {_FINDINGS_UPDATES}"]
+        lines += ["", f"**Waiting for your decision**. {task.findings_question} {FINDINGS_UPDATES}"]
     if task.plan_answer:
         lines += ["", f"Plan: {task.plan_path}. {task.plan_answer}"]
     if task.pr_url:

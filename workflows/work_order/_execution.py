@@ -76,7 +76,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
         """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
 
-        Where it is not accepted because of what looks like a key, a person's word is waited for.
+        Where it is not accepted because of a key or a protected path, a person's word is waited for.
 
         Raises:
             StepFailed: Nor was its second try accepted.
@@ -101,6 +101,8 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
         """Return how a step ended: with its first try, or with the second one, which is told the reasons.
 
+        There is no second one where a person alone can help.
+
         Raises:
             AgentEnded: The work order is cancelled, and the step has ended its agent.
         """
@@ -115,7 +117,7 @@ class WorkOrderBase(WorkOrderHandlers):
             self._visit.follow_session(result)
             self._role_sessions.follow(self._call_under_way, result)
             self._show()
-            if result.verdict is Verdict.DONE:
+            if result.verdict is Verdict.DONE or result.is_a_persons:
                 break
             if result.verdict is Verdict.CANCELLED:
                 raise AgentEnded

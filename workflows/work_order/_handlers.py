@@ -8,13 +8,13 @@ from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
 from septet.contracts.workspace import HostSilence
 from workflows._budget_gate import BudgetGate
+from workflows._findings_gate import FindingsGate
 from workflows._notifications import Notifications
 from workflows._refusals import refusal
 from workflows._row import Row
 from workflows.hosts.host_watch import HostWatch
 from workflows.update_input import reads_input
 from workflows.work_order._decisions import Decisions
-from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._plan_gate import PlanGate
 from workflows.work_order._seat import Seat
@@ -94,7 +94,7 @@ class WorkOrderHandlers:
     def _may_reject(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=True)
 
-    @workflow.update(description="Allow findings that are not keys, named by their ids.")
+    @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
         """Go on with what was found, and return the work order as it is then."""
@@ -105,7 +105,7 @@ class WorkOrderHandlers:
     def _may_let_pass(self, decision: FindingsDecision) -> None:
         self._findings_gate.check(decision, rejects=False)
 
-    @workflow.update(description="Have the agent remove what looks like a key, with your feedback.")
+    @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
         """Take the step again, and return the work order as it is then."""

@@ -4,8 +4,8 @@ from temporalio import workflow
 
 from septet.contracts.decisions import PlanDecision
 from septet.contracts.task import Task
+from workflows._person_gate import PersonGate, check_feedback
 from workflows._refusals import refusal
-from workflows.work_order._person_gate import PersonGate, check_feedback
 
 
 class PlanGate(PersonGate):

@@ -5,7 +5,7 @@ from datetime import datetime
 from septet.contracts.budget import BudgetWait
 from septet.contracts.confinement import UNCONFINED
 from septet.contracts.decisions import PreviousRun
-from septet.contracts.facts import KeyFinding, Rescue
+from septet.contracts.facts import KeyFinding, Rescue, tell_findings
 from septet.contracts.lanes import PlanningOutcome, SessionSummary
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
@@ -67,9 +67,8 @@ class WorkOrderState:
         self._move(now, f"the plan {self.task.plan_path} waits for approval", status=Status.WAITING)
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Wait with what looks like a key in the work for a person's word."""
-        places = ", ".join(finding.where for finding in findings)
-        self._move(now, f"what looks like a key: {places}", status=Status.WAITING, findings=findings)
+        """Wait with what was found in the work for a person's word."""
+        self._move(now, tell_findings(findings), status=Status.WAITING, findings=findings)
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
         """Wait until a budget is open again."""

@@ -1,21 +1,23 @@
-"""The gate before a commit or push with what looks like a key: a person lets it pass, or has it taken out."""
+"""The gate before a commit or push with keys or protected paths: a person lets them pass or has them taken out."""
 
 from collections.abc import Callable
+from typing import Final
 
 from temporalio import workflow
 
 from septet.contracts.decisions import FindingsDecision
-from septet.contracts.facts import KeyFinding
+from septet.contracts.facts import KeyFinding, tell_findings
 from septet.contracts.task import Task
+from workflows._person_gate import AsksPerson, PersonGate, check_feedback
 from workflows._refusals import refusal
-from workflows.work_order._person_gate import PersonGate, check_feedback
-from workflows.work_order.state import WorkOrderState
+
+FINDINGS_UPDATES: Final = "Or use the update `approve_findings` or `reject_findings`."
 
 
 class FindingsGate(PersonGate):
     """Where a work order waits with findings for a person's word."""
 
-    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
+    def __init__(self, state: AsksPerson, show: Callable[[], None]) -> None:
         """Begin with nothing found and nothing allowed; `show` shows the work order where people look."""
         super().__init__(state, show)
         self.rejects = False
@@ -48,7 +50,8 @@ class FindingsGate(PersonGate):
         """Take a decision that was checked; return the work order as it is now: it waits on with what is left."""
         if rejects:
             self.rejects = True
-            self._feedback = f"a person says of what looks like a key: {decision.feedback}"
+            told = tell_findings(self._state.task.findings)
+            self._feedback = f"{told}. A person wants that taken back: {decision.feedback}"
             self._go_on(decision, f"the findings are rejected: {decision.feedback}")
             return self._state.task
         findings = self._state.task.findings

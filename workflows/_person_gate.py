@@ -2,19 +2,39 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
 
 from temporalio import workflow
 
 from septet.contracts.decisions import FindingsDecision, PlanDecision
+from septet.contracts.facts import KeyFinding
+from septet.contracts.task import Task
 from workflows._cancellation import is_to_end
 from workflows._refusals import refusal
-from workflows.work_order.state import WorkOrderState
+
+
+class AsksPerson(Protocol):
+    """Whose work waits for a person's word, and says so."""
+
+    @property
+    def task(self) -> Task:
+        """The work order object, as people see it."""
+
+    def wait_for_decision(self, now: datetime) -> None:
+        """Wait with the plan."""
+
+    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
+        """Wait with what was found in the work."""
+
+    def go_on(self, who: str, why: str, now: datetime) -> None:
+        """Go on."""
 
 
 class PersonGate:
     """Where a work order waits for a person's word."""
 
-    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
+    def __init__(self, state: AsksPerson, show: Callable[[], None]) -> None:
         """Begin open; `show` shows the work order where people look."""
         self._state = state
         self._show = show

@@ -1,0 +1,81 @@
+"""Paths whose changes CI, a forge or a coding agent acts upon before anybody has reviewed them."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
+
+from pydantic import StringConstraints
+
+OnProtected = Literal["wait", "draft", "refuse"]
+"""What becomes of such a change: it waits for a person, goes out in a draft, or is refused."""
+PathPattern = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"[^/*\s]")]
+"""A path such as `.github/workflows`; `*` stands for characters of one name."""
+PROTECTED: Final = (
+    # what CI runs
+    ".github/workflows", ".github/actions", "action.yml", "action.yaml", ".gitlab-ci*", ".gitea/workflows",
+    ".gitea/actions", ".forgejo", ".circleci", ".travis.yml", ".drone.yml", ".woodpecker*", ".buildkite",
+    ".tekton", ".cirrus.yml", "Jenkinsfile*", "azure-pipelines*", ".azure-pipelines", "bitbucket-pipelines.yml",
+    "appveyor.yml", ".appveyor.yml",
+    # what runs on the machine of a person who checks the branch out
+    ".pre-commit-config.y*ml", ".husky", "lefthook*", ".lefthook*", ".vscode/tasks.json", ".devcontainer*",
+    ".envrc", ".gitmodules",
+    # who reviews
+    "CODEOWNERS",
+    # what coding agents obey and start
+    "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".claude*", ".codex*",
+    ".gemini*", ".cursor*", ".copilot*", ".agents", ".opencode*", "opencode.json*", ".mcp.json",
+    ".vscode/mcp.json", ".github/*instructions*", ".github/agents", ".github/prompts", ".github/copilot*",
+    ".github/mcp*", ".windsurf*", ".clinerules*", ".aider*",
+    # what Septet obeys
+    ".septet",
+)  # fmt: skip
+"""What is protected where neither the repository nor the worker says otherwise."""
+_LONGEST: Final = 4096
+_STREAM: Final = re.compile(r":[^/]*")
+_TRAILING: Final = re.compile(r"[. ]+(?=/|\Z)")
+
+
+class ProtectedPaths:
+    r"""Patterns of paths, wherever they lie: each stands for what has its name in any folder, and all below that.
+
+    Names are compared as file systems do that are less strict than git: without case, in any form of Unicode,
+    without characters of no width, trailing dots and streams, and with `\` for `/`.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Take in patterns; without any nothing is protected."""
+        names = [tuple(filter(None, _plain(pattern).split("/"))) for pattern in patterns]
+        names = [each for each in names if each]
+        self.is_empty = not names
+        self._covered = _any_of(names, "(?:/|\\Z)")
+        self._leading = _any_of([each[:end] for each in names for end in range(1, len(each))], "\\Z")
+
+    def cover(self, path: str) -> bool:
+        """Say whether a path, from the repository's root, is protected; one too long to be checked out is."""
+        return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
+
+    def lead_through(self, path: str) -> bool:
+        """Say whether a protected path may lie below this one, as below `.github`."""
+        return len(path) <= _LONGEST and self._leading.search(_plain(path)) is not None
+
+
+def _plain(path: str) -> str:
+    folded = unicodedata.normalize("NFKC", path.casefold()).casefold().replace("\\", "/")
+    seen = "".join(each for each in folded if unicodedata.category(each) not in {"Cf", "Mn"})
+    return _TRAILING.sub("", _STREAM.sub("", seen))
+
+
+def _any_of(names: Iterable[tuple[str, ...]], end: str) -> re.Pattern[str]:
+    """Return what finds one of some paths, in time that grows with a path's length alone."""
+    paths = "|".join("/".join(map(_component, each)) for each in dict.fromkeys(names))
+    return re.compile(f"(?:\\A|/)(?:{paths or '(?!)'}){end}")
+
+
+def _component(name: str) -> str:
+    first, *rest = name.split("*")
+    parts = [part for part in rest if part]
+    found = "".join(f"(?>[^/]*?{re.escape(part)})" for part in parts[: -1 if rest and rest[-1] else None])
+    if rest and rest[-1]:  # the last one stands at the name's end
+        found += f"[^/]*{re.escape(rest[-1])}"
+    return re.escape(first) + found + ("[^/]*" if rest and not rest[-1] else "")
