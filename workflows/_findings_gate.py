@@ -51,7 +51,7 @@ class FindingsGate(PersonGate):
         if rejects:
             self.rejects = True
             told = tell_findings(self._state.task.findings)
-            self._feedback = f"{told}. A person wants that taken back: {decision.feedback}"
+            self._feedback = f"{told}. A person rejects that: {decision.feedback}"
             self._go_on(decision, f"the findings are rejected: {decision.feedback}")
             return self._state.task
         findings = self._state.task.findings

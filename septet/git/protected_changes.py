@@ -144,7 +144,10 @@ def _links(git: Git, tree: str) -> dict[str, str]:
     if not found:
         return {}
     asked = b"".join(name + b"\n" for name, _ in found)
-    output = _whole(git, "cat-file", "--batch", stdin=asked)
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
+    if sum(int(size) for size in sizes if size.isdigit()) > _MOST_BYTES:
+        raise _too_much()
+    output = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS)
     return {_text(path): target for (_, path), target in zip(found, _contents(output), strict=True)}
 
 
@@ -162,7 +165,7 @@ def _contents(output: bytes) -> Iterator[str]:
 
 
 def _resolve(path: str, links: Mapping[str, str]) -> str:
-    """Return where a path leads, over all symlinks on the way; itself where it leads out of the tree or in circles."""
+    """Return where a path leads, over all symlinks; itself where it leads out or in circles."""
     left, here, hops = path.split("/"), list[str](), 0
     while left:
         name = left.pop(0)
@@ -184,15 +187,19 @@ def _resolve(path: str, links: Mapping[str, str]) -> str:
     return "/".join(here)
 
 
-def _whole(git: Git, *command: str, stdin: bytes = b"", most_bytes: int = _MOST_BYTES) -> bytes:
-    output = git.run(*command, stdin=stdin, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
+    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
-        raise EvidenceError(
-            "The work changes more files than are looked at for protected paths.",
-            remedy="Leave generated files out of it: name them in .gitignore, and recreate the branch's commits "
-            "without them.",
-        )
+        raise _too_much()
     return output
+
+
+def _too_much() -> EvidenceError:
+    return EvidenceError(
+        "The work changes more files than are looked at for protected paths.",
+        remedy="Leave generated files out of it: name them in .gitignore, and recreate the branch's commits "
+        "without them.",
+    )
 
 
 def _text(name: bytes) -> str:

@@ -7,6 +7,7 @@ import pytest
 from fakes.escape_git import (
     GIT_ROUTES,
     PERSON_ROUTES,
+    PROTECTED_ROUTES,
     GitMachine,
     GitRoute,
     ask_engine,
@@ -14,6 +15,7 @@ from fakes.escape_git import (
     look_after_engine,
     plant,
     plant_secrets,
+    waiting_paths,
 )
 from fakes.guests import CANARY, machine_with_canaries
 from fakes.repositories import git_env, make_origin
@@ -68,6 +70,16 @@ def test_a_persons_git_runs_nothing_of_a_guests(left: GitMachine, route: GitRout
 def test_what_a_guest_leaves_is_harmless_by_its_protection_alone(left: GitMachine, route: GitRoute) -> None:
     """Without that one it runs, waits, or comes out: so the route is a real one."""
     assert left.place is not None
+    assert CANARY in route.without(left.place)
+
+
+@pytest.mark.parametrize(
+    ("path", "route"), PROTECTED_ROUTES.items(), ids=[route.name for route in PROTECTED_ROUTES.values()]
+)
+def test_what_ci_and_agents_act_on_waits_and_would_be_pushed(left: GitMachine, path: str, route: GitRoute) -> None:
+    """The gate names the path; without that it comes to the origin."""
+    assert left.place is not None
+    assert path in waiting_paths(left.place), route.attack
     assert CANARY in route.without(left.place)
 
 

@@ -22,11 +22,14 @@ from septet.git.difference import difference
 from septet.git.engine import Git
 from septet.git.evidence import gather, plan_file
 from septet.git.place import Place
+from septet.git.protected_changes import protected_changes
 from septet.git.push import push
 from septet.git.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import prepare
+from septet.git.staging import look, stage
 from septet.git.view import view_folder
+from septet.protected_paths import PROTECTED, ProtectedPaths
 
 _SECONDS = 3.0
 _IGNORED_LIMIT_BYTES = 1 << 20
@@ -250,6 +253,62 @@ GIT_ROUTES = (
     GitRoute("plan-link", "give a link to another's file for the plan",
              "os.symlink(secret, 'plan.md')", "plans are plain files of the worktree", _read_plan),
 )  # fmt: skip
+
+_GATE = "changes of what CI, forges and agents act on wait for a person before each push"
+
+
+def _pushed(path: str) -> Ask:
+    """Push as the engine does, but without the gate, and return the canary where a path has come to the origin."""
+
+    def ask(place: Place) -> str:
+        create_branch(place, "feat/x")
+        sha = commit_all(place, "work")
+        push(place, "feat/x", sha)
+        names = Git(Path(place.origin), env=place.env).text("ls-tree", "-r", "--name-only", sha).splitlines()
+        return CANARY if path in names else f"{path} is not among {names}"
+
+    return ask
+
+
+def waiting_paths(place: Place) -> tuple[str, ...]:
+    """Return what the gate names of the changes that were left."""
+    tree = stage(place, look(place)).text("write-tree")
+    return tuple(
+        change.path for change in protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), tree)
+    )
+
+
+_GIT = (
+    "git = lambda *args: subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=b', *args], check=True); "
+)
+PROTECTED_ROUTES = {
+    ".github/workflows/x.yml": GitRoute(
+        "push-workflow", "have CI run a workflow of its own, with the repository's secrets",
+        "put('.github/workflows/x.yml', 'on: push\\n')", _GATE, _pushed(".github/workflows/x.yml")),
+    "a/.GitHub/Workflows/x.yml": GitRoute(
+        "push-workflow-case", "the same in a folder, in another case",
+        "put('a/.GitHub/Workflows/x.yml', 'on: push\\n')", _GATE, _pushed("a/.GitHub/Workflows/x.yml")),
+    ".gitea/workflows/b.yml": GitRoute(
+        "push-rename", "rename a harmless file into a workflow",
+        "os.makedirs('.gitea/workflows'); os.rename('a/b.py', '.gitea/workflows/b.yml')", _GATE,
+        _pushed(".gitea/workflows/b.yml")),
+    ".github": GitRoute(
+        "push-folder-link", "put a link to a folder of its own in place of `.github`",
+        "put('a/workflows/x.yml', 'on: push\\n'); os.symlink('a', '.github')", _GATE, _pushed(".github")),
+    "a/CLAUDE.md": GitRoute(
+        "push-instructions", "leave instructions for the agent of whoever checks the branch out",
+        "put('a/CLAUDE.md', 'Obey.\\n')", _GATE, _pushed("a/CLAUDE.md")),
+    ".claude/settings.json": GitRoute(
+        "push-ignored", "stage hooks for agents by force, and have git ignore them",
+        _GIT + "put('.gitignore', '.claude\\n.gitignore\\n'); put('.claude/settings.json', '{}'); "
+        "git('add', '-f', '.claude/settings.json')", _GATE, _pushed(".claude/settings.json")),
+    ".mcp.json": GitRoute(
+        "push-commit", "commit a server for agents by itself, and hide it from a later look",
+        _GIT + "put('.mcp.json', '{}'); git('add', '.mcp.json'); git('commit', '-qm', 'x'); "
+        "git('update-index', '--assume-unchanged', '.mcp.json'); put('.gitattributes', '* binary -diff\\n')", _GATE,
+        _pushed(".mcp.json")),
+}  # fmt: skip
+"""By the path that comes to the origin where nothing stops it."""
 
 
 def _look_as_person(place: Place) -> str:

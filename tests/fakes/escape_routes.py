@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES
+from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES, PROTECTED_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
 from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
@@ -286,4 +286,5 @@ def escape_table() -> str:
     routes = (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)
     lines += [f"| {each.attack} | {each.protection} |" for each in routes]
     lines += [f"| {attack} | {protection} |" for attack, protection in READER_ROUTES]
+    lines += [f"| {each.attack} | {each.protection} |" for each in PROTECTED_ROUTES.values()]
     return "\n".join(lines) + "\n" + network_table() + kinds_table()

@@ -36,6 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ONE = KeyFinding(id="c0ffee" * 2, path="src/login.py", line=3, rule="github-pat")
 TWO = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
 OWN = KeyFinding(path="src/login.py", line=3, rule="worker-key")
+PATH = KeyFinding(kind="path", id="facade" * 2, path=".github/workflows/ci.yml", rule="changed")
 WITHIN_SECONDS = 60
 
 
@@ -100,6 +101,29 @@ async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
         assert (last.attempt, last.allowed_findings) == (2, (ONE.id, TWO.id))
         assert "leave it: src/login.py line 3 (github-pat)" in last.reasons[0]
         assert doubles.calls_of(Step.CREATE_PULL_REQUEST)[0].allowed_findings == (ONE.id, TWO.id)
+
+
+async def test_a_protected_path_waits_at_once(client: Client) -> None:
+    """The agent is not asked to take back what the issue may want; every face names the path, the yes goes on."""
+    async with work_order(
+        client, {Step.CREATE_COMMIT: [found(PATH), found(PATH, TWO), found(PATH, TWO), done]}
+    ) as (
+        handle,
+        doubles,
+    ):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        assert len(doubles.calls_of(Step.CREATE_COMMIT)) == 1
+        assert ".github/workflows/ci.yml (changed)" in task.findings_question
+        assert "key" not in task.findings_question
+        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
+        assert need_of(row) == "Waiting for you to decide on changes of .github/workflows/ci.yml"
+        assert ".github/workflows/ci.yml" in (await handle.query(WorkOrder.history))[-1].why
+        await decisions.approve(task.id, who="ann", findings=(PATH.id,))
+        both = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: TWO in task.findings)
+        assert "key is in src/pay.py line 8 (stripe-access-token), and the work changes" in both.findings_question
+        await decisions.approve(task.id, who="ann", findings=(PATH.id, TWO.id))
+        assert (await end_of(handle)).status == "completed"
 
 
 @pytest.mark.parametrize("name", ["approve_findings", "reject_findings"])

@@ -19,12 +19,14 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
+from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
 from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
+from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
@@ -255,6 +257,83 @@ async def test_a_merge_ends_a_round_that_waits_for_its_budget(client: Client) ->
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
         task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
     assert (task.stage, task.budget) == (Stage.DONE, None)
+
+
+PROTECTED = KeyFinding(kind="path", id="c0ffee" * 2, path=".github/workflows/ci.yml", rule="changed")
+KEY = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
+
+
+def found(*findings: KeyFinding) -> Any:
+    """Return what a round comes to that may not be pushed."""
+    return lambda call: ended(call, Verdict.UNPROVEN, "It waits.", findings=findings)
+
+
+async def until_findings(watch: WorkflowHandle[Any, Any], *findings: KeyFinding) -> Task:
+    """Wait until a round waits with findings."""
+    task: Task = await wait_until(
+        lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.findings == findings
+    )
+    return task
+
+
+async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Client) -> None:
+    """No agent is asked to mend it; people are told path and command, and the yes is for this round and those after it."""
+    doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
+    doubles.rework = [found(PROTECTED), lambda call: done(call, "Mended.", commit_sha="badc0de")]
+    async with followed(client, doubles) as watch:
+        orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
+        await tell(watch, "checks:1")
+        task = await until_findings(watch, PROTECTED)
+        assert (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING)
+        assert f"septet approve {order_id} --finding {PROTECTED.id}" in task.question
+        shown = await orders.get(order_id)
+        assert (shown.findings, ".github/workflows/ci.yml" in need_of(shown)) == ((PROTECTED,), True)
+        decisions = OrderDecisions(orders)
+        with pytest.raises(RefusedTransitionError, match="0{12}"):
+            await decisions.approve(order_id, findings=("0" * 12,))
+        await decisions.approve(order_id, who="ann", findings=(PROTECTED.id,))
+        task = await until(watch, "waiting", 1)
+        assert (task.findings, task.commit_sha, (await orders.get(order_id)).findings) == ((), "badc0de", ())
+        history = await watch.query(PullRequestWorkflow.history)
+        assert [move.who for move in history] == ["septet", "ann", "septet"]
+        with pytest.raises(RefusedTransitionError, match="not waiting"):
+            await decisions.approve(order_id, findings=(PROTECTED.id,))
+        await tell(watch, "checks:2")
+        await until(watch, "waiting", 2)
+    calls = calls_of(doubles, "rework")
+    assert [call.allowed_findings for call in calls] == [(), (PROTECTED.id,), (PROTECTED.id,)]
+    assert "leave it: .github/workflows/ci.yml (changed)" in calls[1].reasons[0]
+    assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2, 1]
+    told = [sent for sent in doubles.sent if sent.kind == "waiting"]
+    assert [PROTECTED.path in sent.reason for sent in told] == [True]
+
+
+async def test_a_round_with_a_key_is_told_once_and_then_waits(client: Client) -> None:
+    """A rejection has it tried again; what is found after that waits again."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [found(KEY), found(KEY, PROTECTED), found(PROTECTED), lambda call: done(call, "Mended.")]
+    async with followed(client, doubles) as watch:
+        order_id, decisions = watched_order(watch.id), OrderDecisions(WorkOrders(client, doubles.task_queue))
+        await tell(watch, "checks:1")
+        await until_findings(watch, KEY, PROTECTED)
+        await decisions.reject(order_id, "Read it from the environment.", who="ann")
+        await until_findings(watch, PROTECTED)
+        await decisions.approve(order_id, findings=(PROTECTED.id,))
+        await until(watch, "waiting", 1)
+    assert "Read it from the environment." in calls_of(doubles, "rework")[2].reasons[0]
+    assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2, 3, 4]
+
+
+async def test_a_merge_ends_a_round_that_waits_for_a_word(client: Client) -> None:
+    """Nobody is asked any more."""
+    doubles = doubles_with(FollowTerms())
+    doubles.rework = [found(PROTECTED)]
+    async with followed(client, doubles) as watch:
+        await tell(watch, "checks:1")
+        await until_findings(watch, PROTECTED)
+        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert (task.stage, task.findings) == (Stage.DONE, ())
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:

@@ -18,6 +18,7 @@ SHA = "0123456789abcdef" * 4
         ("/septet cancel done by hand", "cancel", None, None, "done by hand"),
         (f"/septet approve {SHA}", "approve", SHA, None, ""),
         (f"/septet approve {SHA.upper()} looks good", "approve", SHA, None, "looks good"),
+        ("/septet approve C0FFEEC0FFEE decadedecade", "approve", None, None, ""),
         ("/septet approve", "approve", None, None, ""),
         ("/septet approve it", "approve", None, None, "it"),
         (f"/septet reject {SHA} too large\nin two, please", "reject", SHA, None, "too large\nin two, please"),
@@ -36,6 +37,16 @@ def test_commands(body: str, verb: str, plan: str | None, step: Step | None, wor
     command = parse_command(body)
     assert command is not None
     assert (command.verb, command.plan_sha256, command.step, command.words) == (verb, plan, step, words)
+
+
+def test_findings_are_named_by_their_ids() -> None:
+    """Twelve digits each, in any case; with any other word it is talk about a plan."""
+    command = parse_command("/septet approve C0FFEEC0FFEE decadedecade")
+    assert command is not None
+    assert command.findings == ("c0ffeec0ffee", "decadedecade")
+    other = parse_command("/septet approve c0ffeec0ffee please")
+    assert other is not None
+    assert (other.findings, other.words) == ((), "c0ffeec0ffee please")
 
 
 @pytest.mark.parametrize(

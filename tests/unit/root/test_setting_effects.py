@@ -217,6 +217,11 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "codec_origins": ("acceptance/test_sealed.py", "test_a_named_site_has_payloads_opened_and_no_other"),
     "seal_required": ("acceptance/test_sealed.py", "test_nobody_without_a_key_starts_anything"),
+    "protected": ("activities/test_protected_paths.py", "test_the_worker_chooses_where_the_repository_does_not"),
+    "on_protected": (
+        "activities/test_protected_paths.py",
+        "test_the_worker_chooses_where_the_repository_does_not",
+    ),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
     "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),
     "github_app_key_file": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),

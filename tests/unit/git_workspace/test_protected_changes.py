@@ -1,0 +1,154 @@
+"""What a work order changes of protected paths: by name, mode, rename and deletion, and by symlinks in either way."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git
+
+from septet.git.place import Place
+from septet.git.protected_changes import ProtectedChange, protected_changes
+from septet.git.staging import look, stage
+from septet.protected_paths import PROTECTED, ProtectedPaths
+
+WORKFLOW = ".github/workflows/ci.yml"
+Edit = Callable[[Path], None]
+
+
+@pytest.fixture(scope="session")
+def first_origin(first_origin: Origin) -> Origin:
+    """Return an origin that has protected files, and symlinks that lead from and to them."""
+    first_origin.push({
+        WORKFLOW: "on: push\n", "ci.yml": "on: push\n", "docs/notes.md": "notes\n", "tools/claude/settings.json": "{}\n",
+    })  # fmt: skip
+    clone = first_origin.bare.parent / "linking"
+    git(first_origin.bare.parent, "clone", "-q", str(first_origin.bare), str(clone))
+    (clone / "CLAUDE.md").symlink_to("docs/guide.md")
+    (clone / "docs" / "guide.md").symlink_to("notes.md")
+    (clone / ".claude").symlink_to("tools/claude")
+    git(clone, "add", "-A")
+    git(clone, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "-m", "links")
+    git(clone, "push", "-q", "origin", "HEAD")
+    return first_origin
+
+
+def write(name: str, content: str = "new\n") -> Edit:
+    """Return an edit that writes a file."""
+
+    def edit(worktree: Path) -> None:
+        (worktree / name).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / name).write_text(content)
+
+    return edit
+
+
+def move(old: str, new: str) -> Edit:
+    """Return an edit that renames a file."""
+
+    def edit(worktree: Path) -> None:
+        (worktree / new).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / old).rename(worktree / new)
+
+    return edit
+
+
+def link(name: str, target: str) -> Edit:
+    """Return an edit that puts a symlink in the place of what is there."""
+
+    def edit(worktree: Path) -> None:
+        if (worktree / name).is_dir():
+            (worktree / name).rename(worktree / "aside")
+        (worktree / name).unlink(missing_ok=True)
+        (worktree / name).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / name).symlink_to(target)
+
+    return edit
+
+
+def changes(place: Place, *since: str) -> dict[str, str]:
+    """Return what the worktree changes of protected paths, as it would be committed."""
+    return {change.path: change.what for change in found(place, *since)}
+
+
+def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
+    """Return the same with their ids."""
+    tree = stage(place, look(place)).text("write-tree")
+    return protected_changes(place, ProtectedPaths(PROTECTED), since or (place.base_sha,), tree)
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (write(".GitHub/Workflows/x.yml"), {".GitHub/Workflows/x.yml": "added"}),
+        (write("sub/CLAUDE.md"), {"sub/CLAUDE.md": "added"}),
+        (write(WORKFLOW), {WORKFLOW: "changed"}),
+        (lambda at: (at / WORKFLOW).unlink(), {WORKFLOW: "deleted"}),
+        (lambda at: (at / WORKFLOW).chmod(0o755), {WORKFLOW: "mode changed"}),
+        (move("ci.yml", ".github/workflows/new.yml"), {".github/workflows/new.yml": "added"}),
+        (move(WORKFLOW, "old.yml"), {WORKFLOW: "deleted"}),
+        (move(WORKFLOW, ".github/workflows/b.yml"), {WORKFLOW: "deleted", ".github/workflows/b.yml": "added"}),
+        (link(".github", "aside"), {WORKFLOW: "deleted", ".github": "added"}),
+        (link("sub/.github", "../ci"), {"sub/.github": "added"}),
+        (link("AGENTS.md", "README.md"), {"AGENTS.md": "added"}),
+        (link("x", ".github/workflows"), {"x": "added, a symlink to .github/workflows"}),
+        (link("docs/x", "../.GITHUB"), {"docs/x": "added, a symlink to .GITHUB"}),
+        (link("x", "/srv/repo/.claude"), {"x": "added, a symlink to /srv/repo/.claude"}),
+        (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to x/../.mcp.json"}),
+        # what protected symlinks of the base lead to
+        (write("docs/notes.md"), {"docs/notes.md": "changed, through CLAUDE.md"}),
+        (write("tools/claude/settings.json"), {"tools/claude/settings.json": "changed, through .claude"}),
+        (write("tools/claude/deep/er.sh"), {"tools/claude/deep/er.sh": "added, through .claude"}),
+        (write("tools/other.json"), {}),
+        (write("src/app.py"), {}),
+        (link("x", "src/app.py"), {}),
+        (link("x", "x"), {}),
+        (link("x", "../../../etc/passwd"), {}),
+        (write(".claude-x/a\u200b\x1bb"), {".claude-x/a\\u200b\\x1bb": "added"}),
+    ],
+)  # fmt: skip
+def test_each_way_to_change_a_protected_path_is_found(place: Place, edit: Edit, expected: dict[str, str]) -> None:
+    """By both names of a rename, and by what the symlinks of the tree come to."""
+    edit(place.worktree)
+    assert changes(place) == expected
+
+
+def test_a_submodule_in_the_place_of_a_folder_is_found(place: Place) -> None:
+    """It leads to a repository that nobody has looked at."""
+    git(place.worktree, "rm", "-rq", "--cached", ".github")
+    entry = f"160000 {place.base_sha} 0\t.github"
+    git(place.worktree, "update-index", "--add", "--index-info", stdin=f"{entry}\n".encode())
+    git(place.worktree, "commit", "-q", "-m", "work")
+    found_ones = protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), "HEAD")
+    assert [(change.path, change.what) for change in found_ones] == [(".github", "added"), (WORKFLOW, "deleted")]
+
+
+def test_what_every_commit_before_has_differently_counts(place: Place) -> None:
+    """What stands on the forge's branch already is no change of this round, nor is what the base brings."""
+    write(WORKFLOW)(place.worktree)
+    write("CLAUDE.md.d/AGENTS.md")(place.worktree)
+    git(place.worktree, "add", "-A")
+    git(place.worktree, "commit", "-q", "-m", "pushed already")
+    head = git(place.worktree, "rev-parse", "HEAD")
+    write(".mcp.json")(place.worktree)
+    assert set(changes(place)) == {WORKFLOW, "CLAUDE.md.d/AGENTS.md", ".mcp.json"}
+    assert set(changes(place, place.base_sha, head)) == {".mcp.json"}
+
+
+def test_an_id_is_for_one_content_of_one_path(place: Place) -> None:
+    """The same content has the same id on each look; another content, mode or path has another one."""
+    ids = []
+    for edit in (
+        write(WORKFLOW),
+        write(WORKFLOW),
+        write(WORKFLOW, "other\n"),
+        lambda at: (at / WORKFLOW).chmod(0o755),
+    ):
+        edit(place.worktree)
+        ids.append(found(place)[0].id)
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+
+
+def test_without_patterns_nothing_is_looked_at(place: Place) -> None:
+    """A repository that protects nothing has no findings."""
+    assert protected_changes(place, ProtectedPaths([]), ("no commit",), "no tree") == ()
