@@ -33,7 +33,7 @@ def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) 
     keys = found_keys(host, claim, staged, head)
     tree = staged.text("write-tree") if staged is not None else head
     changes = changes_of_protected(host, claim, tree)
-    _refuse(keys, _waiting(host, claim, changes, opens=claim.call.rework is None))
+    _refuse(keys, _waiting_paths(host, claim, changes, opens=claim.call.rework is None))
     return changes
 
 
@@ -46,7 +46,7 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
         changes: Of protected paths.
         opens: Whether the push opens a pull request, which can be a draft.
     """
-    _refuse((), _waiting(host, claim, changes, opens=opens))
+    _refuse((), _waiting_paths(host, claim, changes, opens=opens))
 
 
 def changes_of_protected(
@@ -81,7 +81,7 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
     return f"**Changes what CI, forges or agents act on unreviewed:** {name_some(named, _NAMED)}"
 
 
-def _waiting(
+def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
     """Return those of the changes that a person has not let pass: one by one, and many of them as one.

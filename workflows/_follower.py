@@ -106,10 +106,10 @@ class Follower:
 
     def tell(self, task: Task) -> Task:
         """Return the task with what the rounds came to, and with what holds one up."""
-        self.task = self._told(task)
+        self.task = self._with_rounds(task)
         return self.task
 
-    def _told(self, task: Task) -> Task:
+    def _with_rounds(self, task: Task) -> Task:
         if self.state is None or self._follow is None:
             return task
         commit = self._follow.call.progress.commit_sha or task.commit_sha

@@ -117,7 +117,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     claim.fence.check()
     try:
         if notice := notice_of(changes_of_protected(host, claim, sha)):
-            forge.add_to_pull_request(pull_request_number(rework.url), _noticed(claim, notice))
+            forge.add_to_pull_request(pull_request_number(rework.url), _bearer_of(claim, notice))
         conversation.put_comment(marker, _text(claim, rework, sha))
     except ForgeUnavailableError:
         raise
@@ -126,7 +126,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     return tuple(warnings)
 
 
-def _noticed(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
+def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
     """Return what has the text of the pull request begin with a notice."""
     workspace = claim.call.workspace
     return NewPullRequest(

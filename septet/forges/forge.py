@@ -163,7 +163,7 @@ class NewPullRequest:
     @property
     def marked_body(self) -> str:
         """The body within the limit, below the notice, and the marker."""
-        return self._noticed(self._own_part)
+        return self._below_notice(self._own_part)
 
     @property
     def _own_part(self) -> str:
@@ -177,14 +177,14 @@ class NewPullRequest:
         Raises:
             ForgeError: There is no room for it.
         """
-        longer = self._noticed(body)
+        longer = self._below_notice(body)
         if self._mark not in body:
             longer = f"{longer.rstrip()}\n\n## {self.bounded_title}\n\n{self._own_part}"
         if longer != body and len(longer) > _BODIES_LIMIT:
             raise ForgeError("The pull request's text is full.")
         return longer
 
-    def _noticed(self, body: str) -> str:
+    def _below_notice(self, body: str) -> str:
         """Return a body with the notice as its first line; one that begins with it stays."""
         notice = mask(without_controls(self.notice))
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"

@@ -80,7 +80,9 @@ def protected_changes(
     depths = {target.count("/") + 1 if target else 0 for target in leading}
     found = []
     for path, entry in sorted(changed.items()):
-        through = _reason(paths, path, entry, links) or _through(paths, path, leading, depths)
+        through = _reason(paths, path, entry, links)
+        if through is None:
+            through = _through(paths, path, leading, depths)
         if through is not None:
             found.append(_change(path, entry, through))
     return tuple(found)
@@ -95,7 +97,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
     if entry.mode == _LINK and path in links:
         for target in (_resolve(path, links), links[path]):
             if paths.cover(target) or paths.lead_through(target):
-                return f"a symlink to {shown(target)}"
+                return f"a symlink to {visible(target)}"
     return None
 
 
@@ -105,7 +107,7 @@ def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depth
     for depth in depths:
         name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
         if name is not None and paths.cover("/".join((name, *parts[depth:]))):
-            return f"through {shown(name)}"
+            return f"through {visible(name)}"
     return None
 
 
@@ -118,13 +120,13 @@ def _change(path: str, entry: _Entry, through: str) -> ProtectedChange:
         what = "mode changed" if entry.old_object == entry.object else "changed"
     identity = b"\0".join((path.encode("utf-8", "surrogateescape"), entry.mode, entry.object))
     return ProtectedChange(
-        path=shown(path),
+        path=visible(path),
         what=", ".join(filter(None, (what, through))),
         id=hashlib.sha256(identity).hexdigest()[:_ID_LENGTH],
     )
 
 
-def shown(path: str) -> str:
+def visible(path: str) -> str:
     """Return a path in which every character can be seen."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in path.replace("\\", "\\\\"))
 

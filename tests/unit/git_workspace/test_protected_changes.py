@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git
+from fakes.repositories import Origin, git, make_origin
 
 from septet.git.place import Place
 from septet.git.protected_changes import ProtectedChange, protected_changes
@@ -16,20 +16,16 @@ Edit = Callable[[Path], None]
 
 
 @pytest.fixture(scope="session")
-def first_origin(first_origin: Origin) -> Origin:
+def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
     """Return an origin that has protected files, and symlinks that lead from and to them."""
-    first_origin.push({
-        WORKFLOW: "on: push\n", "ci.yml": "on: push\n", "docs/notes.md": "notes\n", "tools/claude/settings.json": "{}\n",
-    })  # fmt: skip
-    clone = first_origin.bare.parent / "linking"
-    git(first_origin.bare.parent, "clone", "-q", str(first_origin.bare), str(clone))
-    (clone / "CLAUDE.md").symlink_to("docs/guide.md")
-    (clone / "docs" / "guide.md").symlink_to("notes.md")
-    (clone / ".claude").symlink_to("tools/claude")
-    git(clone, "add", "-A")
-    git(clone, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "-m", "links")
-    git(clone, "push", "-q", "origin", "HEAD")
-    return first_origin
+    origin = make_origin(tmp_path_factory.mktemp("linking"))
+    (origin.checkout / "docs").mkdir()
+    (origin.checkout / "CLAUDE.md").symlink_to("docs/guide.md")
+    (origin.checkout / "docs" / "guide.md").symlink_to("notes.md")
+    (origin.checkout / ".claude").symlink_to("tools/claude")
+    names = (WORKFLOW, "ci.yml", "docs/notes.md", "tools/claude/settings.json", "src/app.py", "README.md")
+    origin.push({name: f"{name} as it was\n" for name in names})
+    return origin
 
 
 def write(name: str, content: str = "new\n") -> Edit:
@@ -87,13 +83,13 @@ def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
         (move("ci.yml", ".github/workflows/new.yml"), {".github/workflows/new.yml": "added"}),
         (move(WORKFLOW, "old.yml"), {WORKFLOW: "deleted"}),
         (move(WORKFLOW, ".github/workflows/b.yml"), {WORKFLOW: "deleted", ".github/workflows/b.yml": "added"}),
-        (link(".github", "aside"), {WORKFLOW: "deleted", ".github": "added"}),
+        (link(".github", "docs"), {WORKFLOW: "deleted", ".github": "added"}),
         (link("sub/.github", "../ci"), {"sub/.github": "added"}),
         (link("AGENTS.md", "README.md"), {"AGENTS.md": "added"}),
         (link("x", ".github/workflows"), {"x": "added, a symlink to .github/workflows"}),
         (link("docs/x", "../.GITHUB"), {"docs/x": "added, a symlink to .GITHUB"}),
         (link("x", "/srv/repo/.claude"), {"x": "added, a symlink to /srv/repo/.claude"}),
-        (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to x/../.mcp.json"}),
+        (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to .mcp.json"}),
         # what protected symlinks of the base lead to
         (write("docs/notes.md"), {"docs/notes.md": "changed, through CLAUDE.md"}),
         (write("tools/claude/settings.json"), {"tools/claude/settings.json": "changed, through .claude"}),
