@@ -48,7 +48,7 @@ async def approve(order_id: OrderId, operations: Connected, body: ApproveJson | 
 
 @router.post("/reject", responses=_WITH_BODY)
 async def reject(order_id: OrderId, operations: Connected, body: RejectJson) -> TaskReply:
-    """Reject the plan, or what looks like a key, with feedback for the agent."""
+    """Reject the plan, or what was found in the work, with feedback for the agent."""
     return await operations.decisions.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
 
 

@@ -203,6 +203,36 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
     assert served("show", "wo-by-temporal", "--json").json["history"][-1]["who"] == "ann"
 
 
+def test_a_changed_workflow_waits_and_is_merged_after_a_yes(served: Septet, origin: Origin) -> None:
+    """An issue that asks for it gets it: every face names the path, nothing is pushed before, and nothing is lost."""
+    workflow = ".github/workflows/ci.yml"
+    files = {workflow: "on: push\n", "docs/AGENTS.md": "Be kind.\n"}
+    order = served.scenario("wo-workflow", {"steps": {"create_commit": {"edits": files}}})
+    assert served("run", "--repo", str(origin.bare), "--title", "Fix CI", "--id", order, "--json").code == 0
+    waits = served.wait_for_detail(order, lambda detail: detail["task"]["findings"])
+    ids = [finding["id"] for finding in waits["task"]["findings"]]
+    assert [finding["path"] for finding in waits["task"]["findings"]] == [workflow, "docs/AGENTS.md"]
+    assert f"septet approve {order} --finding {ids[0]} --finding {ids[1]}" in waits["waiting_for"]
+    assert workflow in served("show", order).out
+    assert waits["task"]["steps"][-1]["attempts"] == 1
+    assert git(origin.bare, "branch", "--list", waits["task"]["branch_name"]) == ""
+    with served.api as api:
+        page = api.get(
+            f"/work-orders/{order}?token={served.page.rpartition('token=')[2]}", follow_redirects=True
+        ).text
+        assert f"<code>{workflow} (added)</code> may be pushed" in page
+        left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": ids[:1]}).json()["task"]
+    assert [finding["path"] for finding in left["findings"]] == ["docs/AGENTS.md"]
+    assert served("approve", order, "--finding", ids[1]).code == 0
+    number = served.closed(order)["pr_url"].rpartition("/")[2]
+    body = json.loads(git(origin.bare, "show", f"refs/septet/forge:pull-{number}.json"))["body"]
+    assert body.startswith(
+        f"**Changes what CI, forges or agents act on unreviewed:** `{workflow}`, `docs/AGENTS.md`\n"
+    )
+    assert served("pr", "merge", number, "--repo", str(origin.bare)).code == 0
+    assert git(origin.bare, "show", f"main:{workflow}") == "on: push"
+
+
 @pytest.mark.timeout(300)  # the scanner compiles its rules first
 async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """After the agent was told once, every face says what was found, and lets it pass by its id; none tells the value."""
