@@ -72,16 +72,16 @@ def protected_changes(
     if not changed:
         return ()
     links = _links(git, tree)
-    leading = {
-        target: path
-        for path in links
-        if (paths.cover(path) or paths.lead_through(path)) and (target := _resolve(path, links)) != path
-    }
+    ways = {path: _way(path, links) for path in links if paths.cover(path) or paths.lead_through(path)}
+    hops = {hop: path for path, way in ways.items() for hop in way[1:-1]}
+    leading = {way[-1]: path for path, way in ways.items() if way[-1] != path}
     depths = {target.count("/") + 1 if target else 0 for target in leading}
     found = []
     for path, entry in sorted(changed.items()):
         through = _reason(paths, path, entry, links)
-        if through is None:
+        if through is None and path in hops:
+            through = f"through {visible(hops[path])}"
+        elif through is None:
             through = _through(paths, path, leading, depths)
         if through is not None:
             found.append(_change(path, entry, through))
@@ -95,7 +95,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
         return ""
     if entry.mode == _LINK and path in links:
-        for target in (_resolve(path, links), links[path]):
+        for target in (_way(path, links)[-1], links[path]):
             if paths.cover(target) or paths.lead_through(target):
                 return f"a symlink to {visible(target)}"
     return None
@@ -166,27 +166,28 @@ def _contents(output: bytes) -> Iterator[str]:
         start += int(size) + 1
 
 
-def _resolve(path: str, links: Mapping[str, str]) -> str:
-    """Return where a path leads, over all symlinks; itself where it leads out or in circles."""
-    left, here, hops = path.split("/"), list[str](), 0
+def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the symlinks on the way that begins with a path, and where it ends: out of the tree at that path."""
+    left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)
         if name in {"", "."}:
             continue
+        if name == ".." and not here:
+            return (*way, path)
         if name == "..":
-            if not here:
-                return path
             here.pop()
             continue
-        target = links.get("/".join((*here, name)))
+        link = "/".join((*here, name))
+        target = links.get(link)
         if target is None:
             here.append(name)
             continue
-        hops += 1
-        if hops > _MOST_HOPS or target.startswith("/"):
-            return path
+        way.append(link)
+        if len(way) > _MOST_HOPS or target.startswith("/"):
+            return (*way, path)
         left = [*target.split("/"), *left]
-    return "/".join(here)
+    return (*way, "/".join(here))
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:

@@ -91,6 +91,8 @@ def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
         (link("x", "/srv/repo/.claude"), {"x": "added, a symlink to /srv/repo/.claude"}),
         (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to .mcp.json"}),
         # what protected symlinks of the base lead to
+        (link("docs/guide.md", "../README.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
+        (write("docs/guide.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
         (write("docs/notes.md"), {"docs/notes.md": "changed, through CLAUDE.md"}),
         (write("tools/claude/settings.json"), {"tools/claude/settings.json": "changed, through .claude"}),
         (write("tools/claude/deep/er.sh"), {"tools/claude/deep/er.sh": "added, through .claude"}),
