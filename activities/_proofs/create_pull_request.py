@@ -138,9 +138,9 @@ def _find_or_open(
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
-        if claim.call.workspace.began_at or not earlier.is_of(order_id):
-            return _add_to(forge, earlier, claim, new)
-        return forge.open_pull_request(new)  # it finds it, and completes labels and people
+        if not claim.call.workspace.began_at and earlier.is_of(order_id):
+            earlier = forge.open_pull_request(new)  # it finds it, and completes labels and people
+        return _add_to(forge, earlier, claim, new)
     ended = next((each for each in forge.pull_requests_of(head, fork) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
         return forge.open_pull_request(new)
@@ -152,7 +152,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the pull request that is there; where others' work is in its branch too, it tells of this one."""
+    """Return the pull request that is there: it tells of this work too beside others', and of protected paths."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -160,7 +160,8 @@ def _add_to(
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:  # the work is there all the same
-        return replace(earlier, warnings=(f"this work order was not added to the text of {earlier.url}: {error}",))
+        warning = f"this work order was not added to the text of {earlier.url}: {error}"
+        return replace(earlier, warnings=(*earlier.warnings, warning))
     return earlier
 
 

@@ -55,10 +55,13 @@ def look(place: Place) -> Dirt:
 def stage(place: Place, dirt: Dirt) -> Git:
     """Return the view with an index that holds everything in the worktree that is not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))
-    paths_to_add = [entry.path for entry in dirt.entries if entry.unstaged != "."]
-    if paths_to_add:
-        paths = b"".join(path + b"\0" for path in paths_to_add)
-        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=paths)
+    # What is gone goes first: a symlink may stand in its folder's place, and git refuses paths beyond one.
+    gone = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged == "D")
+    if gone:
+        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=gone)
+    there = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged not in {".", "D"})
+    if there:
+        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=there)
     return git
 
 

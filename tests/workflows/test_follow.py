@@ -296,7 +296,7 @@ async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Cli
         assert (task.findings, task.commit_sha, (await orders.get(order_id)).findings) == ((), "badc0de", ())
         history = await watch.query(PullRequestWorkflow.history)
         assert [move.who for move in history] == ["septet", "ann", "septet"]
-        with pytest.raises(RefusedTransitionError, match="not waiting"):
+        with pytest.raises(RefusedTransitionError, match="nothing to decide"):
             await decisions.approve(order_id, findings=(PROTECTED.id,))
         await tell(watch, "checks:2")
         await until(watch, "waiting", 2)

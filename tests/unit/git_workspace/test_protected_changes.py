@@ -92,7 +92,7 @@ def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
         (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to .mcp.json"}),
         # what protected symlinks of the base lead to
         (link("docs/guide.md", "../README.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
-        (write("docs/guide.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
+        (move("src/app.py", "docs/guide.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
         (write("docs/notes.md"), {"docs/notes.md": "changed, through CLAUDE.md"}),
         (write("tools/claude/settings.json"), {"tools/claude/settings.json": "changed, through .claude"}),
         (write("tools/claude/deep/er.sh"), {"tools/claude/deep/er.sh": "added, through .claude"}),
@@ -116,7 +116,8 @@ def test_a_submodule_in_the_place_of_a_folder_is_found(place: Place) -> None:
     entry = f"160000 {place.base_sha} 0\t.github"
     git(place.worktree, "update-index", "--add", "--index-info", stdin=f"{entry}\n".encode())
     git(place.worktree, "commit", "-q", "-m", "work")
-    found_ones = protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), "HEAD")
+    head = git(place.worktree, "rev-parse", "HEAD")
+    found_ones = protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), head)
     assert [(change.path, change.what) for change in found_ones] == [(".github", "added"), (WORKFLOW, "deleted")]
 
 
