@@ -50,21 +50,21 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         raise EvidenceError("There is no commit to open a pull request for.")
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
-    protected = refuse_findings(host, claim, None, progress.commit_sha)
+    changes = refuse_findings(host, claim, None, progress.commit_sha)
     warnings = refuse_lost_submodules(host, claim, None, progress.commit_sha)
     _, forge = host.forge(call.workspace.repository)
     token = host.token_for(claim.place.destination)
     work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
     there = remote_branch(claim.place, progress.branch_name, token=token)
     if work.sha != work.commit:
-        protected = changes_of_protected(host, claim, work.sha, work.base)
+        changes = changes_of_protected(host, claim, work.sha, work.base)
     if there != work.sha:
-        refuse_paths(host, claim, protected, opens=_opens(forge, claim, protected))
+        refuse_paths(host, claim, changes, opens=_opens(forge, claim, changes))
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     claim.fence.check()
     try:
-        opened = _find_or_open(forge, claim, _new(host, claim, protected), sha)
+        opened = _find_or_open(forge, claim, _new(host, claim, changes), sha)
     except (ForgeError, NotFoundError) as error:
         _expect_base(claim.place, error, host.token_for(claim.place.origin))
         raise
@@ -121,10 +121,10 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
         ) from error
 
 
-def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], protected: tuple[ProtectedChange, ...]) -> bool:
+def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
     """Say whether a pull request is to be opened for the branch; it is asked only where that matters."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
-    return not protected or forge.find_pull_request(head, fork) is None
+    return not changes or forge.find_pull_request(head, fork) is None
 
 
 def _find_or_open(
@@ -166,7 +166,7 @@ def _add_to(
 
 
 def _new(
-    host: Host, claim: Claim[CreatePullRequestAnswer], protected: tuple[ProtectedChange, ...]
+    host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]
 ) -> NewPullRequest:
     """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
     call, answer = claim.call, claim.answer
@@ -182,9 +182,9 @@ def _new(
         base=call.workspace.base_branch,
         title=text.title if text else call.workspace.issue_title,
         body="\n\n".join(filter(None, paragraphs)),
-        notice=notice_of(protected),
+        notice=notice_of(changes),
         marker=call.workspace.work_order_id,
-        draft=call.draft or wishes.draft or (bool(protected) and on_protected(host, claim) == "draft"),
+        draft=call.draft or wishes.draft or (bool(changes) and on_protected(host, claim) == "draft"),
         labels=(*call.labels, *wishes.labels),
         reviewers=tuple(wishes.reviewers),
         assignees=tuple(wishes.assignees),

@@ -259,11 +259,12 @@ _GATE = "changes of what CI, forges and agents act on wait for a person before e
 
 def _pushed(path: str) -> Ask:
     """Push as the engine does, but without the gate, and return the canary where a path has come to the origin."""
+    branch = f"feat/x{path.replace('/', '-')}"
 
     def ask(place: Place) -> str:
-        create_branch(place, "feat/x")
+        create_branch(place, branch)
         sha = commit_all(place, "work")
-        push(place, "feat/x", sha)
+        push(place, branch, sha)
         names = Git(Path(place.origin), env=place.env).text("ls-tree", "-r", "--name-only", sha).splitlines()
         return CANARY if path in names else f"{path} is not among {names}"
 
