@@ -13,6 +13,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.key_scan.scanner import KeyMatch, KeyScanner
 from septet.system.durable import write_first
+from septet.system.masking import MASK
 from septet.system.text import cut
 
 _NAMED: Final = 20
@@ -58,11 +59,16 @@ def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:
     facts = b"\0".join((match.rule.encode(), match.line.path.encode(), match.value))
     return KeyFinding(
         id=hmac.new(salt, facts, hashlib.sha256).hexdigest()[:_ID_LENGTH],
-        path=cut(match.line.path, _PATH_LENGTH),
-        line=match.line.number,
+        path=cut(_without(match.value, match.line.path), _PATH_LENGTH),
+        line=max(match.line.number, 0),
         rule=match.rule,
         commit=match.line.commit[:_COMMIT_LENGTH],
     )
+
+
+def _without(value: bytes, path: str) -> str:
+    """Return a path that tells nothing of a key that it holds itself."""
+    return path.replace(value.decode(errors="replace") or MASK, MASK)
 
 
 def _salt(place: Place) -> bytes:

@@ -5,15 +5,14 @@ from typing import Final
 
 import structlog
 
+from activities._outgoing import outgoing_of
 from activities.host import Host
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError, SeptetError
 from septet.git.evidence import plan_file
 from septet.git.place import Place
-from septet.system.masking import mask
 from septet.system.preview import preview
-from septet.system.text import without_controls
 
 _PLAN_LIMIT: Final = 50_000
 """Characters; what is longer is cut, and says so."""
@@ -44,7 +43,7 @@ def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> t
         path, content = read_plan(place, result)
         sha256 = result.plan_sha256 or ""
         _, forge = host.forge(call.workspace.repository)
-        forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(order_id, path, content, sha256))
+        forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(host, call, path, content, sha256))
     except (SeptetError, OSError) as error:
         _log.warning("plan_not_posted", why=preview(str(error)))
         return (f"the plan was not posted: {error}"[:200],)
@@ -67,14 +66,15 @@ def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
     return path, content
 
 
-def _text(order_id: str, path: str, content: bytes, sha256: str) -> str:
-    plan = mask(without_controls(content.decode("utf-8", "replace")))
+def _text(host: Host, call: StepCall, path: str, content: bytes, sha256: str) -> str:
+    outgoing, order_id = outgoing_of(host, call), call.workspace.work_order_id
+    plan = outgoing.code(content.decode("utf-8", "replace"))
     if len(plan) > _PLAN_LIMIT:
         plan = f"{plan[:_PLAN_LIMIT]}\n\n[cut here: `septet plan {order_id}` shows all of it]"
     fence = "`" * max(4, 1 + _longest_run(plan))
     return "\n".join(
         (
-            f"Work order `{order_id}` waits for approval of this plan, `{mask(path)}`:",
+            f"Work order `{order_id}` waits for approval of this plan, `{outgoing.code(path)}`:",
             "",
             f"{fence}markdown",
             plan.rstrip(),

@@ -4,6 +4,7 @@ from typing import Final
 
 import structlog
 
+from activities._outgoing import outgoing_of
 from activities.host import Host
 from activities.plan_comment import read_plan
 from septet.contracts.names import Step, Verdict
@@ -11,9 +12,9 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import SeptetError
 from septet.git.place import Place
-from septet.system.masking import mask
+from septet.outgoing.text import Outgoing
 from septet.system.preview import preview
-from septet.system.text import cut, without_controls
+from septet.system.text import cut
 from septet.trackers.choose import tracker_for
 from septet.trackers.tracker import Tracker
 from septet.trackers.words import pull_request_message
@@ -42,7 +43,7 @@ def tell_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -
         tracker = tracker_for(issue.tracker, host.settings)
         _link(tracker, issue, call, result)
         if issue.session:
-            for message in _messages(issue, place, call, result):
+            for message in _messages(outgoing_of(host, call), issue, place, call, result):
                 tracker.say(message)
     except (SeptetError, OSError) as error:
         _log.warning("tracker_not_told", why=preview(str(error)))
@@ -57,33 +58,38 @@ def _link(tracker: Tracker, issue: TrackedIssue, call: StepCall, result: StepRes
         tracker.attach(issue.id, issue.session, result.result_text, f"Pull request of {call.workspace.project}")
 
 
-def _messages(issue: TrackedIssue, place: Place, call: StepCall, result: StepResult) -> list[SessionMessage]:
+def _messages(
+    outgoing: Outgoing, issue: TrackedIssue, place: Place, call: StepCall, result: StepResult
+) -> list[SessionMessage]:
     order_id = call.workspace.work_order_id
     key = f"{order_id}/{call.step.value}/{call.attempt}/{call.starts_from}"[:300]
     if result.verdict is not Verdict.DONE:
-        reasons = "\n".join(f"- {reason}" for reason in result.reasons)
+        reasons = outgoing.markdown("\n".join(f"- {reason}" for reason in result.reasons))
         text = cut(f"`{call.step.value}` was not accepted:\n\n{reasons}", _RESULT_LIMIT)
         return [SessionMessage(issue=issue, key=key, kind="thought", text=text)]
     if call.step is Step.CREATE_PULL_REQUEST:
         return [pull_request_message(issue, order_id, result.result_text or "")]
-    text = cut(mask(without_controls(result.result_text or "")), _RESULT_LIMIT)
+    text = cut(outgoing.markdown(result.result_text or ""), _RESULT_LIMIT)
     done = SessionMessage(
         issue=issue, key=key, kind="action", text=text, action=call.step.value, parameter=order_id
     )
     if call.step is Step.FIND_PLAN_FILE and call.approve_plan and result.plan_sha256:
-        return [done, _question(issue, place, call, result)]
+        return [done, _question(outgoing, issue, place, call, result)]
     return [done]
 
 
-def _question(issue: TrackedIssue, place: Place, call: StepCall, result: StepResult) -> SessionMessage:
+def _question(
+    outgoing: Outgoing, issue: TrackedIssue, place: Place, call: StepCall, result: StepResult
+) -> SessionMessage:
     order_id, sha256 = call.workspace.work_order_id, result.plan_sha256 or ""
     path, content = read_plan(place, result)
-    plan = mask(without_controls(content.decode("utf-8", "replace"))).rstrip()
+    shown_path = outgoing.code(path)
+    plan = outgoing.markdown(content.decode("utf-8", "replace")).rstrip()
     if len(plan) > _PLAN_LIMIT:
         plan = f"{plan[:_PLAN_LIMIT]}\n\n[cut here: `septet plan {order_id}` shows all of it]"
     text = "\n".join(
         (
-            f"Work order `{order_id}` waits for approval of this plan, `{mask(path)}`, SHA-256 `{sha256}`:",
+            f"Work order `{order_id}` waits for approval of this plan, `{shown_path}`, SHA-256 `{sha256}`:",
             "",
             plan,
             "",

@@ -5,6 +5,7 @@ protected = [".github/workflows", "CLAUDE.md"]   # in place of what is protected
 on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
+branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
 
 [agents]
 default = "claude"          # for work orders that name no agent
@@ -33,6 +34,7 @@ stage_labels = true         # one label on the issue: `septet:executing`, `septe
 
 [commit]
 assisted_by = true          # the engine's commits name the agent: `Assisted-by: claude:opus`
+sign_off = true             # all commits end with the committer's `Signed-off-by`
 
 [pull_request]
 draft = true
@@ -67,6 +69,7 @@ from pydantic_core import ErrorDetails
 
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
+from septet.contracts.branch_name import BranchPrefix
 from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import SETTINGS_PATH, Sessions, Step
 from septet.contracts.rework import FollowTerms
@@ -210,6 +213,7 @@ class _Issue(StrictWire):
 
 class _Commit(StrictWire):
     assisted_by: bool = True
+    sign_off: bool = False
 
 
 _Commands = Annotated[list[str | list[str]], Field(max_length=50)]
@@ -220,6 +224,7 @@ class _File(StrictWire):
     on_protected: OnProtected | None = None
     setup: _Commands = Field(default_factory=list)
     checks: _Commands = Field(default_factory=list)
+    branch_prefix: BranchPrefix | None = None
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
     steps: _Steps = _Steps()
@@ -252,6 +257,8 @@ class RepositorySettings:
     """Programs with their arguments, run one after the other before a commit."""
     check_seconds: float = CHECK_SECONDS
     """The time that each of them has."""
+    branch_prefix: str | None = None
+    """What the branches of work orders begin with; the worker's setting says so where it is `None`."""
     allow_findings: tuple[AllowedFinding, ...] = ()
     """What the scanner for keys may find in new lines."""
     protected: tuple[str, ...] | None = None
@@ -260,6 +267,8 @@ class RepositorySettings:
     """What becomes of these changes; the worker's choice when absent."""
     assisted_by: bool = True
     """Whether the engine's commits name the agent in a trailer."""
+    sign_off: bool = False
+    """Whether all commits end with the committer's `Signed-off-by`."""
     progress_comment: bool = False
     """Whether one comment on the issue tells how the work gets on."""
     stage_labels: bool = False
@@ -354,10 +363,12 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         setup_seconds=file.limits.setup_seconds,
         checks=_argvs(file.checks, text, "checks", "check"),
         check_seconds=file.limits.check_seconds,
+        branch_prefix=file.branch_prefix,
         allow_findings=tuple(file.allow_findings),
         protected=tuple(file.protected) if file.protected is not None else None,
         on_protected=file.on_protected,
         assisted_by=file.commit.assisted_by,
+        sign_off=file.commit.sign_off,
         progress_comment=file.issue.progress_comment,
         stage_labels=file.issue.stage_labels,
         pull_request=file.pull_request,

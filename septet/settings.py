@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.amounts import BudgetText
+from septet.contracts.branch_name import DEFAULT_PREFIX, BranchPrefix
 from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
@@ -190,6 +191,8 @@ class Settings(BaseSettings):
     """Days until the vault gives back the room of snapshots that were forgotten."""
     drop_ignored_files: bool = False
     """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
+    sign_off: bool = False
+    """End all commits' messages with the committer's `Signed-off-by`, also where a repository does not ask."""
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
     protected: Annotated[tuple[PathPattern, ...], NoDecode] | None = None
@@ -198,6 +201,11 @@ class Settings(BaseSettings):
     on_protected: OnProtected = "wait"
     """What becomes of such a change where the repository does not say: it waits for a person, goes out in a pull
     request that is opened as a draft, or is refused."""
+    branch_prefix: BranchPrefix = Field(
+        default_factory=lambda: "" if os.environ.get("SEPTET_BRANCH_PREFIX") == "" else DEFAULT_PREFIX
+    )
+    """What the branches of work orders begin with, where a repository's settings do not say; empty: agents choose
+    the whole names."""
     warm_agents: bool = True
     """Where turns share a session, leave the agent's process running between them, stopped, if its CLI can."""
     sessions: Sessions = "separate"

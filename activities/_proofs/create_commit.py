@@ -5,6 +5,7 @@ from functools import partial
 from activities._claims import AnyClaim, Claim, Proof
 from activities._findings import refuse_findings
 from activities._lost_submodules import refuse_lost_submodules
+from activities._outgoing import clean_commits, message_of
 from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
@@ -30,8 +31,9 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     refuse_large_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
-    message = claim.answer.commit_message
     claim.fence.check()
+    clean_commits(host, claim)
+    message = message_of(host, claim)(claim.answer.commit_message)
     sha = commit_all(
         claim.place,
         with_trailer(message, assistance(host, claim)),

@@ -8,6 +8,7 @@ from typing import Final
 from activities._claims import Claim, Proof
 from activities._findings import changes_of_protected, notice_of, on_protected, refuse_findings, refuse_paths
 from activities._lost_submodules import refuse_lost_submodules
+from activities._outgoing import outgoing_for, warn_of_masked
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
@@ -29,6 +30,7 @@ from septet.git.protected_changes import ProtectedChange
 from septet.git.push import push, remote_branch
 from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
+from septet.outgoing.text import Outgoing
 
 _REASON: Final = "the base was force-pushed"
 _SHOWN: Final = 12
@@ -62,9 +64,11 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         refuse_paths(host, claim, changes, opens=_opens(forge, claim, changes))
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
+    masked: list[str] = []
+    new = _new(host, claim, changes, outgoing_for(host, claim, masked))
     claim.fence.check()
     try:
-        opened = _find_or_open(forge, claim, _new(host, claim, changes), sha)
+        opened = _find_or_open(forge, claim, new, sha)
     except (ForgeError, NotFoundError) as error:
         _expect_base(claim.place, error, host.token_for(claim.place.origin))
         raise
@@ -76,7 +80,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     moved = (_force_pushed(call.workspace, work),) if work.sha != work.commit else ()
-    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *warnings, *moved, *lacking))
+    told = (*opened.warnings, *warnings, *moved, *lacking, *warn_of_masked(masked))
+    return Proof(opened.url, commit_sha=sha, warnings=told)
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
@@ -166,12 +171,15 @@ def _add_to(
 
 
 def _new(
-    host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]
+    host: Host,
+    claim: Claim[CreatePullRequestAnswer],
+    changes: tuple[ProtectedChange, ...],
+    outgoing: Outgoing,
 ) -> NewPullRequest:
     """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
-    wishes, body = claim.repository_settings.pull_request, text.body if text else ""
+    wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""
     closes = _closes(body, call.workspace) if wishes.closes_issue else ""
     plan, sha = call.progress.plan_path or "", call.progress.commit_sha or ""
     if plan and plan in body and not is_in_commit(claim.place, sha, plan):
@@ -180,7 +188,7 @@ def _new(
     return NewPullRequest(
         head=call.progress.branch_name or "",
         base=call.workspace.base_branch,
-        title=text.title if text else call.workspace.issue_title,
+        title=outgoing.line(text.title if text else call.workspace.issue_title),
         body="\n\n".join(filter(None, paragraphs)),
         notice=notice_of(changes),
         marker=call.workspace.work_order_id,

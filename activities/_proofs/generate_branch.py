@@ -1,22 +1,25 @@
 """Step 4 is proved by the branch, which is made where the agent has not made it."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
 
 from activities._claims import Claim, Proof, prove_bare
+from activities._outgoing import has_key
 from activities.host import Host
 from septet.answers.dressed import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer
+from septet.contracts.branch_name import FirstPart, form_refusal
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.forge import ended_one
-from septet.git.branches import branch_refusal, branches_of, create_branch, usable_name
+from septet.git.branches import branches_of, create_branch, free_name, usable_name
 from septet.git.own_pushes import is_own_push
 from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
-    """Check name and remote, and make it the worktree's branch where the agent has not.
+    """Put the engine's first part before the name, check it and the remote, and make it the worktree's branch.
 
     A work order that has a branch on the forge already, before it was taken back to an earlier step, goes on with
     that one: another would become a second pull request.
@@ -28,19 +31,39 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
         GitError: Its branch holds what others have pushed.
     """
     given, token = claim.answer.branch_name, host.token_for(claim.place.destination)
-    if mask(given) != given:
-        raise EvidenceError("The branch's name holds a key of the worker: choose another one.")
+    if mask(given) != given or has_key(host, given):
+        raise EvidenceError("The branch's name holds what looks like a key: choose another one.")
     earlier = None if claim.call.workspace.lane else _earlier_branch(host, claim, token)
     if earlier is not None:
         claim.fence.check()
         create_branch(claim.place, earlier.name)
         return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(given)))
-    name = prove_bare(given, bare_branches(given), partial(usable_name, claim.place))
-    if refusal := branch_refusal(claim.place, name, began_at=claim.call.workspace.began_at, token=token):
-        raise EvidenceError(refusal)
+    names = _names(host, claim)
+    name = free_name(claim.place, names, began_at=claim.call.workspace.began_at, token=token)
     claim.fence.check()
     create_branch(claim.place, name)
     return Proof(name, warnings=_unusual(claim.call, name))
+
+
+def _names(host: Host, claim: Claim[GenerateBranchAnswer]) -> tuple[str, ...]:
+    """Return the names that the branch may have: the agent's own where nothing is to stand before it."""
+    given, workspace, wished = (
+        claim.answer.branch_name,
+        claim.call.workspace,
+        claim.repository_settings.branch_prefix,
+    )
+    prefix = host.settings.branch_prefix if wished is None else wished
+    if not prefix:
+        return (prove_bare(given, bare_branches(given), partial(usable_name, claim.place)),)
+    number, issue_class = workspace.issue_number, claim.call.progress.issue_class
+    first = FirstPart(prefix, issue_class, number, workspace.work_order_id)
+    return prove_bare(given, bare_branches(given), lambda name: first.names_for(_well_formed(name)))
+
+
+def _well_formed(name: str) -> str:
+    if refusal := form_refusal(name):
+        raise EvidenceError(refusal)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +84,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str |
         GitError: Others have pushed to it, or the origin refused.
     """
     order_id, found = claim.call.workspace.work_order_id, None
-    candidates = branches_of(claim.place, order_id, token=token)
+    candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, token=token)
     if not candidates:
         return None
     _, forge = host.forge(claim.call.workspace.repository)
@@ -82,6 +105,8 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str |
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:
-    """Warn of a name that nobody finds by its work order; a repository may have its own custom."""
-    order_id = call.workspace.work_order_id
-    return () if order_id in name else (f"the branch's name does not hold the work order's id, {order_id}",)
+    """Warn of a name that nobody finds by issue or work order; a repository may have its own custom."""
+    order_id, number = call.workspace.work_order_id, call.workspace.issue_number
+    if order_id in name or (number and re.search(rf"(?<!\d){re.escape(number)}(?!\d)", name)):
+        return ()
+    return (f"the branch's name does not hold the work order's id, {order_id}",)

@@ -5,6 +5,7 @@ from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
 from activities._findings import changes_of_protected, notice_of
+from activities._outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
@@ -20,7 +21,7 @@ from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.outgoing import refuse_large_files
 from septet.git.push import push, remote_branch
 from septet.git.rework_tree import unresolved
-from septet.system.masking import mask
+from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
 _SHOWN: Final = 2000
@@ -71,9 +72,10 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, since, claim.evidence.head.sha)
     claim.fence.check()
+    clean_commits(host, claim, rework.head, rework.merges)
     return commit_all(
         claim.place,
-        with_trailer(claim.answer.commit_message, assistance(host, claim)),
+        with_trailer(message_of(host, claim)(claim.answer.commit_message), assistance(host, claim)),
         sign=host.settings.sign_commits,
         examine=partial(see_fit_to_leave, host, claim),
         merges=rework.merges,
@@ -113,17 +115,19 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     if not isinstance(forge, FollowedForge):
         return ()
     conversation, marker = forge.conversation(pull_request_number(rework.url)), _marker(claim, rework)
-    warnings = _reply(conversation, claim, rework, marker)
+    masked: list[str] = []
+    outgoing = outgoing_for(host, claim, masked)
+    warnings = _reply(conversation, claim, rework, marker, outgoing)
     claim.fence.check()
     try:
         if notice := notice_of(changes_of_protected(host, claim, sha)):
             forge.add_to_pull_request(pull_request_number(rework.url), _bearer_of(claim, notice))
-        conversation.put_comment(marker, _text(claim, rework, sha))
+        conversation.put_comment(marker, _text(claim, rework, sha, outgoing))
     except ForgeUnavailableError:
         raise
     except (ForgeError, NotFoundError) as error:
         warnings.append(f"the comment about this round on {rework.url} was not written: {error}")
-    return tuple(warnings)
+    return (*warnings, *warn_of_masked(masked))
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
@@ -139,7 +143,9 @@ def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
     )
 
 
-def _reply(conversation: Conversation, claim: Claim[ReworkAnswer], rework: Rework, marker: str) -> list[str]:
+def _reply(
+    conversation: Conversation, claim: Claim[ReworkAnswer], rework: Rework, marker: str, outgoing: Outgoing
+) -> list[str]:
     wanted = {event.id for event in rework.events}
     replies, warnings = {each.thread: each.reply for each in claim.answer.replies}, []
     for thread in conversation.threads():
@@ -147,7 +153,7 @@ def _reply(conversation: Conversation, claim: Claim[ReworkAnswer], rework: Rewor
         if not asked:
             continue
         claim.fence.check()
-        text = mask(replies.get(thread.id, claim.answer.summary))[:_SHOWN]
+        text = outgoing.markdown(replies.get(thread.id, claim.answer.summary)[:_SHOWN])
         try:
             conversation.reply(thread, f"{marker} {thread.id}", text)
         except ForgeUnavailableError:
@@ -161,11 +167,12 @@ def _marker(claim: Claim[ReworkAnswer], rework: Rework) -> str:
     return f"{claim.call.workspace.work_order_id} {claim.fence.key.run_id[:8]} round {rework.round}"
 
 
-def _text(claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> str:
+def _text(claim: Claim[ReworkAnswer], rework: Rework, sha: str, outgoing: Outgoing) -> str:
     events = "\n".join(f"- {_plain_title(event.title)}" for event in rework.events)
     what = f"in {sha[:12]}" if sha != rework.head else "without a change"
     marks = "\n".join(mark_answer(event.id) for event in rework.events)
-    return f"Septet's agent answered {what}:\n\n{events}\n\n{mask(claim.answer.summary)[:_SHOWN]}\n\n{marks}"
+    summary = outgoing.markdown(claim.answer.summary[:_SHOWN])
+    return f"Septet's agent answered {what}:\n\n{events}\n\n{summary}\n\n{marks}"
 
 
 def _plain_title(title: str) -> str:

@@ -54,7 +54,7 @@ class KeyFinding(Wire):
     path: str
     """Relative to the worktree's root, cut to 200 characters."""
     line: int = 0
-    """From 1; 0 for a protected path."""
+    """From 1; 0 where the path itself holds it, and for a protected path."""
     rule: str
     """What it looks like to the scanner, such as `github-pat`, never the value; or what became of the path."""
     commit: str = ""
@@ -66,7 +66,8 @@ class KeyFinding(Wire):
         if self.kind == "path":
             return f"{self.path} ({self.rule})"
         commit = f" of commit {self.commit}" if self.commit else ""
-        return f"{self.path} line {self.line}{commit} ({self.rule})"
+        line = f" line {self.line}" if self.line else ", the name itself,"
+        return f"{self.path}{line}{commit} ({self.rule})"
 
 
 def tell_findings(findings: Iterable[KeyFinding]) -> str:

@@ -2,25 +2,22 @@
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Final
 
+from septet.contracts.branch_name import name_refusal
 from septet.errors import EvidenceError, GitError
 from septet.git.dot_git import clear_locks, read_head, read_ref, refuse_links, switch_head, unfinished_operation
 from septet.git.evidence import contains
 from septet.git.own_pushes import is_own_push, pushed_branches
 from septet.git.place import Place
 from septet.git.record import record_of
-from septet.git.remote import Remote
+from septet.git.remote import Remote, RemoteRefs
 from septet.git.view import view_git
 
-_NO_NAMES: Final = ("-", "refs/", "remotes/", "heads/", "origin/")
-"""What begins an option, or the full name of a ref."""
+_HEADS: Final = "refs/heads/"
 _NO_COMMIT: Final = "0" * 40
 _SHA: Final = re.compile(r"[0-9a-f]{40}")
-_LONGEST: Final = 200
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
-"""What no shell, script or web page takes for anything else, and nobody for another name."""
-_REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 
 
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
@@ -40,42 +37,69 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
-    if refusal := _name_refusal(place, name):
-        return refusal
-    parts = name.split("/")
-    above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-    patterns = [f"refs/heads/{pattern}" for pattern in (name, f"{name}/*", *above)]
-    there = Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", *patterns)
-    shas = {ref: sha for ref, sha in there.shas.items() if ref.startswith("refs/heads/")}
-    own = f"refs/heads/{name}"
-    if own == there.head:
-        return f"{name} is the default branch there: use another branch for the work"
-    if own in shas:
-        sha = shas[own]
-        is_agents = sha == read_head(place.worktree / ".git").sha and sha != began_at
-        ours = is_agents or is_own_push(place, name, sha)
-        return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
-    for above_or_below in shas:
-        if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):
-            name_there = above_or_below.removeprefix("refs/heads/")
-            return f"the remote has a branch {name_there}, so it cannot have a branch {name}: choose another name"
+    try:
+        free_name(place, (name,), began_at=began_at, token=token)
+    except EvidenceError as error:
+        return error.message
     return None
 
 
-def branches_of(place: Place, order_id: str, *, token: str | None = None) -> dict[str, str | None]:
+def free_name(place: Place, names: Sequence[str], *, began_at: str = "", token: str | None = None) -> str:
+    """Return the first of some names that can be this work order's branch; as `branch_refusal`.
+
+    Raises:
+        EvidenceError: None of them can be.
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    usable = [usable_name(place, name) for name in names]
+    there = Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", f"{_HEADS}*")
+    refusals = []
+    for name in usable:
+        refusal = _refusal_there(place, name, there, began_at)
+        if refusal is None:
+            return name
+        refusals.append(refusal)
+    raise EvidenceError(refusals[0])
+
+
+def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
+    """Return what stands in the way of a name on the remote, also where file names have no case."""
+    if f"{_HEADS}{name}" == there.head:
+        return f"{name} is the default branch there: use another branch for the work"
+    shas = {ref.removeprefix(_HEADS): sha for ref, sha in there.shas.items() if ref.startswith(_HEADS)}
+    if name in shas:
+        sha = shas[name]
+        is_agents = sha == read_head(place.worktree / ".git").sha and sha != began_at
+        ours = is_agents or is_own_push(place, name, sha)
+        return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
+    folded = name.casefold()
+    for other in shas:
+        if other.casefold() == folded:
+            return f"the remote has a branch {other}, which differs in case alone: choose another name"
+        if f"{folded}/".startswith(f"{other.casefold()}/") or other.casefold().startswith(f"{folded}/"):
+            return f"the remote has a branch {other}, so it cannot have a branch {name}: choose another name"
+    return None
+
+
+def branches_of(
+    place: Place, order_id: str, number: str = "", *, token: str | None = None
+) -> dict[str, str | None]:
     """Return the origin's branches that may be a work order's, with their commits.
 
-    They are those that hold its id as a word, and those that it has pushed to; one of these that is gone has none.
+    They are those that hold its id as a word, those that are named after its issue's `number`, and those that it
+    has pushed to; one of these that is gone has none.
 
     Raises:
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
     pushed = pushed_branches(place)
-    patterns = (f"refs/heads/*{order_id}*", *(f"refs/heads/{name}" for name in pushed))
-    shas = Remote(place.destination, place.env, token).refs(place.mirror, *patterns).shas
-    there = {ref.removeprefix("refs/heads/"): sha for ref, sha in shas.items()}
-    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])")
+    shas = Remote(place.destination, place.env, token).refs(place.mirror, f"{_HEADS}*").shas
+    there = {ref.removeprefix(_HEADS): sha for ref, sha in shas.items()}
+    words = [rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])"]
+    words += [rf"\b(?:bug|feat|chore|work)-{re.escape(number)}(?:-|$)"] if number else []
+    word = re.compile("|".join(words))
     named = {name: sha for name, sha in there.items() if word.search(name)}
     return {**{name: there.get(name) for name in pushed}, **named}
 
@@ -148,11 +172,6 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
     return f"branch {head.branch}" if head.branch else "no branch"
 
 
-def is_branch_name(name: str) -> bool:
-    """Say whether git takes `name` for a branch, as git-check-ref-format(1) has it, without a process."""
-    return bool(name) and _REFUSED.search(name) is None
-
-
 def protected_branches(place: Place) -> frozenset[str]:
     """Return the branches that a work order never writes: where it started, and the origin's default."""
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
@@ -164,20 +183,8 @@ def usable_name(place: Place, name: str) -> str:
     Raises:
         EvidenceError: It may not have this name.
     """
-    if refusal := _name_refusal(place, name):
+    if refusal := name_refusal(name):
         raise EvidenceError(refusal)
-    return name
-
-
-def _name_refusal(place: Place, name: str) -> str | None:
-    if not name or name.startswith(_NO_NAMES) or name in {"HEAD", "@"}:
-        return f"{name!r} is not a name for a branch"
-    if len(name) > _LONGEST:
-        return f"{name[:40]}… is longer than {_LONGEST} characters"
-    if not is_branch_name(name):
-        return f"{name!r} is not a branch name that git accepts"
-    if not _PLAIN.fullmatch(name):
-        return f"{name!r} has characters other than English letters, digits and . _ - /"
     if name in protected_branches(place):
-        return f"{name} is where the work starts from: use another branch for the work"
-    return None
+        raise EvidenceError(f"{name} is where the work starts from: use another branch for the work")
+    return name

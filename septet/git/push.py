@@ -22,8 +22,9 @@ _PROTECTED: Final = (
     "The branch is protected: let the worker's account push to {branch}, then run `septet retry ID`."
 )
 _SIGN_OFF: Final = (
-    "`septet retry ID --from create_commit --feedback 'End the message with Signed-off-by: NAME <EMAIL>'` makes "
-    "the commit again, with that line."
+    "Restart the worker with SEPTET_SIGN_OFF=true, then `septet retry ID --from create_commit` makes the commit "
+    "again, with the worker's Signed-off-by. For later work orders set `sign_off = true` under `[commit]` in "
+    ".septet/septet.toml."
 )
 _SIGN: Final = (
     "Restart the worker with SEPTET_SIGN_COMMITS=true and a signing key in its user's git settings; then "

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 _HUNK: Final = re.compile(rb"@@ -\d+(?:,\d+)? \+(?P<first>\d+)(?:,\d+)? @@")
+_FILE: Final = b"diff --git "
 _NAME: Final = b"+++ "
 MESSAGE: Final = "(the commit's message)"
 HEAD: Final = "(the commit's head)"
 """The paths of lines that stand in no file: a commit's head names its author and committer."""
+NAME: Final = -1
+"""The number of what is no line: a new file's path, which goes out as its lines do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +22,14 @@ class AddedLine:
     path: str
     """Relative to the repository's root, with `/`, as git shows it."""
     number: int
-    """Of the line in the new file, from 1; of a message, from 1 as well."""
+    """Of the line in the new file, from 1; of a message, from 1 as well; `NAME` for the path of a new file."""
     content: bytes
     commit: str = ""
     """The commit that adds it; empty where nothing has been committed yet."""
 
 
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
-    """Return the lines of a message, and those that a patch adds, in their order.
+    """Return the lines of a message, and those that a patch adds with the paths of new files, in their order.
 
     Args:
         patch: What git printed with `--unified=0` and without prefixes; nothing but patches of files.
@@ -35,10 +38,13 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
     """
     for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)
-    path, number, in_hunk = "", 0, False
+    path, number, in_hunk, name = "", 0, False, b""
     for line in patch.split(b"\n"):
-        if line.startswith(b"diff --git "):
+        if line.startswith(_FILE):
             path, number, in_hunk = "", 0, False
+            name = _same_name(line.removeprefix(_FILE))
+        elif line.startswith(b"new file mode ") and not in_hunk:
+            yield AddedLine(_shown_path(name), NAME, name, commit)
         elif match := _HUNK.match(line):
             number, in_hunk = int(match["first"]), True
         elif line.startswith(b"+") and in_hunk:
@@ -46,6 +52,11 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
             number += 1
         elif line.startswith(_NAME):
             path = _shown_path(line.removeprefix(_NAME))
+
+
+def _same_name(names: bytes) -> bytes:
+    """Return the path that the head of a file's patch names twice, before and after a blank."""
+    return names[: len(names) // 2]
 
 
 def _shown_path(name: bytes) -> str:

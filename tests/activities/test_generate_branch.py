@@ -1,19 +1,25 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from fakes.repositories import git
-from fakes.step_lab import BRANCH, PLAN, StepLab
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, PLAN, StepLab, settings_of
 from temporalio.exceptions import ApplicationError
 
-from septet.contracts.names import Step, Verdict
+from septet.contracts.names import SETTINGS_PATH, Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.forges.forge import NewPullRequest
 from septet.forges.local import LocalForge
 from septet.git.own_pushes import note_push
 from septet.git.push import push
+from workers.registry import parts_of
+
+NO_PREFIX = 'branch_prefix = ""'
 
 
-async def _named(lab: StepLab, name: str) -> StepResult:
+async def _named(lab: StepLab, name: str, settings: str = "") -> StepResult:
+    if settings:
+        lab.origin.push({SETTINGS_PATH: settings}, branch="main")
     await lab.open_to(Step.GENERATE_BRANCH)
     lab.scenario(generate_branch={"answer": {"branch_name": name}})
     return await lab.run(Step.GENERATE_BRANCH)
@@ -52,12 +58,16 @@ async def test_a_dressed_name_is_taken_without_its_dress(lab: StepLab, dressed: 
         ("-f", "not a name for a branch"),
         ("main", "where the work starts from"),
         ("bug-taken", "already has a branch"),
+        ("Bug-Taken", "differs in case alone"),
+        ("a" * 40, "as something else than a branch"),
+        ("FETCH_HEAD", "as something else than a branch"),
+        ("septet/checkpoints/wo-1", "a ref of Septet's own"),
     ],
 )
 async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, reason: str) -> None:
-    """A name that git does not take, the base branch, and another's branch on the remote are refused."""
+    """Where agents choose whole names, what git reads otherwise, the base and others' branches are refused."""
     lab.origin.push({"other.txt": "somebody else's\n"}, branch="bug-taken")
-    refused = await _named(lab, name)
+    refused = await _named(lab, name, NO_PREFIX)
     assert refused.verdict is Verdict.UNPROVEN
     assert reason in refused.reasons[0]
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == "main"
@@ -65,9 +75,51 @@ async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, re
 
 async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> None:
     """A repository's own custom of naming is respected, with a warning."""
-    done = await _named(lab, "bugfix/totals")
-    assert done.verdict is Verdict.DONE
+    done = await _named(lab, "bugfix/totals", NO_PREFIX)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "bugfix/totals")
     assert "wo-1" in done.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["release/9.9", "gh-pages", "stash", "Main", "main", "FETCH_HEAD", "tags/v1.0", "a" * 40, "origin/main"]
+)
+async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -> None:
+    """Names that mean something to git, CI or deployments stand behind the engine's first part."""
+    done = await _named(lab, name)
+    assert done.verdict is Verdict.DONE
+    assert (done.result_text or "").startswith("septet/bug-wo-1-")
+    assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == done.result_text
+
+
+async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
+    """A repository says in its settings what the branches of work orders begin with."""
+    done = await _named(lab, BRANCH, 'branch_prefix = "bots/"')
+    assert done.result_text == "bots/bug-wo-1-totals"
+
+
+async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
+    """The worker's setting counts where the repository says nothing."""
+    async with parts_of(settings_of(tmp_path).model_copy(update={"branch_prefix": ""})) as parts:
+        done = await _named(StepLab(tmp_path, origin, parts), "bugfix/totals")
+    assert done.result_text == "bugfix/totals"
+
+
+async def test_where_a_branch_septet_stands_there_is_no_folder(lab: StepLab) -> None:
+    """A branch of the folder's name leaves no room for the folder."""
+    lab.origin.push({"other.txt": "somebody else's\n"}, branch="septet")
+    done = await _named(lab, BRANCH)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "septet-bug-wo-1-totals")
+
+
+async def test_anothers_branch_for_the_issue_is_passed_over(lab: StepLab) -> None:
+    """Where another work order has the name already, the second one has its own id in it."""
+    lab.origin.push({"other.txt": "another work order's\n"}, branch="septet/bug-7-totals")
+    await lab.open_to(Step.GENERATE_BRANCH)
+    lab.scenario(generate_branch={"answer": {"branch_name": "bug-issue-7-wo-1-totals"}})
+    call = lab.call(Step.GENERATE_BRANCH)
+    numbered = call.workspace.model_copy(update={"issue_number": "7"})
+    done = await lab.running(call.model_copy(update={"workspace": numbered}))
+    assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, "septet/bug-7-totals-wo-1", ())
 
 
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
@@ -127,6 +179,7 @@ async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
 @pytest.mark.parametrize("builds_on_it", [False, True])
 async def test_the_branch_of_the_lanes_work_order_before_is_refused(lab: StepLab, builds_on_it: bool) -> None:
     """A lane's next work order takes no branch of another one, also where its own work begins with that one's."""
+    lab.origin.push({SETTINGS_PATH: NO_PREFIX})
     await lab.open_to(Step.GENERATE_BRANCH)
     git(lab.worktree, "checkout", "-q", "-b", "bugfix/totals")
     git(lab.worktree, "commit", "-q", "--allow-empty", "-m", "the work before")

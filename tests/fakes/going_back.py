@@ -17,7 +17,6 @@ from fakes.small_disk import small_disk
 from fakes.waiting import until
 
 PROJECT: Final = "o/foo.js"
-SIGNED_OFF: Final = "Signed-off-by: Ada <ada@example.org>"
 WORK: Final = {"two.txt": "two\n"}
 _HOOK: Final = """\
 #!/bin/sh
@@ -73,7 +72,6 @@ class World:
         self._write_hook()
         steps: dict[str, Any] = {"implement_plan": [{"edits": self._first_edits()}, {"edits": WORK}]}
         messages = ["bug: the first", "bug: the second"]
-        messages[1] += f"\n\n{SIGNED_OFF}" if self.kind == "dco" else ""
         steps["create_commit"] = [{"answer": {"commit_message": message}} for message in messages]
         if self.kind in {"cancel", "host lost", "disk full"}:
             steps["create_pull_request"] = [{"wait_for": str(self.root / "go on")}, {}]
@@ -94,10 +92,15 @@ class World:
             signer.write_text(_SIGNER)
             signer.chmod(0o755)
             (self.septet.root / "home" / ".gitconfig").write_text(f"[gpg]\n\tprogram = {signer}\n")
-            assert self.worker is not None
-            self.worker.end()
-            self._start_worker(SEPTET_SIGN_COMMITS="true")
+            self._restart_worker(SEPTET_SIGN_COMMITS="true")
+        if self.kind == "dco":
+            self._restart_worker(SEPTET_SIGN_OFF="true")
         self.free()
+
+    def _restart_worker(self, **variables: str) -> None:
+        assert self.worker is not None
+        self.worker.end()
+        self._start_worker(**variables)
 
     def retry(self, *words: str) -> dict[str, Any]:
         """Have the work order go back, and return it closed."""

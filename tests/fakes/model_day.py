@@ -22,7 +22,7 @@ from septet.sample.repository import Sample
 CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
-BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
+BRANCH: Final = "septet/bug-1-discount-from-ten"
 _KEY: Final = "made-up"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-6.1-sol"}
 _SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}

@@ -48,8 +48,8 @@ def line_input(repository: str, **choices: Any) -> PipelineInput:
 
 
 def branch_of(issue: str) -> str:
-    """Return the branch that the model names."""
-    return f"feat-{PIPELINE}-{issue}-file"
+    """Return the branch that comes of the name that the model gives."""
+    return f"septet/feat-{PIPELINE}-{issue}-file"
 
 
 def issue_in(asked: Asked) -> str:

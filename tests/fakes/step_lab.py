@@ -30,7 +30,7 @@ from workers.registry import Parts
 
 TITLE = "Totals are wrong"
 PLAN = "specs/issue-7-wo-1-planner-totals.md"
-BRANCH = "bug-issue-7-wo-1-totals"
+BRANCH = "septet/bug-wo-1-totals"
 FIXED = "def total(prices):\n    return sum(prices)\n"
 IMPLEMENTED = {"success": True, "summary": "Totals are right.", "key_changes_made": [], "key_learnings": []}
 

@@ -278,7 +278,7 @@ class Case(Part):
     @property
     def branch(self) -> str:
         """The branch's name in an ordinary turn."""
-        return f"bug-{self._about}-add-adds"
+        return f"septet/bug-{self.forge.issue if self.forge else self.order}-add-adds"
 
     @property
     def _about(self) -> str:

@@ -44,7 +44,7 @@ def missing(folder: Path, origin: Path, env: Mapping[str, str], orders: Sequence
         issue = order.rpartition("-")[2]
         planned, executed = (documents[name].get(issue, {}) for name in (PLANNING, EXECUTION))
         told = issues.get(issue, {})
-        commit = head_of(origin, f"chore-{order}-chaos", env)
+        commit = head_of(origin, f"septet/chore-{order}-chaos", env)
         facts = {
             "the plan": planned.get("status") == "completed"
             and bool((planned.get("solution") or {}).get("tasks")),

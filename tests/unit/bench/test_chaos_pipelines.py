@@ -147,7 +147,7 @@ def over(tmp_path: Path) -> Path:
     """Return the folder of a pipeline of one issue that is over, beside the origin that has its branch."""
     origin = make_repository(tmp_path / "origin.git", 1, 7, os.environ)
     git = ["git", "--git-dir", str(origin)]
-    processes.run([*git, "branch", "chore-pl-1-i000-chaos", "main"], env=os.environ)
+    processes.run([*git, "branch", "septet/chore-pl-1-i000-chaos", "main"], env=os.environ)
     commit = processes.run([*git, "rev-parse", "main"], env=os.environ).stdout.decode().strip()
     said = {
         "planning-results.json": {"results": [entry("i000", solution={"tasks": [{"id": "T1"}]})]},

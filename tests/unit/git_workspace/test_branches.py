@@ -10,8 +10,9 @@ from fakes.repositories import Origin, git, make_origin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from septet.contracts.branch_name import is_branch_name
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.branches import branch_refusal, branches_of, create_branch, is_branch_name
+from septet.git.branches import branch_refusal, branches_of, create_branch, free_name
 from septet.git.dot_git import Head
 from septet.git.evidence import current_head
 from septet.git.place import Place
@@ -129,6 +130,36 @@ def test_a_branch_that_stands_in_the_way_is_named(place: Place, origin: Origin) 
     assert "feat" in (branch_refusal(place, "feat/x/y") or "")
     assert "a/b" in (branch_refusal(place, "a") or "")
     assert branch_refusal(place, "feature") is None
+
+
+def test_a_branch_that_differs_in_case_alone_is_in_the_way(place: Place, origin: Origin) -> None:
+    """Where file names have no case, `Release` and `release` are one branch, and so are their folders."""
+    origin.push({"a": "1"}, branch="Release")
+    origin.push({"a": "2"}, branch="Feat/x")
+
+    assert "Release, which differs in case alone" in (branch_refusal(place, "release") or "")
+    assert "Feat/x" in (branch_refusal(place, "feat") or "")
+    assert "Release" in (branch_refusal(place, "release/1") or "")
+    assert branch_refusal(place, "feat/y") is None
+
+
+def test_the_first_name_that_is_free_is_taken(place: Place, origin: Origin) -> None:
+    """Others' branches are passed over, and what is refused is told by the first name."""
+    origin.push({"a": "1"}, branch="septet")
+    origin.push({"a": "2"}, branch="septet-bug-7-x")
+
+    assert free_name(place, ("septet/bug-7-x", "septet-bug-7-x", "septet-bug-7-x-wo-1")) == "septet-bug-7-x-wo-1"
+    with pytest.raises(EvidenceError, match="it cannot have a branch septet/bug-7-x"):
+        free_name(place, ("septet/bug-7-x", "septet-bug-7-x"))
+
+
+def test_branches_are_found_by_the_number_of_their_issue(place: Place, origin: Origin) -> None:
+    """A branch that is named after the issue may be the work order's, whatever class that had."""
+    for name in ("septet/bug-7-x", "septet-feat-7", "septet/bug-70-x", "fix-bug-17"):
+        origin.push({"a": name}, branch=name)
+
+    assert set(branches_of(place, "wo-1", "7")) == {"septet/bug-7-x", "septet-feat-7"}
+    assert branches_of(place, "wo-1") == {}
 
 
 def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> None:

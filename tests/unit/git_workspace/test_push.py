@@ -133,10 +133,7 @@ def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Calla
         ("echo 'GH006: Protected branch update failed' >&2; exit 1", f"push to {BRANCH}"),
         ("echo 'refusing to allow an OAuth App to update workflow' >&2; exit 1", "workflows"),
         ("echo 'GH013: Repository rule violations found' >&2; exit 1", "rule"),
-        (
-            "echo 'GitLab: Commit message must contain a DCO signoff' >&2; exit 1",
-            "--from create_commit --feedback",
-        ),
+        ("echo 'GitLab: Commit message must contain a DCO signoff' >&2; exit 1", "SEPTET_SIGN_OFF=true"),
         ("echo '- Commits must have verified signatures.' >&2; exit 1", "SEPTET_SIGN_COMMITS"),
         ("echo 'GH013:  - Push cannot contain secrets' >&2; exit 1", "--from implement_plan --feedback"),
         ("echo 'GH001: Large files detected.' >&2; exit 1", "--from implement_plan --feedback"),

@@ -204,6 +204,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_classify_issue.py",
         "test_agent_and_model_of_the_settings_serve_where_none_are_named",
     ),
+    "branch_prefix": ("activities/test_generate_branch.py", "test_a_worker_may_leave_whole_names_to_agents"),
     "fallback_agent": (
         "activities/test_further_logins.py",
         "test_a_second_agent_is_chosen_by_work_order_repository_and_worker",
@@ -222,6 +223,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_protected_paths.py",
         "test_the_worker_chooses_where_the_repository_does_not",
     ),
+    "sign_off": ("activities/test_outgoing.py", "test_commits_are_signed_off_where_a_setting_asks_for_it"),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
     "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),
     "github_app_key_file": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),

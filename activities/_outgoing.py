@@ -1,0 +1,108 @@
+"""What a work order's agent wrote, on its way to a forge: cleaned, searched for keys, and signed where asked."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from activities._claims import AnyClaim
+from activities.host import Host
+from septet.contracts.steps import StepCall
+from septet.git.address import parse_address
+from septet.git.commit import with_trailer
+from septet.git.identity import identity
+from septet.git.messages import clean_messages
+from septet.git.view import view_git
+from septet.key_scan.patches import NAME, AddedLine
+from septet.key_scan.scanner import KeyScanner
+from septet.outgoing.text import Outgoing
+from septet.system.masking import MASK, mask
+
+_RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
+
+
+def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masked: list[str] | None = None) -> Outgoing:
+    """Return what cleans the texts of a work order.
+
+    Args:
+        host: Whose scanner looks for keys.
+        call: A step of the work order.
+        closes: Whether its texts may close its issue.
+        masked: Is told what looked like a key in them.
+    """
+    workspace = call.workspace
+    address = parse_address(workspace.repository)
+    sites = (f"https://{address.host}/", f"http://{address.host}/", _RAW.get(address.host, ""))
+    projects = filter(None, (workspace.project, workspace.fork))
+    pictures = (
+        [f"{site}{project}/" for project in projects for site in filter(None, sites)] if address.host else []
+    )
+    return Outgoing(
+        closes=_own_references(call) if closes else frozenset(),
+        pictures=tuple(pictures),
+        without_keys=partial(_mask_keys, KeyScanner(host.state.key_scanner), [] if masked is None else masked),
+    )
+
+
+def outgoing_for(host: Host, claim: AnyClaim, masked: list[str] | None = None) -> Outgoing:
+    """Return what cleans the texts of a claim's work order, as its repository wants them."""
+    closes = claim.repository_settings.pull_request.closes_issue
+    return outgoing_of(host, claim.call, closes=closes, masked=masked)
+
+
+def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
+    """Return what makes of an agent's message one that may leave, signed off where settings ask for that."""
+    outgoing, line = outgoing_for(host, claim), _sign_off(host, claim)
+    return lambda message: with_trailer(outgoing.message(message), line)
+
+
+def clean_commits(host: Host, claim: AnyClaim, *since: str) -> str:
+    """Bring the messages of the agent's own commits after `since` into that form, and return HEAD's commit."""
+    kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
+    return clean_messages(claim.place, kept, message_of(host, claim))
+
+
+def has_key(host: Host, name: str) -> bool:
+    """Say whether something in a name looks like a key.
+
+    Raises:
+        EvidenceError: The scanner did not come to its end.
+    """
+    return bool(
+        KeyScanner(host.state.key_scanner).scan([AddedLine("(name)", NAME, name.encode(errors="replace"))])
+    )
+
+
+def _own_references(call: StepCall) -> frozenset[str]:
+    workspace, number = call.workspace, call.workspace.issue_number
+    numbered = (f"#{number}", f"gh-{number}", f"{workspace.project}#{number}") if number.isdecimal() else ()
+    tracked = (workspace.tracker.key,) if workspace.tracker is not None else ()
+    return frozenset(each.lower() for each in (*numbered, *tracked, workspace.issue_url or "") if each)
+
+
+def _sign_off(host: Host, claim: AnyClaim) -> str:
+    """Return the line by which the committer signs off; empty where neither base nor worker asks for one."""
+    if not (claim.repository_settings.sign_off or host.settings.sign_off):
+        return ""
+    who = identity(view_git(claim.place)).environ
+    return f"Signed-off-by: {who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
+
+
+def _mask_keys(scanner: KeyScanner, masked: list[str], text: str) -> str:
+    """Mask keys of the worker, and what looks like a key to the scanner.
+
+    Raises:
+        EvidenceError: The scanner did not come to its end.
+    """
+    text = mask(text)
+    lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
+    for match in scanner.scan(lines):
+        value = match.value.decode(errors="replace").strip()
+        text = text.replace(value if value and value in text else match.line.content.decode(), MASK)
+        masked.append(match.rule)
+    return text
+
+
+def warn_of_masked(masked: list[str]) -> tuple[str, ...]:
+    """Say what was masked in a text, by the scanner's rules."""
+    rules = ", ".join(dict.fromkeys(masked))
+    return (f"what looks like a key was masked in a text for the forge: {rules}",) if masked else ()

@@ -1,0 +1,140 @@
+"""Markdown cut into pieces: code, tags of HTML, what nobody is shown, and prose, as CommonMark and tables read it.
+
+What a forge takes for code it neither hides nor obeys, and what it does not must not pass for code here. So the
+blocks are those of a real parser, and code spans are looked for in one paragraph or one cell of a table at a time.
+"""
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from markdown_it import MarkdownIt
+
+_INLINE: Final = re.compile(r"\\[^\w\s]|`+|<[!?/A-Za-z]")
+_RAW: Final = re.compile(r"<[!?/A-Za-z]")
+_TICKS: Final = re.compile(r"`+")
+_HIDDEN: Final = (("<!--", "-->", 2), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 2))
+"""What begins and ends what a browser never shows, and how far behind the beginning the end may begin."""
+_TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
+_ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
+_TAG_END: Final = re.compile(r"\s*/?>")
+_AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
+_FOOTNOTE: Final = "[^"
+"""In a footnote, which CommonMark does not know, four blanks begin no code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text."""
+
+    kind: Literal["prose", "code", "tag", "hidden"]
+    text: str
+
+
+def pieces_of(text: str) -> list[Piece]:
+    """Return the pieces of a Markdown text, which together are the text."""
+    pieces: list[Piece] = []
+    for kind, part in _regions(text):
+        pieces += [Piece("code", part)] if kind == "code" else _pieces_in(part, with_code=kind == "words")
+    return [piece for piece in pieces if piece.text]
+
+
+def _regions(text: str) -> Iterator[tuple[str, str]]:
+    """Cut a text into blocks of code, words in which there may be code, and the rest."""
+    lines = text.split("\n")
+    lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:]
+    kinds = _kinds(text)
+    number = 0
+    while number < len(lines):
+        kind, after = kinds.get(number, ("rest", number + 1))
+        part = "".join(lines[number:after])
+        if kind == "row":
+            yield from (("words", cell) for cell in _cells(part))
+        else:
+            yield kind, part
+        number = after
+
+
+def _kinds(text: str) -> dict[int, tuple[str, int]]:
+    """Return what begins in which line, and the line behind it. A parser is not shared between threads."""
+    kinds: dict[int, tuple[str, int]] = {}
+    table_end = 0
+    for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
+        if token.map is None:
+            continue
+        first, after = token.map
+        if token.type == "table_open":
+            table_end = after
+            kinds.update({number: ("row", number + 1) for number in range(first, after)})
+        elif token.type == "fence" or (token.type == "code_block" and _FOOTNOTE not in text):
+            kinds[first] = ("code", after)
+        elif token.type == "html_block":
+            kinds[first] = ("rest", after)
+        elif token.type == "inline" and first >= table_end and after > first:
+            kinds[first] = ("words", after)
+    return kinds
+
+
+def _cells(row: str) -> Iterator[str]:
+    begin = 0
+    for match in _CELL_END.finditer(row):
+        yield row[begin : match.end()]
+        begin = match.end()
+    yield row[begin:]
+
+
+def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
+    """Cut words where code, a tag or something hidden begins: what begins first goes before what begins in it."""
+    runs: dict[int, list[int]] = defaultdict(list)
+    for run in _TICKS.finditer(text) if with_code else ():
+        runs[len(run[0])].append(run.start())
+    missing: set[str] = set()
+    begin = at = 0
+    while match := (_INLINE if with_code else _RAW).search(text, at):
+        piece = _piece_at(text, match, runs, missing)
+        at = match.end()
+        if piece is not None:
+            yield Piece("prose", text[begin : match.start()])
+            yield piece
+            begin = at = match.start() + len(piece.text)
+    yield Piece("prose", text[begin:])
+
+
+def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
+    """Return the piece that begins here; what ends nothing from here on is noted in `missing`."""
+    begin, opening = match.start(), match[0]
+    if opening[0] == "`":
+        ends = runs[len(opening)]
+        later = bisect_right(ends, begin)
+        return Piece("code", text[begin : ends[later] + len(opening)]) if later < len(ends) else None
+    if opening[0] == "\\":
+        return None
+    for first, last, offset in _HIDDEN:
+        if text.startswith(first, begin) and (first != "<!" or text[begin + 2 : begin + 3].isalpha()):
+            end = -1 if last in missing else text.find(last, begin + offset)
+            if end < 0:
+                missing.add(last)
+                return None
+            return Piece("hidden", text[begin : end + len(last)])
+    end = _tag_end(text, begin)
+    return Piece("tag", text[begin:end]) if end else None
+
+
+def _tag_end(text: str, begin: int) -> int:
+    """Return where a tag or an address in angle brackets ends; 0 where there is none."""
+    if link := _AUTOLINK.match(text, begin):
+        return link.end()
+    name = _TAG.match(text, begin)
+    at = name.end() if name else len(text)
+    while attribute := _ATTRIBUTE.match(text, at):
+        at = attribute.end()
+        if quote := attribute["quote"]:
+            at = text.find(quote, at) + 1
+            if not at:
+                return 0
+    end = _TAG_END.match(text, at)
+    return end.end() if end else 0

@@ -1,0 +1,166 @@
+"""One way out for all that an agent wrote and a forge gets: titles, bodies, replies, comments, messages.
+
+What acts on a forge in the worker's name goes: other people's issues are not closed, nobody is mentioned, no CI is
+skipped, no command is given, nothing is signed for others. So does what people do not see, and what tells others
+that it was seen: comments of HTML, invisible characters, pictures from elsewhere. Words, tables and code stay.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from septet.outgoing.pieces import Piece, pieces_of
+from septet.outgoing.references import without_closing, without_mentions
+from septet.outgoing.trailers import without_attributions, without_trailers
+from septet.system.invisible import without_invisible
+from septet.system.masking import mask
+from septet.system.text import without_controls
+
+_LONGEST: Final = 65_536
+_LONGEST_LINE: Final = 2048
+"""Characters; forges take no more."""
+_ENTITY: Final = re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,30});")
+_SHOWN: Final = re.compile(r"[A-Za-z0-9@#/:]")
+"""What may stand as itself where it was written as an entity: no character of Markdown's."""
+_SKIPS_CI: Final = re.compile(
+    r"\[[ \t]*((?:skip|no)[ -][\w -]{1,30}|[\w -]{1,30}[ -]skip)[ \t]*\]|\*{3}[ \t]*(NO_CI)[ \t]*\*{3}",
+    re.IGNORECASE,
+)
+_MARK: Final = re.compile(r"<!(?=--\s*septet)", re.IGNORECASE)
+_COMMAND: Final = re.compile(r"^([ \t]*)/(?=[A-Za-z])", re.MULTILINE)
+_PICTURE: Final = re.compile(
+    r"!+\[(?P<words>[^\[\]]{0,1000})\]\(\s{0,5}<?(?P<to>[^\s()<>]{0,2000})>?(?P<title>\s[^()]{0,500})?\)"
+)
+_OTHER_PICTURE: Final = re.compile(r"!+\[")
+_DEFINITION: Final = re.compile(r"^( {0,3})(\[(?P<label>[^\[\]]{1,500})\]:)", re.MULTILINE)
+_ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2}|\\")
+_RAW: Final = frozenset({"raw=true", "raw=1"})
+_TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
+_SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_FETCHING: Final = frozenset((
+    "img", "image", "source", "video", "audio", "track", "embed", "object", "iframe", "frame", "link", "base",
+    "meta", "style", "script", "svg", "input", "form",
+))  # fmt: skip
+"""Tags that fetch something when a page is looked at; of these, pictures of the repository stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """Cleans what goes out for one work order."""
+
+    closes: frozenset[str] = frozenset()
+    """The references of its own issue, in lower case, which it may close: `#7`, `o/r#7`, the issue's address."""
+    pictures: tuple[str, ...] = ()
+    """What the addresses of its repository's pictures begin with; relative ones are its own anyhow."""
+    without_keys: Callable[[str], str] = mask
+    """Masks what looks like a key."""
+
+    def markdown(self, text: str) -> str:
+        """Return a text that is shown as Markdown: a body, a comment, a reply."""
+        text = self.without_keys(_readable(text[:_LONGEST]))
+        labels = text.lower()
+        return _quiet("".join(self._clean(piece, labels) for piece in _shown(text)))
+
+    def code(self, text: str) -> str:
+        """Return a text that is shown as code, in a fence of the engine's."""
+        return _quiet(self.without_keys(_readable(text[:_LONGEST])))
+
+    def line(self, text: str) -> str:
+        """Return a title: one line, in which forges see no code."""
+        words = self.without_keys(_without_comments(_readable(text[:_LONGEST_LINE])))
+        return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
+
+    def message(self, text: str) -> str:
+        """Return a commit's message, in which a forge reads all words as they stand, also those in code.
+
+        Keys in it are not looked for here: they wait for a person, as those in files do.
+        """
+        pieces = pieces_of(_without_comments(_readable(text[:_LONGEST])))
+        words = "".join(piece.text if piece.kind == "code" else without_mentions(piece.text) for piece in pieces)
+        return _quiet(without_closing(without_trailers(words), self.closes))
+
+    def _clean(self, piece: Piece, labels: str) -> str:
+        if piece.kind == "code":
+            return piece.text
+        return self._tag(piece.text) if piece.kind == "tag" else self._prose(piece.text, labels)
+
+    def _prose(self, text: str, labels: str) -> str:
+        text = without_attributions(without_invisible(_ENTITY.sub(_character, text)))
+        text = _OTHER_PICTURE.sub("[", _PICTURE.sub(self._picture, text))
+        text = _DEFINITION.sub(lambda match: _defined(match, labels), _COMMAND.sub(r"\1\\/", text))
+        return without_closing(without_mentions(text), self.closes).replace("<!--", "&lt;!--")
+
+    def _picture(self, match: re.Match[str]) -> str:
+        if self._is_own(match["to"]):
+            return f"{_OWN}{match[0].lstrip('!')}"
+        return f"[{match['words']}]({match['to'].partition('?')[0]})"
+
+    def _tag(self, tag: str) -> str:
+        name = _TAG_NAME.match(tag)
+        if name is None or name[1].lower() not in _FETCHING:
+            return tag
+        sources = _SOURCE.findall(tag)
+        is_picture = name[1].lower() == "img" and len(sources) == 1 and "srcset" not in tag.lower()
+        if is_picture and self._is_own(html.unescape("".join(sources[0]))):
+            return tag
+        instead = _INSTEAD.search(tag)
+        return self._prose(instead[1] or instead[2] or "", "") if instead else ""
+
+    def _is_own(self, address: str) -> bool:
+        """Say whether a picture's address is the repository's, and tells nobody more than that it is looked at."""
+        path, _, query = address.partition("?")
+        if query and query not in _RAW:
+            return False
+        if ".." in path or "%" in path or "\\" in path or "&" in path:
+            return False
+        lowered = path.lower()
+        return not _ELSEWHERE.match(path) or any(lowered.startswith(prefix.lower()) for prefix in self.pictures)
+
+
+_OWN: Final = "\x00"
+"""Stands for the `!` of a picture that stays: no text has it, for control characters go first."""
+
+
+def _readable(text: str) -> str:
+    """Return a text with newlines alone between its lines, and without what is not seen or moves a cursor."""
+    plain = without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return without_invisible(plain.encode(errors="replace").decode())
+
+
+def _without_comments(text: str) -> str:
+    """Return a text without comments of HTML, whatever is code in it."""
+    parts = text.split("<!--")
+    shown = [part.partition("-->")[2] if "-->" in part else f"&lt;!--{part}" for part in parts[1:]]
+    return "".join((parts[0], *shown))
+
+
+def _shown(text: str) -> Iterator[Piece]:
+    """Return the pieces of a text with a blank for what is hidden: what stands around that is read as one."""
+    words = ""
+    for piece in pieces_of(text):
+        if piece.kind in {"prose", "hidden"}:
+            words += piece.text if piece.kind == "prose" else " "
+        else:
+            yield from (Piece("prose", words), piece)
+            words = ""
+    yield Piece("prose", words)
+
+
+def _character(match: re.Match[str]) -> str:
+    character = html.unescape(match[0])
+    return character if _SHOWN.fullmatch(character) or not without_invisible(character) else match[0]
+
+
+def _defined(match: re.Match[str], labels: str) -> str:
+    """Show the definition of a link that nothing uses: what it says is read by programs alone."""
+    is_used = labels.count(f"[{match['label'].lower()}]") > 1
+    return match[0] if is_used else f"{match[1]}\\{match[2]}"
+
+
+def _quiet(text: str) -> str:
+    """Return a text that skips no CI and has no mark of Septet's own, in code neither: both are read anywhere."""
+    text = _SKIPS_CI.sub(lambda match: f"({match[1] or match[2]})", text)
+    return _MARK.sub("<! ", text).replace(_OWN, "!")

