@@ -34,7 +34,7 @@ MESSAGE = "bug: work [ci skip]\n\nFixes #9\n\nCo-authored-by: Eve <eve@example.o
 def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[ForgeFake, Origin]]]:
     """Return three forges with a repository each."""
     with ExitStack() as stack:
-        served = {}
+        served: dict[str, tuple[ForgeFake, Origin]] = {}
         for kind in FORGES:
             root = tmp_path_factory.mktemp(kind.name)
             origin = make_origin(root / "o", "foo.js.git")
@@ -48,7 +48,7 @@ def working(
     served: Septet, forges: dict[str, tuple[ForgeFake, Origin]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Host]:
     """Return a host whose worker knows the forges."""
-    host, extra = Host.beside(served, tmp_path_factory.mktemp("outgoing")), {}
+    host, extra = Host.beside(served, tmp_path_factory.mktemp("outgoing")), dict[str, str]()
     for name, (fake, _) in forges.items():
         extra |= {
             f"SEPTET_{name.upper()}_HOSTS": fake.url.removeprefix("http://"),
