@@ -55,7 +55,7 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
     workspace = call.workspace.model_copy(
-        update={"work_order_id": "wo-2", "lane": "wo-1", "began_at": call.workspace.base_sha}
+        update={"work_order_id": "wo-2", "issue_number": "8", "lane": "wo-1", "began_at": call.workspace.base_sha}
     )
     lab.run_id = "run-2"
     second = await lab.running(call.model_copy(update={"workspace": workspace}))

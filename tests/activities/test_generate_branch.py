@@ -81,7 +81,8 @@ async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["release/9.9", "gh-pages", "stash", "Main", "main", "FETCH_HEAD", "tags/v1.0", "a" * 40, "origin/main"]
+    "name",
+    ["release/9.9", "gh-pages", "stash", "Main", "main", "FETCH_HEAD", "tags/v1.0", "a" * 40, "origin/main"],
 )
 async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -> None:
     """Names that mean something to git, CI or deployments stand behind the engine's first part."""
