@@ -1,6 +1,5 @@
 """What an agent wrote, on its way to git and the forge: cleaned, masked, or waiting for a person."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -91,13 +90,9 @@ async def test_a_pull_requests_texts_are_cleaned_and_masked(lab: StepLab) -> Non
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert done.verdict is Verdict.DONE, done.reasons
     kept = git(lab.origin.bare, "grep", "-h", "", "refs/septet/forge")
-    (pull,) = (
-        [json.loads(line) for line in kept.split("\n\n") if "head" in line] if kept.startswith("[") else [kept]
-    )
-    assert TOKEN not in str(pull)
-    assert "@`everyone`" in str(pull)
-    assert "septet: wo-2" not in str(pull)
-    assert "?d=1" not in str(pull)
+    assert "@`everyone`" in kept
+    assert "***" in kept
+    assert not [word for word in (TOKEN, "septet: wo-2", "?d=1", "![x]") if word in kept]
     assert any("masked" in warning and "github-pat" in warning for warning in done.warnings)
 
 
