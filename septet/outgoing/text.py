@@ -37,6 +37,21 @@ _OTHER_PICTURE: Final = re.compile(r"!+\[")
 _DEFINITION: Final = re.compile(r"^( {0,3})(\[(?P<label>[^\[\]]{1,500})\]:)", re.MULTILINE)
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2}|\\")
 _RAW: Final = frozenset({"raw=true", "raw=1"})
+_LINK_TITLE: Final = re.compile(
+    r"(\]\(\s{0,5}<?[^\s()<>]{1,2000}>?)\s{1,5}(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\))\s{0,5}\)"
+)
+_DEFINITION_TITLE: Final = re.compile(
+    r"^( {0,3}\[[^\[\]]{1,500}\]:\s{0,5}\S{1,2000})\s{1,5}"
+    r"(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\))[ \t]*$",
+    re.MULTILINE,
+)
+_FENCE_WORDS: Final = re.compile(r"^([^`~]{0,200}(?:`{3,200}|~{3,200})[ \t]{0,5}[^\s`]{0,60})[ \t][^`]*$")
+_UNSEEN: Final = re.compile(
+    r"\s(?:title|aria-[\w-]{1,40}|data-[\w-]{1,40}|placeholder|summary|label)\s*="
+    r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
+    re.IGNORECASE,
+)
+"""Attributes of tags whose words nobody is shown, or only who points at them."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -84,11 +99,13 @@ class Outgoing:
 
     def _clean(self, piece: Piece, labels: str) -> str:
         if piece.kind == "code":
-            return piece.text
+            first, newline, rest = piece.text.partition("\n")
+            return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
         return self._tag(piece.text) if piece.kind == "tag" else self._prose(piece.text, labels)
 
     def _prose(self, text: str, labels: str) -> str:
         text = without_attributions(without_invisible(_ENTITY.sub(_character, text)))
+        text = _DEFINITION_TITLE.sub(_first, _LINK_TITLE.sub(r"\1)", text))
         text = _OTHER_PICTURE.sub("[", _PICTURE.sub(self._picture, text))
         text = _DEFINITION.sub(lambda match: _defined(match, labels), _COMMAND.sub(r"\1\\/", text))
         return without_closing(without_mentions(text), self.closes).replace("<!--", "&lt;!--")
@@ -99,6 +116,7 @@ class Outgoing:
         return f"[{match['words']}]({match['to'].partition('?')[0]})"
 
     def _tag(self, tag: str) -> str:
+        tag = _UNSEEN.sub("", tag)
         name = _TAG_NAME.match(tag)
         if name is None or name[1].lower() not in _FETCHING:
             return tag
@@ -147,6 +165,10 @@ def _shown(text: str) -> Iterator[Piece]:
             yield from (Piece("prose", words), piece)
             words = ""
     yield Piece("prose", words)
+
+
+def _first(match: re.Match[str]) -> str:
+    return match[1]
 
 
 def _character(match: re.Match[str]) -> str:

@@ -33,7 +33,7 @@ $ pytest -q  # <!-- no comment --> @pytest.fixture
 
 Closes #7
 """,
-    "a picture": '![before](docs/pictures/before.png) ![after](./after.png "After")\n\n'
+    "a picture": "![before](docs/pictures/before.png) ![after](./after.png)\n\n"
     '<img src="https://github.com/o/r/blob/main/a.png?raw=true" width="400">\n',
     "decorators": "Use `@dataclass(frozen=True)`, not ``a `@b` c``; write to ada@example.org.\n\n    @app.get('/x')\n",
     "a list": "1. First\n   ```ts\n   import x from '@types/node'\n   ```\n2. <details><summary>Log</summary>\n\n> quoted\n\n</details>\n",
@@ -81,7 +81,11 @@ HOSTILE = {
     "<!-- hidden\n\nmore -->\nb": " \nb",
     "a <!-- never ended": "a &lt;!-- never ended",
     "<?hidden?>a<!X hidden>": " a ",
-    "[//]: # (hidden words)": "\\[//]: # (hidden words)",
+    "[a](x \"hidden\") ![b](y.png 'hidden')": "[a](x) ![b](y.png)",
+    '[a]\n\n[a]: /x "hidden"': "[a]\n\n[a]: /x",
+    '<b title="hidden" class="x" data-y=\'hidden\'>b</b>': '<b class="x">b</b>',
+    "```sh hidden words\nls\n```": "```sh\nls\n```",
+    "[//]: # (hidden words)": "\\[//]: #",
     f"a\u2060{TAGS}\u00ad\u3164b\u202e": "ab",
     "&#x200b;&#xE0041;a": "a",
     "`<!-- septet: wo-2 -->`": "`<! -- septet: wo-2 -->`",
@@ -93,8 +97,8 @@ HOSTILE = {
     "a\nCo-authored-by: Eve <eve@example.org>\nb": "a\nb",
     "> Reviewed-By: Eve": "",
     "| `a | <!-- hidden --> | b` |\n| --- | --- | --- |\n": "| `a |   | b` |\n| --- | --- | --- |\n",
-    '<a title="`"> <!-- hidden --> <a title="`">': '<a title="`">   <a title="`">',
-    '<a title=">`"> <!-- hidden --> `': '<a title=">`">   `',
+    '<a class="`"> <!-- hidden --> <a class="`">': '<a class="`">   <a class="`">',
+    '<a class=">`"> <!-- hidden --> `': '<a class=">`">   `',
     "> ```\nout of it <!-- hidden -->": "> ```\nout of it  ",
     "a `b\n\nc <!-- hidden --> d` e": "a `b\n\nc   d` e",
     "[^1]\n\n[^1]:\n\n    <!-- hidden -->\n": "[^1]\n\n[^1]:\n\n     \n",
