@@ -55,10 +55,18 @@ def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
     return lambda message: with_trailer(outgoing.message(message), line)
 
 
-def clean_commits(host: Host, claim: AnyClaim, *since: str) -> str:
-    """Bring the messages of the agent's own commits after `since` into that form, and return HEAD's commit."""
+def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
+    """Bring the messages of the agent's own commits after `since` into that form.
+
+    `assistance`, which the engine ends its own messages with, stays where an attempt before this one has committed.
+    """
+    clean = message_of(host, claim)
     kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
-    return clean_messages(claim.place, kept, message_of(host, claim))
+
+    def again(message: str) -> str:
+        return with_trailer(clean(message), assistance if assistance in message.splitlines() else "")
+
+    clean_messages(claim.place, kept, again)
 
 
 def has_key(host: Host, name: str) -> bool:

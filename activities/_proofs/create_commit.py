@@ -32,7 +32,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
     claim.fence.check()
-    clean_commits(host, claim)
+    clean_commits(host, claim, assistance(host, claim))
     message = message_of(host, claim)(claim.answer.commit_message)
     sha = commit_all(
         claim.place,

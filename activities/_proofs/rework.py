@@ -72,7 +72,7 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, since, claim.evidence.head.sha)
     claim.fence.check()
-    clean_commits(host, claim, rework.head, rework.merges)
+    clean_commits(host, claim, assistance(host, claim), rework.head, rework.merges)
     return commit_all(
         claim.place,
         with_trailer(message_of(host, claim)(claim.answer.commit_message), assistance(host, claim)),
