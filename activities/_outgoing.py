@@ -58,7 +58,7 @@ def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
 def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
     """Bring the messages of the agent's own commits after `since` into that form.
 
-    `assistance`, which the engine ends its own messages with, stays where an attempt before this one has committed.
+    `assistance`, which ends the engine's own messages, stays where an attempt before this one has committed.
     """
     clean = message_of(host, claim)
     kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
