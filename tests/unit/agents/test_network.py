@@ -26,6 +26,7 @@ from septet.agents.supervisor.network_rules import (
     upstream_for,
 )
 from septet.agents.supervisor.proxy import Proxy
+from septet.agents.supervisor.recorder import NAME
 from septet.agents.turns.supervisors import Supervisors
 
 _ASK = """
@@ -256,14 +257,14 @@ print("done")
 
 
 def proxies(machine: Machine) -> list[int]:
-    """Return the processes that are proxies: beside a sandbox, the children of a supervisor."""
+    """Return the processes that are proxies: beside sandbox and recorder, the children of a supervisor."""
     folder = machine.root / "records"
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
             parent = process.parent()
             is_sibling = parent is not None and parent.cwd().startswith(str(folder))
-            if is_sibling and process.name() != "bwrap":
+            if is_sibling and process.name() not in {"bwrap", NAME.decode()}:
                 found.append(process.pid)
         except psutil.Error:
             continue
