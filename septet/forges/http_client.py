@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.measures import note_answer, note_request, note_unreached
-from septet.forges.patience import AskAgainError, Patience
+from septet.forges.patience import AskAgainError, ForgePatience
 from septet.forges.pauses import PAUSES, is_spent, pause_seconds
 from septet.forges.renames import look_at_redirect
 from septet.system.text import without_controls
@@ -112,7 +112,7 @@ class ForgeApi:
 
         from septet.forges.answer_bounds import AnswerBounds, TooMuchError
 
-        patience = Patience()
+        patience = ForgePatience()
         patience.await_turn(self.url, self.token, what)
         bounds = AnswerBounds(within_seconds, tail_bytes)
         last: list[httpx.Response] = []
@@ -156,7 +156,7 @@ class ForgeApi:
             answer = TypeAdapter(form).validate_python(from_json(response.content))
             return answer, response.headers.get("etag", "")
 
-    def _failure(self, what: str, response: "httpx.Response", patience: Patience) -> SeptetError:
+    def _failure(self, what: str, response: "httpx.Response", patience: ForgePatience) -> SeptetError:
         status, text = response.status_code, _refusal_text(response)
         message = f"{self.url} answered {status} ({what}): {text}"
         seconds = pause_seconds(response.headers)

@@ -18,7 +18,7 @@ class AskAgainError(ForgeUnavailableError):
 
 
 @dataclass(slots=True)
-class Patience:
+class ForgePatience:
     """What one who asks has left of it."""
 
     left: float = WAITING_SECONDS

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from septet.errors import ForgeUnavailableError, NotFoundError, TrackerError, TrackerUnavailableError
 from septet.forges.http_client import trusted_authorities
 from septet.forges.measures import note_answer, note_request, note_unreached
-from septet.forges.patience import Patience
+from septet.forges.patience import ForgePatience
 from septet.forges.pauses import PAUSES, pause_seconds
 from septet.system.text import without_controls
 from septet.trackers.linear.answers import LinearAnswer
@@ -79,7 +79,7 @@ class LinearApi:
             NotFoundError: There is no such thing, or the key may not see it.
             TrackerError: It refused.
         """
-        patience, reads = Patience(), document.lstrip().startswith("query")
+        patience, reads = ForgePatience(), document.lstrip().startswith("query")
         while True:
             try:
                 patience.await_turn(self.url, self.token, what)
