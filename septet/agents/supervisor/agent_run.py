@@ -359,7 +359,7 @@ class Supervisor:
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:
-            ready = select.select([self.wakeup, self.listener, *self.clients], [], [], left)[0]
+            ready = select.select([self.wakeup, self.listener.fileno(), *self.clients], [], [], left)[0]
             waits = ready == [self.wakeup] and signal.SIGTERM not in os.read(self.wakeup, 4096)
 
     def sweep(self) -> None:
