@@ -39,7 +39,7 @@ def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_unfit_commits(place: Place, sha: str) -> None:
-    """See that the commits up to `sha` that the base lacks hold no file that is too large, and no odd object.
+    """See that the commits up to `sha` that the origin lacks hold no file that is too large, and no odd object.
 
     The sizes are asked for before anything is read; commits and trees are read as a receiving git with
     `transfer.fsckObjects` reads them, which many forges are not.
@@ -48,21 +48,35 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
         EvidenceError: They do; the message says what.
         GitError: git could not tell, or not in time.
     """
-    git, since = view_git(place), f"^{place.base_sha}"
-    listing = git.run("rev-list", "--objects", sha, since, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+    if sha == place.base_sha:
+        return
+    git = view_git(place)
+    new = (
+        "rev-list",
+        "--objects",
+        sha,
+        "--not",
+        place.base_sha,
+        "--alternate-refs",
+    )  # the mirror has the origin's
+    listing = git.run(*new, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+    if len(listing) >= _MOST_BYTES:
+        raise _too_many(sha)
     names = dict(line.partition(b" ")[::2] for line in listing.splitlines())
     asked = b"\n".join((*names, b""))
     facts = git.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked, timeout_seconds=_SECONDS)
-    folder_bytes = len(listing)
-    for name, fact in zip(names.values(), facts.splitlines(), strict=True):
+    folders, folder_bytes = [], 0
+    for (name, path), fact in zip(names.items(), facts.splitlines(), strict=True):
         kind, _, size = fact.partition(b" ")
-        if kind == b"blob" and 0 < place.file_limit_bytes < int(size):
-            raise _too_large(place, name.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}")
-        folder_bytes += int(size) if kind != b"blob" else 0
+        if kind != b"blob":
+            folders.append(name)
+            folder_bytes += int(size)
+        elif 0 < place.file_limit_bytes < int(size):
+            raise _too_large(place, path.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}")
     if folder_bytes >= _MOST_BYTES:
-        raise EvidenceError(f"The commits up to {sha[:12]} add more than {_MOST_BYTES // _MIB} MiB of folders.")
-    options = ("--revs", "--stdout", "--quiet", "--filter=blob:none")
-    pack = git.run("pack-objects", *options, stdin=f"{sha}\n{since}\n".encode(), timeout_seconds=_SECONDS)
+        raise _too_many(sha)
+    asked = b"\n".join((*folders, b""))
+    pack = git.run("pack-objects", "--stdout", "--quiet", stdin=asked, timeout_seconds=_SECONDS)
     with tempfile.TemporaryDirectory(prefix="outgoing-", dir=place.records) as folder:
         file = Path(folder) / "objects.pack"
         file.write_bytes(pack)
@@ -75,6 +89,10 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
             "`git add` and `git commit` alone, without names such as `.git` or with a slash in them.",
             remedy="`septet retry ID --from implement_plan` does the work again.",
         )
+
+
+def _too_many(sha: str) -> EvidenceError:
+    return EvidenceError(f"The commits up to {sha[:12]} add more than {_MOST_BYTES // _MIB} MiB of folders.")
 
 
 def _too_large(place: Place, name: str, size: int, where: str) -> EvidenceError:

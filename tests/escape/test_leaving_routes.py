@@ -72,3 +72,13 @@ def test_honest_commits_may_leave(machine: GitMachine) -> None:
     sha = printed.split()[-1]
     refuse_unfit_commits(place, sha)
     assert push(place, "feat/honest", sha) == sha
+
+
+def test_what_the_origin_has_already_is_not_held_against_the_work(machine: GitMachine) -> None:
+    """Another branch of the origin has an odd folder and a large file: work on top of it may be pushed."""
+    place = workspace(machine, "odd")
+    *_, odd = machine.run(LEAVING_ROUTES[0].script).split()
+    assert Remote(place.destination, place.env, None).push(view_folder(place), odd, "refs/heads/odd", "").is_done
+    place = workspace(machine, "on-odd")
+    refuse_unfit_commits(place, odd)
+    assert push(place, "feat/on-odd", odd) == odd

@@ -99,7 +99,7 @@ LEAVING_ROUTES: Final = (
     LeavingRoute(
         "large-before",
         "… and take it out in the next commit",
-        "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', bytes(2 << 20)))));"
+        "commit(store(b'tree', entry(b'100644', b'a', store(b'blob', b'x' * (2 << 20)))));"
         "commit(store(b'tree', entry(b'100644', b'b', blob)))",
         "a in the commits up to [0-9a-f]{12} has 2 MiB, and 1 MiB are allowed",
     ),
