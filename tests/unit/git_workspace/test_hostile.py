@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import SeptetError, WorkspaceError
+from septet.errors import EvidenceError, SeptetError, WorkspaceError
 from septet.git.branches import branch_refusal, create_branch
 from septet.git.commit import commit_all
 from septet.git.difference import difference
@@ -189,11 +189,15 @@ def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, pro
     (place.worktree / "lib" / ".gitattributes").write_text("* filter=evil\n")
     (place.worktree / "lib" / "lib.py").write_text("2")
     with (place.worktree / ".gitmodules").open("a") as modules:
-        modules.write("\tignore = none\n\tupdate = !touch x\n")
+        modules.write("\tignore = none\n")
 
     gather(place)
     create_branch(place, "feat/x")
     push(place, "feat/x", commit_all(place, "work"))
+    with (place.worktree / ".gitmodules").open("a") as modules:
+        modules.write("\tupdate = !touch x\n")
+    with pytest.raises(EvidenceError, match="gitmodulesUpdate"):  # no git that clones it would run that
+        push(place, "feat/y", commit_all(place, "more"))
 
     assert not canary.exists()
     git(place.worktree / "lib", "status")
