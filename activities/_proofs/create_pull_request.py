@@ -22,6 +22,7 @@ from septet.errors import (
     SeptetError,
 )
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
+from septet.forges.opening import without_links_to
 from septet.git.evidence import is_in_commit
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.new_base import MovedWork, is_behind, work_on_base
@@ -198,14 +199,6 @@ def _new(
         assignees=tuple(wishes.assignees),
         head_project=call.workspace.fork,
     )
-
-
-def without_links_to(plan: str, body: str) -> str:
-    """Return a body that does not link to a plan that the branch lacks, as where the repository ignores it."""
-    target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
-    body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
-    body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)
-    return f"{body.rstrip()}\n\nThe plan `{plan}` is not on this branch."
 
 
 def _closes(body: str, workspace: Workspace) -> str:

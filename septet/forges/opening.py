@@ -156,3 +156,11 @@ def label_once(
             missing, surplus = lacking()
         if missing or surplus:
             raise
+
+
+def without_links_to(plan: str, body: str) -> str:
+    """Return a body that does not link to a plan that the branch lacks, as where the repository ignores it."""
+    target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
+    body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
+    body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)
+    return f"{body.rstrip()}\n\nThe plan `{plan}` is not on this branch."

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from activities._proofs.create_pull_request import without_links_to
 from clients import tool_calls
 from clients.cli.render.logs import call_lines, headline
 from clients.page import transcript
@@ -25,6 +24,7 @@ from septet.contracts.names import Step
 from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
 from septet.forges.comment_commands import parse_command
+from septet.forges.opening import without_links_to
 from septet.git.changes import file_changes, read_status
 from septet.git.git_words import shown_words
 from septet.git.remote_failures import failure_of, remote_words
