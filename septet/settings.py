@@ -218,6 +218,9 @@ class Settings(BaseSettings):
     guest_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts that confined agents and checks reach beside an agent's model API, as `name:port`, separated by
     commas."""
+    model_requests: Annotated[tuple[str, ...], NoDecode] = ()
+    """What confined agents may ask of a model whose key stays outside, beside what their CLIs ask, as
+    `METHOD /path`, separated by commas."""
     guest_network: Literal["proxy", "open"] = "proxy"
     """The network of confined agents and checks: one of their own, with a proxy as the only way out, or the
     machine's."""
@@ -307,7 +310,9 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return self
 
-    @field_validator("guest_paths", "guest_hosts", "forge_logins", "codec_origins", "protected", mode="before")
+    @field_validator(
+        "guest_paths", "guest_hosts", "model_requests", "forge_logins", "codec_origins", "protected", mode="before"
+    )
     @classmethod
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths

@@ -220,7 +220,9 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
     covered = (state.root, *_checkpoint_folders(settings, state))
-    way_out = parse_way_out(settings.guest_hosts, settings.guest_network, settings.environ)
+    way_out = parse_way_out(
+        settings.guest_hosts, settings.guest_network, settings.environ, settings.model_requests
+    )
     world = World(home, named_paths, covered, way_out)
     sandbox = find_sandbox(settings.sandbox, settings.git_env, world)
     for each in named_paths if sandbox.confines else ():

@@ -134,7 +134,9 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
     """Return what confines agents, or why no worker starts here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
-        way_out = parse_way_out(settings.guest_hosts, settings.guest_network, settings.environ)
+        way_out = parse_way_out(
+            settings.guest_hosts, settings.guest_network, settings.environ, settings.model_requests
+        )
         world = World(settings.home, named_paths, (settings.state_dir,), way_out)
         return find_sandbox(settings.sandbox, settings.git_env, world)
     except (SandboxError, InvalidInputError) as error:

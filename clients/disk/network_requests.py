@@ -24,10 +24,9 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
     """
     lines: list[tuple[Run | None, NetworkLine]] = [(None, line) for line in _setup_lines(state, order_id)]
     lines += [(run, line) for run in started_runs(state, order_id) for line in network_lines(run)]
-    asked = [(run, line) for run, line in lines if not line.more]
-    shown = asked[offset:] if limit is None else asked[offset : offset + limit]
+    shown = lines[offset:] if limit is None else lines[offset : offset + limit]
     requests = tuple(_request(run, line) for run, line in shown)
-    return NetworkReply(requests=requests, total=len(asked), is_cut=len(asked) != len(lines))
+    return NetworkReply(requests=requests, total=len(lines), is_cut=any(line.count > 1 for _, line in lines))
 
 
 def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
@@ -57,6 +56,8 @@ def _request(run: Run | None, line: NetworkLine) -> NetworkRequest:
         port=line.port,
         allowed=line.allowed,
         why=scrub(line.why),
+        request=scrub(line.request),
+        count=line.count,
         sent_bytes=line.sent_bytes,
         received_bytes=line.received_bytes,
         seconds=line.seconds,

@@ -54,6 +54,10 @@ class NetworkRequest(Wire):
     """To the host; as all it is counted when the connection is over."""
     received_bytes: int = 0
     seconds: float = 0.0
+    request: str = ""
+    """Method and path of a request to the model whose key stays outside."""
+    count: int = 1
+    """How many such requests there were, where only their number was noted."""
 
 
 class LogEntry(Wire):
@@ -216,7 +220,7 @@ class NetworkReply(Reply):
     total: int = 0
     """How many there are so far, on all pages."""
     is_cut: bool = False
-    """Whether a run made more requests than its log holds."""
+    """Whether a run was refused more requests than its log has lines for: some are only counted."""
 
 
 class RescuesReply(Reply):

@@ -69,6 +69,34 @@ class GuardedFolder:
                 os.unlink(draft, dir_fd=folder)
                 raise
 
+    def move(self, name: str, target: "GuardedFolder") -> None:
+        """Move a plain file, which has no further name, to another such folder of the same disk, by the same name.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        path = _check_name(name)
+        with self._open_folder(path.parts[:-1]) as source:
+            status = os.stat(path.name, dir_fd=source, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                return
+            with target._make_folder(path.parts[:-1]) as folder:  # noqa: SLF001 -- one of this class
+                os.rename(path.name, path.name, src_dir_fd=source, dst_dir_fd=folder)
+
+    def contains(self, name: str, words: bytes) -> bool:
+        """Say whether a plain file has these bytes in it."""
+        path, end = _check_name(name), b""
+        with (
+            suppress(OSError),
+            self._open_folder(path.parts[:-1]) as folder,
+            os.fdopen(os.open(path.name, _FILE, dir_fd=folder), "rb") as file,
+        ):
+            while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (chunk := file.read(1 << 20)):
+                if words in end + chunk:
+                    return True
+                end = chunk[-len(words) :]
+        return False
+
     def remove(self, name: str) -> None:
         """Take a file away; a folder of that name is put aside.
 

@@ -9,15 +9,24 @@ from dataclasses import dataclass, replace
 
 from fakes.guests import CANARY
 
+from septet.agents.clis.adapter import Invocation
+from septet.agents.clis.adapter import Machine as Host
+from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, OwnNetwork, worthless_key
 from septet.agents.guest.protections import HostNetwork, Protection
+from septet.agents.turns.model_hosts import model_keys
 
 _OWN_NETWORK = "a private network"
 _ADDRESSES = "no address of this machine, whatever a name resolves to"
 _LIST = "a list of hosts, by name and port"
 _KEY = "keys are inserted only where CLIs send keys"
 _REWRITTEN = "each request is rewritten for the host that is allowed"
+_ASKED = "a list of requests for each CLI, by method and path"
+_PLAIN_PATHS = "paths that every server reads in the same way"
+_ONE_KEY = "no key but the one that stands in"
+_PORT_ALONE = "only its port leads to a model whose key stays outside"
+_ALL_OF_THEM = ("GET /", "POST /")
 _PRIVATE = "no private address, whatever a name resolves to"
 _STANDS_IN = worthless_key(0)
 _SECOND = "'', 'GET / HTTP/1.1', 'Host: other.example'"
@@ -98,7 +107,9 @@ def _reflected(name: str, attack: str, header: str) -> NetworkRoute:
     """Ask the model's port with the worthless key elsewhere than in a header for keys."""
 
     def network(servers: Servers, *headers: str) -> OwnNetwork:
-        model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", (CANARY,), headers)
+        model = ModelKey(
+            FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", (CANARY,), headers, ("POST /v1",)
+        )
         return OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
 
     program = f"ask({FIRST_MODEL_PORT}, 'POST /v1 HTTP/1.1', '{header}: {_STANDS_IN}')"
@@ -109,10 +120,62 @@ def _other_site(name: str, attack: str, program: str) -> NetworkRoute:
     """Ask for another site of a server that is allowed; without a proxy in between the server has it."""
 
     def network(servers: Servers) -> OwnNetwork:
-        model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", ("key",))
+        model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", ("key",), requests=_ALL_OF_THEM)
         return OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
 
     return NetworkRoute(name, attack, program, _REWRITTEN, network, lambda _: HostNetwork())
+
+
+def _model_of(cli: str, port: int) -> ModelKey:
+    """Return the model of a CLI as its adapter has it, at a server of this machine; its key is the canary."""
+    variables = {
+        "claude": {"ANTHROPIC_API_KEY": CANARY},
+        "codex": {"CODEX_API_KEY": CANARY},
+        "gemini": {"GEMINI_API_KEY": CANARY, "GOOGLE_GEMINI_BASE_URL": "https://models.example"},
+        "copilot": {"COPILOT_PROVIDER_API_KEY": CANARY, "COPILOT_PROVIDER_BASE_URL": "https://models.example"},
+        "opencode": {"ANTHROPIC_API_KEY": CANARY},
+    }
+    host = Host({"HOME": "/nonexistent", **variables[cli]})
+    (model,) = model_keys(adapter_for(cli), host, Invocation((cli,), host.env, b""))
+    return replace(model, address=f"http://127.0.0.1:{port}/team-a")
+
+
+def _asked(name: str, attack: str, cli: str, request: str) -> NetworkRoute:
+    """Ask a model's port for what its CLI never asks; without the list the server gets the key, and echoes it."""
+
+    def network(servers: Servers, *more: str) -> OwnNetwork:
+        model = _model_of(cli, servers.gateway)
+        return OwnNetwork(
+            models=(replace(model, requests=(*model.requests, *more)),), own_hosts=_own(servers.gateway)
+        )
+
+    program = f"ask({FIRST_MODEL_PORT}, {f'{request} HTTP/1.1'!r}, 'x-api-key: {_STANDS_IN}')"
+    return NetworkRoute(name, attack, program, _ASKED, network, lambda servers: network(servers, request))
+
+
+def _beside(name: str, attack: str, cli: str, protection: str, *lines: str) -> NetworkRoute:
+    """Ask a model's port for another team's, or for another account's; without a proxy the server answers."""
+
+    def network(servers: Servers) -> OwnNetwork:
+        return OwnNetwork(models=(_model_of(cli, servers.gateway),), own_hosts=_own(servers.gateway))
+
+    program = f"ask({FIRST_MODEL_PORT}, *{lines!r})"
+    return NetworkRoute(name, attack, program, protection, network, lambda _: HostNetwork())
+
+
+def _past_the_port(name: str, attack: str, cli: str, program: str) -> NetworkRoute:
+    """Go to a model's host by another way than its port, as its CLI may where the guest has the key."""
+
+    def network(servers: Servers) -> OwnNetwork:
+        return OwnNetwork(models=(_model_of(cli, servers.tcp),), own_hosts=_own(servers.tcp))
+
+    return NetworkRoute(
+        name, attack, program, _PORT_ALONE, network, lambda servers: OwnNetwork((), _own(servers.tcp))
+    )
+
+
+def _own(port: int) -> tuple[NamedHost, ...]:
+    return (NamedHost("127.0.0.1", port),)
 
 
 def _resolved(name: str, host: str, words: str) -> NetworkRoute:
@@ -233,6 +296,39 @@ NETWORK_ROUTES = (
         "other-site-upgrade", "… by one behind an upgrade that the server does not make",
         f"ask({FIRST_MODEL_PORT}, 'GET / HTTP/1.1', 'Upgrade: websocket', {_SECOND})",
     ),
+    _asked("asked-files", "use the worker's key for files of its account (claude)", "claude", "GET /v1/files"),
+    _asked("asked-batches", "… for a batch, which no budget counts (claude)", "claude", "POST /v1/messages/batches"),
+    _asked("asked-answers", "… for answers that others got (codex)", "codex", "GET /responses/resp_1"),
+    _asked("asked-tuning", "… to train a model (codex)", "codex", "POST /fine_tuning/jobs"),
+    _asked("asked-cache", "… to leave something for others (gemini)", "gemini", "POST /v1beta/cachedContents"),
+    _asked("asked-admin", "… to make keys at a gateway (copilot)", "copilot", "POST /key/generate"),
+    _asked("asked-deletes", "… to delete a model (opencode)", "opencode", "DELETE /models/m"),
+    _beside(
+        "beside-dots", "leave the base path of a gateway, by dots (claude)", "claude", _PLAIN_PATHS,
+        "POST /v1/messages/../../../team-b HTTP/1.1",
+    ),
+    _beside(
+        "beside-encoded", "… by encoded dots (gemini)", "gemini", _PLAIN_PATHS,
+        "POST /v1beta/models/%2e%2e%2f%2e%2e/team-b:generateContent HTTP/1.1",
+    ),
+    _beside(
+        "beside-empty", "… by an empty part (codex)", "codex", _PLAIN_PATHS, "POST //team-b/responses HTTP/1.1",
+    ),
+    _beside(
+        "other-account", "send the work to another account of the model's host (claude)", "claude", _ONE_KEY,
+        "POST /v1/messages HTTP/1.1", "x-api-key: sk-attacker",
+    ),
+    _beside(
+        "other-account-bearer", "… (codex)", "codex", _ONE_KEY,
+        "POST /responses HTTP/1.1", f"x-api-key: {_STANDS_IN}", "Authorization: Bearer sk-attacker",
+    ),
+    _beside(
+        "other-account-query", "… by the query (gemini)", "gemini", _ONE_KEY,
+        "POST /v1beta/models/g:generateContent?key=sk-attacker HTTP/1.1",
+    ),
+    _past_the_port("past-tunnel", "reach the model's host by a tunnel (claude)", "claude", _tunnel("127.0.0.1")),
+    _past_the_port("past-plain", "… by plain HTTP (codex)", "codex", "by_proxy(f'GET http://127.0.0.1:{tcp}/ HTTP/1.1')"),
+    _past_the_port("past-loopback", "… by its own port on loopback (opencode)", "opencode", "talk(socket.AF_INET, ('127.0.0.1', tcp))"),
 )  # fmt: skip
 
 
@@ -297,6 +393,7 @@ def _answer_of_gateway(client: socket.socket) -> str:
         head += more.decode()
     lines = head.replace("\r\n", "\n").split("\n")
     asks_elsewhere = "http://other.example" in lines[0] or "Host: other.example" in lines
+    asks_elsewhere = asks_elsewhere or "/team-b" in lines[0] or "sk-attacker" in head
     return f"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{CANARY if asks_elsewhere else head}"
 
 

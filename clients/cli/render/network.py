@@ -34,18 +34,20 @@ def show_network(order_id: str, answer: NetworkReply) -> None:
         for each in requests:
             out.print(Text(printable(f"  {_line(each)}"), style="" if each.allowed else "yellow"), soft_wrap=True)
     if answer.is_cut:
-        out.print(Text("A run made more requests than its log holds."), soft_wrap=True)
+        out.print(Text("Refusals beyond the first lines of a log are counted."), soft_wrap=True)
 
 
 def _line(request: NetworkRequest) -> str:
     verdict = "allowed" if request.allowed else "refused"
     host = f"{request.host}:{request.port}" if request.port else request.host
+    asked = f"{host}  {request.request}" if request.request else host
+    many = f"{request.count:,} times, " if request.count > 1 else ""
     told = (
         f"{request.sent_bytes:,} bytes sent, {request.received_bytes:,} received, {request.seconds:.1f} s"
         if request.allowed
         else request.why
     )
-    return f"{_time(request.asked_at)}{verdict}  {host}  {told}{' (a check)' if request.of_check else ''}"
+    return f"{_time(request.asked_at)}{verdict}  {asked}  {many}{told}{' (a check)' if request.of_check else ''}"
 
 
 def _time(moment: str) -> str:

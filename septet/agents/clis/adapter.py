@@ -168,9 +168,26 @@ class Adapter(ABC):
                 each.address,
                 env.get(each.address) or each.usual_address,
                 {name: env.get(name, "") for name in each.keys},
+                each.requests,
             )
             for each in self.capabilities.model_variables
         )
+
+    def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
+        """Return the hosts that an invocation asks by itself, with a login that a guest has.
+
+        None where the key of its model stays outside: then it asks at a port of its own.
+        """
+        kept = any(place.is_kept for place in self.model_places(invocation, host))
+        return () if kept else self.capabilities.model_hosts
+
+    def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
+        """Return texts with the addresses of the models that it asks, as the worker's settings name them.
+
+        `None` for all that stand in the CLI's settings, and in the variables that this CLI alone gets.
+        """
+        del invocation, host
+        return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
         """Return an invocation that asks at other addresses, with other keys.
@@ -223,6 +240,12 @@ def find_program(agent: str, program: str, host: Machine) -> str:
             remedy=f"Install it, or give its path in {variable}.",
         )
     return str(Path(path).absolute())
+
+
+def own_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that not every agent gets."""
+    usual = select_variables(env, FOR_EVERY_AGENT)
+    return {name: value for name, value in env.items() if name not in usual}
 
 
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

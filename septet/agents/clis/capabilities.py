@@ -13,6 +13,8 @@ class ModelVariables:
 
     address: str
     keys: tuple[str, ...]
+    requests: tuple[str, ...]
+    """By which the model there is asked: see `model_place.py`."""
     usual_address: str = ""
     """Where it is without the first; empty where it is left to the CLI then."""
 

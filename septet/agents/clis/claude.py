@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from septet.agents.clis.adapter import Adapter, Machine, Turn, option
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.login_files import LoginFile, TokenFields
+from septet.agents.clis.model_place import MESSAGES, MODELS, ModelPlace, below
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.transcript_claude import ClaudeTranscript
 from septet.contracts.limits import Tools
@@ -20,6 +21,7 @@ _LOGIN: Final = (
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
 )
+_CUSTOM_HEADERS: Final = "ANTHROPIC_CUSTOM_HEADERS"
 _QUIET: Final[Mapping[str, str]] = {
     "CLAUDE_CODE_MAX_RETRIES": "2",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -54,7 +56,10 @@ _CAPABILITIES: Final = Capabilities(
     model_hosts=("api.anthropic.com", "platform.claude.com", "console.anthropic.com"),
     model_variables=(
         ModelVariables(
-            "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "https://api.anthropic.com"
+            "ANTHROPIC_BASE_URL",
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+            ("HEAD /", *below("/v1", *MESSAGES, *MODELS)),
+            "https://api.anthropic.com",
         ),
     ),
     home=("CLAUDE_CONFIG_DIR", "~/.claude"),
@@ -115,6 +120,12 @@ class Claude(Adapter):
         """Return it; as root the CLI is told that it is in a sandbox."""
         env = Adapter.environment(self, turn, host)
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
+
+    def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
+        """Return its place, with the fields that the worker has the CLI send there."""
+        lines = invocation.env.get(_CUSTOM_HEADERS, "").splitlines()
+        pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))
 
     def _as_root(self, turn: Turn, host: Machine) -> bool:
         return self.minds_root and host.uid == 0 and turn.tools == "all"

@@ -4,18 +4,18 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Turn
+from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Turn, own_variables
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
-from septet.agents.clis.model_place import ModelPlace
+from septet.agents.clis.model_place import CHAT, MODELS, RESPONSES, ModelPlace
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.own_files import locate
 from septet.agents.clis.plain_settings import SettingsFile
@@ -38,6 +38,7 @@ _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
 """The one that it takes by itself; a key in `OPENAI_API_KEY` it has only where a provider names that."""
 _KEYS: Final = (_KEY, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY")
+_REQUESTS: Final = (*RESPONSES, *CHAT, *MODELS)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _KEPT_SETTINGS: Final = (
     "model", "model_provider", "model_providers", "model_reasoning_effort", "model_reasoning_summary",
@@ -106,24 +107,44 @@ class Codex(Adapter):
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return the one provider that it asks, by the user's settings; none where it logs in by a file."""
-        try:
-            settings = tomllib.loads(locate(self, host, _SETTINGS_FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            settings = {}
-        name, providers = settings.get("model_provider", _USUAL_PROVIDER), settings.get("model_providers")
-        provider = providers.get(name) if isinstance(providers, dict) else None
+        settings, name, provider = self._provider(host)
         env = invocation.env
         if name == _USUAL_PROVIDER and provider is None:
             address = settings.get("openai_base_url") or env.get("OPENAI_BASE_URL") or _USUAL_ADDRESS
             keys = {each: env.get(each, "") for each in _CAPABILITIES.login_variables}
-            return (ModelPlace("openai_base_url", str(address), keys),) if keys[_KEY] else ()
+            return (ModelPlace("openai_base_url", str(address), keys, _REQUESTS),) if keys[_KEY] else ()
         if not isinstance(provider, dict) or not _PLAIN_NAME.fullmatch(str(name)):
             return ()
-        named = provider.get("env_http_headers")
-        headers = named if isinstance(named, dict) else {}
+        headers = _table(provider, "env_http_headers")
         keys = {str(each): env.get(str(each), "") for each in (provider.get("env_key"), *headers.values()) if each}
         address = str(provider.get("base_url", ""))
-        return (ModelPlace(f"model_providers.{name}.base_url", address, keys, tuple(headers)),)
+        place = ModelPlace(f"model_providers.{name}.base_url", address, keys, _REQUESTS, tuple(headers))
+        fields, query = _table(provider, "http_headers"), _table(provider, "query_params")
+        own_fields = tuple((str(field), str(value)) for field, value in fields.items())
+        return (replace(place, query_names=(*place.query_names, *map(str, query)), fields=own_fields),)
+
+    def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
+        """Return those of its usual provider's login, where it asks that one."""
+        _, name, provider = self._provider(host)
+        if name != _USUAL_PROVIDER or provider is not None:
+            return ()
+        return super().asked_hosts(invocation, host)
+
+    def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
+        """Return the addresses of the provider that it asks, and none of those beside it."""
+        settings, _, provider = self._provider(host)
+        own = (settings.get("openai_base_url"), settings.get("chatgpt_base_url"))
+        named = own if provider is None else (provider.get("base_url"),) if isinstance(provider, dict) else ()
+        return [*own_variables(invocation.env).values(), *map(str, filter(None, named))]
+
+    def _provider(self, host: Machine) -> tuple[dict[str, Any], object, object]:
+        """Return the user's settings, the name of the provider that they choose, and what they say of it."""
+        try:
+            settings = tomllib.loads(locate(self, host, _SETTINGS_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            settings = {}
+        name = settings.get("model_provider", _USUAL_PROVIDER)
+        return settings, name, _table(settings, "model_providers").get(str(name))
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
         """Return an invocation whose provider is at another address; other providers' keys are left out."""
@@ -139,6 +160,11 @@ class Codex(Adapter):
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; its figures are those of the thread, without `before`."""
         return CodexStream(before)
+
+
+def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = settings.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _settings(turn: Turn) -> list[str]:

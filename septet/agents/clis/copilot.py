@@ -1,22 +1,24 @@
 """The `copilot` CLI (GitHub Copilot CLI), tested with 1.0.102."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import Adapter, Machine, Turn, option
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, CompiledCode, ModelVariables
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.clis.login_files import LoginFile
+from septet.agents.clis.model_place import AZURE, CHAT, MESSAGES, MODELS, RESPONSES, below
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.transcript_copilot import CopilotTranscript
 
 _LOGIN: Final = ("COPILOT_*",)
 """`COPILOT_GITHUB_TOKEN` is its own key; `GH_TOKEN` and `GITHUB_TOKEN` are the forge's, and no agent sees them."""
 _QUIET: Final[Mapping[str, str]] = {"COPILOT_AUTO_UPDATE": "false"}
+_ADDRESS: Final = "COPILOT_PROVIDER_BASE_URL"
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.0.102",
     memory_mib=300,
@@ -27,7 +29,11 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     model_variables=(
-        ModelVariables("COPILOT_PROVIDER_BASE_URL", ("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN")),
+        ModelVariables(
+            _ADDRESS,
+            ("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"),
+            (*CHAT, *RESPONSES, *MODELS, *MESSAGES, *below("/v1", *MESSAGES), *below("/openai", *AZURE)),
+        ),
     ),
     model_hosts=(
         "api.github.com",
@@ -83,6 +89,10 @@ class Copilot(Adapter):
         elif turn.session_id is not None:
             arguments += ["--session-id", turn.session_id]
         return [*arguments, *option("--model", turn.model)]
+
+    def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
+        """Return GitHub's, where no other provider is chosen."""
+        return () if invocation.env.get(_ADDRESS) else super().asked_hosts(invocation, host)
 
 
 class _Error(msgspec.Struct, gc=False):

@@ -1,20 +1,22 @@
 """The `gemini` CLI (Gemini CLI), tested with 0.61.0."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import Adapter, Machine, Turn, option
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.login_files import LoginFile
+from septet.agents.clis.model_place import GENERATE, VERTEX, below
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.plain_settings import SettingsFile
+from septet.agents.clis.own_files import locate
+from septet.agents.clis.plain_settings import SettingsFile, read_object
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
@@ -25,6 +27,21 @@ _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TE
 _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 """Names a file of settings; the user's own come before them. It bounds the CLI's ten attempts, which take minutes,
 where root owns the file and its folders, as in an image: the CLI reads it nowhere else."""
+_HOST_OF_KEYS: Final = "generativelanguage.googleapis.com"
+_HOSTS_OF_LOGINS: Final = ("cloudcode-pa.googleapis.com", "oauth2.googleapis.com")
+_HOSTS_OF_CLOUD: Final = ("aiplatform.googleapis.com", "oauth2.googleapis.com")
+_SETTINGS_FILE: Final = "~/.gemini/settings.json"
+_KEYS_OF_CLOUD: Final = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
+_LOCATION: Final = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def _of_versions(*requests: str) -> tuple[str, ...]:
+    """Return requests at each version of the API."""
+    return tuple(
+        each for version in ("v1", "v1beta", "v1alpha", "v1beta1") for each in below(f"/{version}", *requests)
+    )
+
+
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.61.0",
     memory_mib=300,
@@ -34,16 +51,10 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
     model_variables=(
-        ModelVariables("GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY",)),
-        ModelVariables("GOOGLE_VERTEX_BASE_URL", ("GOOGLE_API_KEY",)),
+        ModelVariables("GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY",), _of_versions(*GENERATE)),
+        ModelVariables("GOOGLE_VERTEX_BASE_URL", ("GOOGLE_API_KEY",), _of_versions(*VERTEX)),
     ),
-    model_hosts=(
-        "generativelanguage.googleapis.com",
-        "cloudcode-pa.googleapis.com",
-        "oauth2.googleapis.com",
-        "www.googleapis.com",
-        "aiplatform.googleapis.com",
-    ),
+    model_hosts=(_HOST_OF_KEYS, *_HOSTS_OF_LOGINS, *_HOSTS_OF_CLOUD),
     logins=(LoginFile("~/.gemini/oauth_creds.json"), LoginFile("~/.gemini/google_accounts.json")),
     settings=(
         SettingsFile(
@@ -99,6 +110,28 @@ class Gemini(Adapter):
         """Return it, with the engine's own defaults where the user names none."""
         defaults = str(Path(__file__).with_name("gemini_defaults.json"))
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
+
+    def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
+        """Return those of the way in which it logs in: with a key, with a cloud's, or with an account."""
+        if not super().asked_hosts(invocation, host):
+            return ()
+        env, login = invocation.env, self._chosen_login(host)
+        if env.get("GEMINI_API_KEY") and login in {"", "gemini-api-key"}:
+            return (_HOST_OF_KEYS,)
+        if login == "vertex-ai" or (not login and any(map(env.get, _KEYS_OF_CLOUD))):
+            location = env.get("GOOGLE_CLOUD_LOCATION", "")
+            place = (f"{location}-aiplatform.googleapis.com",) if _LOCATION.fullmatch(location) else ()
+            return (*_HOSTS_OF_CLOUD, *place)
+        return _HOSTS_OF_LOGINS
+
+    def _chosen_login(self, host: Machine) -> str:
+        """Return what the user's settings choose; empty where they say nothing."""
+        try:
+            settings = read_object(locate(self, host, _SETTINGS_FILE).read_bytes()) or {}
+            chosen = settings.get("security", {}).get("auth", {}).get("selectedType")
+        except (OSError, AttributeError):
+            return ""
+        return str(chosen or settings.get("selectedAuthType") or "")
 
 
 class _Error(msgspec.Struct, gc=False):

@@ -1,7 +1,45 @@
 """Where a CLI asks its model, and the keys that it has for there: what the engine changes for a guest."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+_ADDRESS: Final = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+QUERY_NAMES: Final = (
+    "after_id", "alt", "api-version", "before_id", "beta", "client_version", "limit", "pageSize", "pageToken",
+)  # fmt: skip
+MESSAGES: Final = ("POST /messages", "POST /messages/count_tokens")
+RESPONSES: Final = ("POST /responses", "GET /responses", "POST /responses/compact")
+"""By `GET` it becomes a web socket."""
+CHAT: Final = ("POST /chat/completions",)
+MODELS: Final = ("GET /models", "GET /models/*")
+_OF_GEMINI: Final = tuple(f":{verb}" for verb in ("generateContent", "streamGenerateContent", "countTokens"))
+_OF_VERTEX: Final = (*_OF_GEMINI, ":rawPredict", ":streamRawPredict")
+GENERATE: Final = tuple(f"POST /models/*{verb}" for verb in _OF_GEMINI)
+VERTEX: Final = tuple(
+    f"POST {place}publishers/*/models/*{verb}"
+    for place in ("/", "/projects/*/locations/*/")
+    for verb in _OF_VERTEX
+)
+BEDROCK: Final = tuple(
+    f"POST /model/*/{verb}"
+    for verb in ("converse", "converse-stream", "invoke", "invoke-with-response-stream", "count-tokens")
+)
+
+
+def below(folder: str, *requests: str) -> tuple[str, ...]:
+    """Return requests whose paths begin with a folder, such as `/v1`."""
+    return tuple(each.replace(" /", f" {folder}/", 1) for each in requests)
+
+
+AZURE: Final = (*below("/deployments/*", *CHAT, *RESPONSES), *below("/v1", *CHAT, *RESPONSES), *CHAT, *RESPONSES)
+"""Below an address that ends with `/openai`."""
+ANY: Final = (
+    *MESSAGES, *RESPONSES, *CHAT, *MODELS, *GENERATE, *VERTEX, *BEDROCK, *AZURE, *below("/v1", *MESSAGES, *MODELS),
+    *below("/v1", *VERTEX), *below("/v1beta1", *VERTEX), *below("/openai", *AZURE),
+)  # fmt: skip
+"""For a provider of which only the worker's settings know what it speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,5 +51,16 @@ class ModelPlace:
     address: str
     keys: Mapping[str, str] = field(repr=False)
     """By the variable, or the place in the settings, that has it."""
+    requests: tuple[str, ...]
+    """By which it is asked, as `METHOD /path` below the address; `*` stands for a part of a path."""
     headers: tuple[str, ...] = ()
     """In which the CLI sends keys, beside those in which all do."""
+    query_names: tuple[str, ...] = QUERY_NAMES
+    """What a request may say behind its path."""
+    fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Fields like keys, which the worker's settings name with their values."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its keys stay outside: there is one, and the place has an address."""
+        return any(self.keys.values()) and bool(_ADDRESS.match(self.address))

@@ -3,21 +3,22 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from septet.agents.clis import endings
-from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option, own_variables
 from septet.agents.clis.api_errors import REFUSAL
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
-from septet.agents.clis.model_place import ModelPlace
+from septet.agents.clis.model_place import ANY, CHAT, GENERATE, MESSAGES, MODELS, RESPONSES, ModelPlace, below
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.own_files import locate
 from septet.agents.clis.plain_settings import SettingsFile, read_object
@@ -41,21 +42,38 @@ _QUIET: Final[Mapping[str, str]] = {
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _SETTINGS_FILE: Final = "~/.config/opencode/opencode.json"
 _LOGIN_FILE: Final = "~/.local/share/opencode/auth.json"
-_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "anthropic": ("https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",)),
-    "openai": ("https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
+    "anthropic": ("https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), MESSAGES),
+    "openai": ("https://api.openai.com/v1", ("OPENAI_API_KEY",), (*RESPONSES, *CHAT)),
     "google": (
         "https://generativelanguage.googleapis.com/v1beta",
         ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"),
+        GENERATE,
     ),
-    "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
-    "mistral": ("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
-    "groq": ("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    "deepseek": ("https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
-    "xai": ("https://api.x.ai/v1", ("XAI_API_KEY",)),
-    "opencode": ("https://opencode.ai/zen/v1", ("OPENCODE_API_KEY",)),
+    "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), (*CHAT, *RESPONSES)),
+    "mistral": ("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), CHAT),
+    "groq": ("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), CHAT),
+    "deepseek": ("https://api.deepseek.com", ("DEEPSEEK_API_KEY",), (*CHAT, *below("/v1", *CHAT))),
+    "xai": ("https://api.x.ai/v1", ("XAI_API_KEY",), (*CHAT, *RESPONSES)),
+    "opencode": (
+        "https://opencode.ai/zen/v1",
+        ("OPENCODE_API_KEY",),
+        (*CHAT, *RESPONSES, *MESSAGES, *MODELS, *GENERATE),
+    ),
 }
-"""By the names that it gives them: where they are, and the variables of their keys."""
+"""By the names that it gives them: where they are, the variables of their keys, and how they are asked."""
+_LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "anthropic": ("console.anthropic.com",),
+    "openai": ("auth.openai.com", "chatgpt.com"),
+}
+"""What it asks beside them with a login in its file."""
+
+
+def _host_of(provider: str) -> str:
+    """Return the host of a provider that it knows."""
+    return _PROVIDERS[provider][0].split("/")[2]
+
+
 _VARIABLE: Final = re.compile(r"\{env:([A-Za-z0-9_]+)\}")
 _OWN_KEY: Final = "apiKey"
 _KEPT_SETTINGS: Final = (
@@ -69,20 +87,7 @@ _CAPABILITIES: Final = Capabilities(
     keeps_model=True,
     login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
     login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
-    model_hosts=(
-        "api.anthropic.com",
-        "console.anthropic.com",
-        "api.openai.com",
-        "auth.openai.com",
-        "chatgpt.com",
-        "generativelanguage.googleapis.com",
-        "openrouter.ai",
-        "api.mistral.ai",
-        "api.groq.com",
-        "api.deepseek.com",
-        "api.x.ai",
-        "opencode.ai",
-    ),
+    model_hosts=(*map(_host_of, _PROVIDERS), *chain(*_LOGIN_HOSTS.values())),
     home=("XDG_DATA_HOME", "~/.local/share"),
     logins=(
         LoginFile(
@@ -151,8 +156,10 @@ class OpenCode(Adapter):
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return its providers: those whose keys are in variables, and those that its variable configures.
 
-        A key that stands in the user's settings is not among them, nor is a provider with a login in the file.
+        A key that stands in the user's settings is not among them, nor is a provider with a login in the file. A
+        provider that it is not told to ask may be asked nothing.
         """
+        chosen = self._chosen(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
         in_file = _providers(_content(locate(self, host, _SETTINGS_FILE)))
         logins = read_object(_content(locate(self, host, _LOGIN_FILE))) or {}
@@ -160,15 +167,51 @@ class OpenCode(Adapter):
         for name in dict.fromkeys((*given, *in_file, *_PROVIDERS)):
             if name in logins:
                 continue
-            address, variables = _PROVIDERS.get(name, ("", ()))
+            address, variables, requests = _PROVIDERS.get(name, ("", (), ANY))
             options = {**_options(in_file, name), **_options(given, name)}
             referred = _VARIABLE.fullmatch(str(options.get(_OWN_KEY, "")))
             names = (*variables, *((referred[1],) if referred else ()))
             keys = {each: invocation.env.get(each, "") for each in names}
             if not referred and isinstance(key := _options(given, name).get(_OWN_KEY), str):
                 keys[_OWN_KEY] = key
-            places.append(ModelPlace(name, str(options.get("baseURL", address)), keys))
+            place = ModelPlace(
+                name,
+                str(options.get("baseURL", address)),
+                keys,
+                (requests if "baseURL" not in options else ANY) if chosen is None or name in chosen else (),
+            )
+            headers = options.get("headers")
+            fields = headers.items() if isinstance(headers, dict) else ()
+            places.append(replace(place, fields=tuple((str(field), str(value)) for field, value in fields)))
         return tuple(places)
+
+    def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
+        """Return those of the providers that it is told to ask, where they have no key that stays outside."""
+        chosen = self._chosen(invocation, host)
+        kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
+        asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]
+        return (*map(_host_of, asked), *chain(*(_LOGIN_HOSTS.get(name, ()) for name in asked)))
+
+    def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
+        """Return the addresses of the providers that it is told to ask, and none of those beside them."""
+        variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
+        chosen = self._chosen(invocation, host)
+        given = _providers(invocation.env.get(_CONFIG, "").encode())
+        providers = {**_providers(_content(locate(self, host, _SETTINGS_FILE))), **given}
+        asked = [provider for name, provider in providers.items() if chosen is None or name in chosen]
+        return [*variables.values(), *map(json.dumps, asked)]
+
+    def _chosen(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
+        """Return the providers that it is told to ask; `None` where nobody says."""
+        argv, given = invocation.argv, read_object(invocation.env.get(_CONFIG, "").encode()) or {}
+        in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
+        on_line = argv[argv.index("--model") + 1] if "--model" in argv[:-1] else None
+        main = on_line or given.get("model") or in_file.get("model")
+        if not isinstance(main, str) or "/" not in main:
+            return None
+        roles = (each for kind in ("agent", "mode") for each in _objects(given.get(kind)).values())
+        others = (*(each.get("small_model") for each in (given, in_file)), *(role.get("model") for role in roles))
+        return frozenset(str(model).partition("/")[0] for model in (main, *others) if model)
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
         """Return an invocation whose configuration has these providers at other addresses."""
@@ -198,9 +241,13 @@ def _own_key(place: ModelPlace) -> dict[str, str]:
 
 def _providers(configuration: bytes) -> dict[str, Any]:
     """Return the providers of a configuration, as far as they are objects."""
-    providers = (read_object(configuration) or {}).get("provider")
-    found = providers.items() if isinstance(providers, dict) else ()
-    return {name: provider for name, provider in found if isinstance(provider, dict)}
+    return _objects((read_object(configuration) or {}).get("provider"))
+
+
+def _objects(value: object) -> dict[str, dict[str, Any]]:
+    """Return those values of an object that are objects themselves."""
+    found = value.items() if isinstance(value, dict) else ()
+    return {str(name): each for name, each in found if isinstance(each, dict)}
 
 
 def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:

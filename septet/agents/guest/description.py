@@ -159,7 +159,9 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNe
         return HostNetwork()
     hosts = tuple(dict.fromkeys((*files.hosts, *way_out.hosts)))
     ca_file = files.env.get("SSL_CERT_FILE") or files.env.get("NODE_EXTRA_CA_CERTS") or ""
-    return OwnNetwork(hosts, files.own_hosts, way_out.proxies, files.models, ca_file)
+    further = way_out.model_requests
+    models = tuple(replace(each, requests=each.requests and (*each.requests, *further)) for each in files.models)
+    return OwnNetwork(hosts, files.own_hosts, way_out.proxies, models, ca_file)
 
 
 def _place(

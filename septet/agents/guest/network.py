@@ -21,6 +21,11 @@ _HTTPS_PORT: Final = 443
 _USUAL_PORTS: Final = {"http": 80, "https": _HTTPS_PORT}
 _MOST_PORTS: Final = 65536
 _PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_REQUEST: Final = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9_~:@.,=+$*-]+)+")
+_REQUEST_REMEDY: Final = (
+    "Separate requests by commas, each as `METHOD /path` below the model's address, such as "
+    "`POST /v1/embeddings`; `*` stands for one part of a path."
+)
 _REMEDY: Final = (
     "Separate hosts by commas, each as `name:port`, such as `packages.example.com:443,files.example.com:443`."
 )
@@ -95,6 +100,11 @@ class ModelKey:
     """The real ones, for the proxy alone: the guest has `worthless_key` of each one's number."""
     headers: tuple[str, ...] = ()
     """In which the proxy puts them in, beside those in which all CLIs send keys."""
+    requests: tuple[str, ...] = ()
+    """By which the model is asked, as `METHOD /path` below the address; nothing else is let through."""
+    query_names: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Fields like keys that the guest may send with these values."""
 
     @property
     def address_inside(self) -> str:
@@ -103,8 +113,15 @@ class ModelKey:
 
     def order(self) -> dict[str, Any]:
         """Return what its supervisor is told."""
-        keys = [[worthless_key(number), key] for number, key in enumerate(self.keys)]
-        return {"port": self.port, "address": self.address, "keys": keys, "key_fields": list(self.headers)}
+        return {
+            "port": self.port,
+            "address": self.address,
+            "keys": [[worthless_key(number), key] for number, key in enumerate(self.keys)],
+            "key_fields": list(self.headers),
+            "requests": list(self.requests),
+            "query_names": list(self.query_names),
+            "fields": [list(each) for each in self.fields],
+        }
 
 
 def worthless_key(number: int) -> str:
@@ -160,16 +177,29 @@ class NetworkSettings:
     """Guests have the machine's own network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own proxies, by their variables in small letters."""
+    model_requests: tuple[str, ...] = ()
+    """What may be asked of models whose keys stay outside, beside what their CLIs ask."""
 
 
-def parse_way_out(hosts: tuple[str, ...], network: str, env: Mapping[str, str]) -> NetworkSettings:
-    """Read the settings of the network: hosts, `proxy` or `open`, and the environment with the worker's proxies.
+def parse_way_out(
+    hosts: tuple[str, ...], network: str, env: Mapping[str, str], requests: tuple[str, ...] = ()
+) -> NetworkSettings:
+    """Read the settings of the network.
+
+    Args:
+        hosts: Those that all guests may reach.
+        network: `proxy` or `open`.
+        env: The environment with the worker's proxies.
+        requests: Further ones to models, as `METHOD /path`.
 
     Raises:
-        InvalidInputError: An entry is no host.
+        InvalidInputError: An entry is no host, or no request.
     """
     proxies = {name.lower(): value for name, value in env.items() if name.lower() in _PROXY_VARIABLES and value}
-    return NetworkSettings(parse_hosts(hosts), network == "open", proxies)
+    for each in filter(None, requests):
+        if not _REQUEST.fullmatch(each):
+            raise InvalidInputError(f"SEPTET_MODEL_REQUESTS: {each!r} is no request.", remedy=_REQUEST_REMEDY)
+    return NetworkSettings(parse_hosts(hosts), network == "open", proxies, tuple(filter(None, requests)))
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -1,10 +1,14 @@
 """The home of a work order, or of a lane: folders that a CLI finds where the user's own would be.
 
-They hold its sessions, what it needs to log in while it runs, and settings without what is the user's alone. They
-outlive its runs and go with the workspace.
+They hold the session that a run goes on with, what it needs to log in while it runs, and settings without what is
+the user's alone. Each visit has them anew: of what an agent leaves there, nothing but its sessions is there again,
+for those who go on with one.
 """
 
+import os
 import re
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,12 +20,14 @@ from septet.agents.clis.own_files import locate, own_folders_by_name
 from septet.agents.clis.plain_settings import read_document
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.logins import LoginCopy, Logins
+from septet.agents.homes.session_store import SessionStore
 from septet.agents.runs.session_folder import SessionFolder
 from septet.agents.runs.sessions import copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
 from septet.system.keys import keys_in
 from septet.system.masking import hide_of
 
+_STORE: Final = "kept"
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -51,36 +57,84 @@ class AgentHome:
         """Where its sessions lie; `None` for a CLI that keeps none."""
         return next((SessionFolder(folder.source, self.root) for folder in self.folders), None)
 
-    def prepare(self, session_id: str | None, run_seconds: float) -> tuple[OwnFolder, ...]:
+    @property
+    def _store(self) -> SessionStore:
+        return SessionStore(self.root / _STORE, self.adapter.capabilities)
+
+    def open(self) -> tuple[OwnFolder, ...]:
+        """Make its folders, closed to others, and return them; what is in them stays.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        for closed in (self.root.parent, self.root):
+            closed.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in self.folders:
+            GuardedFolder(self.root, str(folder.source.relative_to(self.root))).make_closed()
+        return self.folders
+
+    def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Make it ready for a run and return its folders; the caller holds the writer's lock.
 
         Args:
             session_id: The session that the run goes on with: one that lies in the user's home is copied, as those
-                of earlier releases do, and of runs without a sandbox.
+                of runs without a sandbox do.
             run_seconds: How long the run may last.
+            anew: Nobody lives in it any more.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
         self.hide_keys()
-        folders, is_new = self.folders, not self.root.exists()
-        for closed in (self.root.parent, self.root):
-            closed.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in folders:
-            GuardedFolder(self.root, str(folder.source.relative_to(self.root))).make_closed()
         self.logins.take_back(self.root, is_over=True)  # the run before may have had another login
+        if anew:
+            self._clear()
+        folders = self.open()
         for copy in self._login_copies():
             self.logins.lend(copy, run_seconds)
         for file in self.adapter.capabilities.settings:
             self._write_settings(file.name, file.reduce(_read(locate(self.adapter, self.machine, file.name))))
         users, own = user_sessions(self.adapter, self.machine), self.sessions
         notes = self.adapter.capabilities.notes_of_workspace
-        if notes and is_new and users is not None and own is not None:
+        if notes and anew and users is not None and own is not None:
             copy_files(notes.format(order=_NO_WORD.sub("-", self.root.parent.name)), users, own)
         if session_id is not None and users is not None and own is not None:
+            self._give(session_id)
             copy_session(self.adapter, session_id, users, own)
         return folders
+
+    def _clear(self) -> None:
+        """Take the sessions out, and leave nothing else of what agents have written.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        for number, folder in enumerate(self.folders):
+            if os.path.lexists(folder.source):
+                name = str(folder.source.relative_to(self.root))
+                if number == 0:
+                    self._store.take(GuardedFolder(self.root, name))
+                gone = self.root / f".gone-{secrets.token_hex(8)}"
+                folder.source.rename(gone)
+                if number == 0:
+                    self._keep_notes(GuardedFolder(gone), GuardedFolder(self.root, name))
+                if gone.is_symlink() or not gone.is_dir():
+                    gone.unlink()
+                else:
+                    shutil.rmtree(gone, ignore_errors=True)  # what cannot be removed goes with the workspace
+
+    def _keep_notes(self, old: GuardedFolder, new: GuardedFolder) -> None:
+        """Keep what a CLI notes of a workspace: how often each step was started there."""
+        notes = self.adapter.capabilities.notes_of_workspace
+        for name in old.find(notes.format(order="*")) if notes else ():
+            new.make_closed()
+            old.move(name, new)
+
+    def _give(self, session_id: str) -> None:
+        own = self.sessions
+        if own is not None:
+            self._store.give(session_id, GuardedFolder(self.root, str(own.root.relative_to(self.root))))
 
     def hide_keys(self) -> None:
         """Have the keys masked that the user's own files of its login and its settings hold now."""
@@ -94,6 +148,7 @@ class AgentHome:
         """
         users, own = user_sessions(self.adapter, self.machine), self.sessions
         if users is not None and own is not None:
+            self._give(session_id)
             copy_session(self.adapter, session_id, own, users)
 
     def _login_copies(self) -> Iterator[LoginCopy]:

@@ -8,16 +8,20 @@ from typing import Final
 import msgspec
 
 from septet.agents.runs.folders import Run
+from septet.agents.supervisor.model_port import OPENS
 from septet.agents.supervisor.network_log import MOST_BYTES, NETWORK_LOG
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+_REQUEST: Final = re.compile(r"[A-Z]+ [!-~]{1,300}")
 _MOST_NAMED: Final = 10
 _MOST_RUNS: Final = 20
 
 
 class NetworkLine(msgspec.Struct):
-    """One connection that was asked for, or that there were more of them than a log holds."""
+    """One connection that was asked for; or many, of which the log has the count."""
 
+    id: str = ""
+    """Of a later line with the same one counts what it says; empty for a line that stands alone."""
     time: str = ""
     """ISO 8601, UTC."""
     host: str = ""
@@ -28,7 +32,12 @@ class NetworkLine(msgspec.Struct):
     sent_bytes: int = 0
     received_bytes: int = 0
     seconds: float = 0.0
-    more: bool = False
+    request: str = ""
+    """Method and path of a request to a model whose key stays outside."""
+    input_tokens: int = 0
+    """What the model has said that it used; what came from a cache is among them."""
+    output_tokens: int = 0
+    count: int = 1
     of_check: bool = False
     """Whether it stands in the log of a check."""
 
@@ -60,8 +69,19 @@ def refused_hosts(run: Run) -> list[str]:
 
 def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
     """Return the hosts that were refused, as `name:port`, each once."""
-    names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port)
+    names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port and not line.request)
     return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
+
+
+def refused_requests(run: Run) -> list[str]:
+    """Return the requests to its model that a run was refused and a setting opens, each once."""
+    found = dict.fromkeys(line.request for line in network_lines(run) if OPENS in line.why)
+    return [request for request in found if _REQUEST.fullmatch(request)]
+
+
+def tokens_seen(run: Run) -> int:
+    """Return how many tokens the models have said that a run used whose keys stay outside."""
+    return sum(line.input_tokens + line.output_tokens for line in _lines_of(run.folder / NETWORK_LOG))
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
@@ -93,15 +113,16 @@ def _records_in(folder: Path) -> list[Path]:
 
 def _lines_of(path: Path) -> list[NetworkLine]:
     """Return the lines of a log; what cannot be read is left out."""
-    found = []
+    found: dict[str, NetworkLine] = {}
     try:
         with path.open("rb") as file:
-            content = file.read(2 * MOST_BYTES)
+            content = file.read(4 * MOST_BYTES)
     except OSError:
         return []
-    for line in content.splitlines():
+    for number, text in enumerate(content.splitlines()):
         try:
-            found.append(msgspec.json.decode(line, type=NetworkLine))
+            line = msgspec.json.decode(text, type=NetworkLine)
         except msgspec.MsgspecError:
             continue
-    return found
+        found[line.id or str(number)] = line
+    return list(found.values())

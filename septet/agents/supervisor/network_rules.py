@@ -65,11 +65,14 @@ class Network:
         """What may be reached, where it is on the internet."""
         self.own_hosts = {(str(name), int(port)) for name, port in pairs(fields.get("own_hosts"))}
         """What the worker's settings name as its own, wherever it is."""
-        own_names = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
-        self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
-        """By address and port on the guest's loopback: the name of this machine's, whose same port is meant."""
         self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
         """By port on the guest's loopback: its model API."""
+        self.with_key = {(each.name, each.host_port) for each in self.models.values()}
+        """Hosts whose keys stay outside: only the ports of those lead there."""
+        forwards = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
+        own_names = [each for each in forwards if each not in self.with_key]
+        self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
+        """By address and port on the guest's loopback: the name of this machine's, whose same port is meant."""
         self.ca_file = str(fields.get("ca_file") or "")
         """Authorities of the worker's own, beside the machine's."""
         self.tls: ssl.SSLContext | None = None
@@ -97,13 +100,20 @@ class Network:
             except OSError:
                 return
 
-    def connect(self, name: str, port: int) -> socket.socket:
+    def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
         """Return a connection to a host that may be reached.
+
+        Args:
+            name: The host's.
+            port: The host's.
+            with_key: It is a model's, and the request was looked at.
 
         Raises:
             NetworkRefusal: It may not be, or resolves to no address that may.
             OSError: Nobody answers there.
         """
+        if (name, port) in self.with_key and not with_key:
+            raise NetworkRefusal("its key stays outside of the sandbox, and only requests to the model go there")
         is_own = (name, port) in self.own_hosts
         if not is_own and (name, port) not in self.hosts:
             raise NetworkRefusal("not in the list of hosts")

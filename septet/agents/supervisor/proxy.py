@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Sequence
 
-from septet.agents.supervisor.model_port import ModelPort
-from septet.agents.supervisor.network_log import AskedHost, NetworkLog
+from septet.agents.supervisor.model_port import ModelPort, RequestRefusal
+from septet.agents.supervisor.network_log import IS_FULL, AskedHost, NetworkLog
 from septet.agents.supervisor.network_rules import Network, NetworkRefusal, host_name, split_host
 from septet.agents.supervisor.request_body import RequestBody
 from septet.agents.supervisor.request_head import RequestHead, authority, write_head
+from septet.agents.supervisor.seen_usage import SeenUsage
 
 MOST_CONNECTIONS = 128
 HEAD_BYTES = 1 << 16
@@ -98,6 +99,7 @@ class Proxy:
         bound = time.monotonic() + ENOUGH_SECONDS
         while self.living and time.monotonic() < bound:
             time.sleep(0.001)
+        self.log.flush()
 
     def serve_client(self, client: socket.socket, place: tuple[str, int]) -> None:
         """Serve one connection, which came in at this address and port, to its end."""
@@ -156,11 +158,18 @@ class Proxy:
         try:
             request = RequestHead(head)
             body = RequestBody(request)
-            changed = model.change_head(request)
         except ValueError as error:
             answer(client, "400 Bad Request", str(error))
             return
+        asked = f"{request.method} {request.target.decode('latin-1').partition('?')[0]}"
+        try:
+            changed = model.change_head(request)
+        except RequestRefusal as error:
+            self.log.note(AskedHost(model.name, model.host_port, str(error), asked))
+            answer(client, "403 Forbidden", f"Septet's sandbox does not let {asked[:200]} through: {error}.")
+            return
         passage = Passage(self, client, model.name, model.host_port)
+        passage.request, passage.usage = asked, SeenUsage()
         passage.is_https = model.is_https
         passage.body = body
         passage.pass_on(changed, rest)
@@ -196,6 +205,10 @@ class Passage:
         """This process itself speaks TLS with the host."""
         self.body: RequestBody | None = None
         """That of the one request which is passed on; `None` for a tunnel."""
+        self.request = ""
+        """Method and path of one to a model whose key stays outside."""
+        self.usage: SeenUsage | None = None
+        """What such a model says that it used."""
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
@@ -206,9 +219,10 @@ class Passage:
         Raises:
             OSError: The guest's side is gone.
         """
-        request = AskedHost(self.name, self.port)
+        request = AskedHost(self.name, self.port, request=self.request)
         try:
             with self.connect() as host:
+                self.begin(request)
                 self.pass_between(host, head, rest)
         except NetworkRefusal as error:
             request.refusal = str(error)
@@ -223,7 +237,18 @@ class Passage:
             if not self.received_bytes:
                 self.refuse("400 Bad Request", str(error))
         finally:
-            self.proxy.log.note(request, sent_bytes=self.sent_bytes, received_bytes=self.received_bytes)
+            tokens = self.usage.tokens if self.usage is not None else (0, 0)
+            sent, received = self.sent_bytes, self.received_bytes
+            self.proxy.log.note(request, sent_bytes=sent, received_bytes=received, tokens=tokens)
+
+    def begin(self, request: AskedHost) -> None:
+        """Note that it is let through.
+
+        Raises:
+            NetworkRefusal: There is no room for that.
+        """
+        if not self.proxy.log.begin(request):
+            raise NetworkRefusal(IS_FULL)
 
     def connect(self) -> socket.socket:
         """Return a connection to the host.
@@ -235,7 +260,7 @@ class Passage:
         tls = self.proxy.network.tls
         if self.is_https and tls is None:
             raise OSError(0, "no certificate can be looked at")
-        host = self.proxy.network.connect(host_name(self.name), self.port)
+        host = self.proxy.network.connect(host_name(self.name), self.port, with_key=self.usage is not None)
         if not self.is_https or tls is None:
             return host
         try:
@@ -286,6 +311,8 @@ class Passage:
         """Give the guest what the host has answered."""
         if self.body is not None:
             self.body.hear(data)
+        if self.usage is not None:
+            self.usage.take(data)
         self.client.sendall(data)
         self.received_bytes += len(data)
 

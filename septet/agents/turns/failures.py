@@ -7,6 +7,8 @@ from septet.agents.clis.endings import OTHER_DIALECT, SILENT
 from septet.agents.clis.outcome import Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, StartReason
+from septet.agents.runs.network import refused_requests
+from septet.agents.supervisor.model_port import OPENS
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,
@@ -22,6 +24,7 @@ _USAGE_LIMIT: Final = "rate_limit"
 _LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
+_MOST_REQUESTS: Final = 5
 _PROGRAM: Final = "Make sure that the program is installed and executable, then run `septet retry`."
 
 
@@ -38,7 +41,7 @@ def failure_of(
         crashed_again: Every rung of the ladder was tried.
     """
     message = f"{outcome.message} The run's files are in {run.folder}."
-    remedy = outcome.remedy or _remedy_by_hand(outcome, run) or _RETRY
+    remedy = f"{_open_requests(run)}{outcome.remedy or _remedy_by_hand(outcome, run) or _RETRY}"
     if outcome.retryable and not crashed_again:
         wait = outcome.retry_after_seconds or 1.0
         if not outcome.retry_is_named:
@@ -61,6 +64,15 @@ def failure_of(
         program = run.record.argv[0] if run.record is not None else "the agent's program"
         return AgentMissingError(f"{program}: {message}", remedy=outcome.remedy or _PROGRAM)
     return AgentRefusedError(message, remedy=remedy)
+
+
+def _open_requests(run: Run) -> str:
+    """Return what to do about requests to its model that a run was refused, if there were any."""
+    refused = refused_requests(run)[:_MOST_REQUESTS]
+    if not refused:
+        return ""
+    setting = f'{OPENS}="{",".join(refused)}"'
+    return f"Its sandbox refused requests to the model: where it needs them, restart the worker with {setting}. "
 
 
 def _remedy_by_hand(outcome: Outcome, run: Run) -> str:

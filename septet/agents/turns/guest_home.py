@@ -15,8 +15,23 @@ from septet.system.durable import close_after
 _log: Final = logging.getLogger(__name__)
 
 
-def prepare_home(request: TurnRequest, session_id: str | None) -> tuple[OwnFolder, ...]:
-    """Make the work order's own home ready and return its folders; none where agents use the user's own.
+def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
+    """Return the folders of the work order's own home; none where agents use the user's own.
+
+    Raises:
+        AgentMissingError: The program was not found.
+        OSError: The disk refused.
+    """
+    home, runtime = _home_of(request), request.runtime
+    if home is None or not runtime.sandbox.keeps_apart:
+        return ()
+    if runtime.sandbox.separates:
+        return home.open()
+    return (*home.open(), *shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox))
+
+
+def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) -> None:
+    """Make the work order's own home ready for a turn, where it has one.
 
     The caller holds the writer's lock. Without a sandbox the session comes back into the user's home, where one
     has been confined before.
@@ -24,25 +39,21 @@ def prepare_home(request: TurnRequest, session_id: str | None) -> tuple[OwnFolde
     Args:
         request: What is asked.
         session_id: The session that the turn goes on with.
+        anew: A process is started: none that is kept lives in it.
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.
-        AgentMissingError: The program was not found.
         OSError: The disk refused.
     """
     home = _home_of(request)
     if home is None:
-        return ()
-    runtime = request.runtime
-    if runtime.sandbox.separates:
-        return home.prepare(session_id, request.limits.wall_seconds)
-    if runtime.sandbox.confines:
-        packages = shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox)
-        return (*home.prepare(session_id, request.limits.wall_seconds), *packages)
+        return
+    if request.runtime.sandbox.keeps_apart:
+        home.prepare(session_id, request.limits.wall_seconds, anew=anew)
+        return
     home.hide_keys()
     if session_id is not None:
         home.give_session_to_user(session_id)
-    return ()
 
 
 def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:

@@ -18,7 +18,7 @@ from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
-from septet.agents.turns.guest_home import prepare_home
+from septet.agents.turns.guest_home import open_home, prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
@@ -76,12 +76,13 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
-        own_home = prepare_home(request, turn.resume_id)
+        own_home = open_home(request)
         invocation = request.adapter.invocation(turn, runtime.host)
         warm_start = _warm_start(request, turn, own_home)
         process = TurnProcess.for_turn(runtime.runs, request.order_id, warm_start, turn.resume_id)
         run, run_lock, sent = None, None, False
         try:
+            prepare_home(request, turn.resume_id, anew=process.connection is None)
             inside = _inside(request, invocation)
             record = _record(request, start, turn, inside, process)
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
@@ -163,7 +164,7 @@ def _confinement(
             () if own_home else own_folders(request.adapter, runtime.host),
             own_home,
             own_packages(request.adapter, runtime.host),
-            model_hosts(request.adapter),
+            model_hosts(request.adapter, runtime.host, invocation),
             named_model_hosts(request.adapter, runtime.host, invocation),
             model_keys(request.adapter, runtime.host, invocation),
         )

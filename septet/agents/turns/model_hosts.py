@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Invocation, Machine, select_variables
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, own_variables
 from septet.agents.clis.model_place import ModelPlace
 from septet.agents.clis.own_files import locate
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, hosts_in, worthless_key
@@ -11,15 +11,17 @@ from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, h
 _HTTPS_PORT = 443
 
 
-def model_hosts(adapter: Adapter) -> tuple[NamedHost, ...]:
+def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
     """Return what a CLI asks of the internet for its model and its login."""
-    return tuple(NamedHost(name, _HTTPS_PORT) for name in adapter.capabilities.model_hosts)
+    return tuple(NamedHost(name, _HTTPS_PORT) for name in adapter.asked_hosts(invocation, host))
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
     """Return what the worker names: in variables that this CLI alone gets, and in what it gets of its settings."""
-    usual = select_variables(invocation.env, FOR_EVERY_AGENT)
-    texts = [value for name, value in invocation.env.items() if name not in usual]
+    named = adapter.named_addresses(invocation, host)
+    if named is not None:
+        return hosts_in(named)
+    texts = list(own_variables(invocation.env).values())
     for file in adapter.capabilities.settings:
         with suppress(OSError):  # most are not there
             content = locate(adapter, host, file.name).read_bytes()
@@ -50,8 +52,19 @@ def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Inv
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
     """Return each place whose keys stay outside, and what stands for it."""
     places = adapter.model_places(invocation, host)
-    kept = [place for place in places if hosts_in([place.address]) and any(place.keys.values())]
+    kept = [place for place in places if place.is_kept]
     return [
-        (place, ModelKey(FIRST_MODEL_PORT + number, place.address, tuple(place.keys.values()), place.headers))
+        (
+            place,
+            ModelKey(
+                FIRST_MODEL_PORT + number,
+                place.address,
+                tuple(place.keys.values()),
+                place.headers,
+                place.requests,
+                place.query_names,
+                place.fields,
+            ),
+        )
         for number, place in enumerate(kept)
     ]

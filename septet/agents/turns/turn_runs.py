@@ -11,6 +11,7 @@ from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
+from septet.agents.runs.network import tokens_seen
 from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
@@ -23,6 +24,8 @@ from septet.contracts.facts import Usage
 _RECORD_SECONDS: Final = 5.0
 """For a supervisor to write its record before what its agent used is counted: whoever cancels waits for it too."""
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
+_TIMES_MORE, _TOKENS_MORE = 2, 20_000
+"""What a model says may be so much more than what its CLI says: CLIs ask beside a turn, for a title."""
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
 """Streams say things twice, and with much around them."""
@@ -285,8 +288,11 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
     untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
     asked, told = record.model if record is not None else "", result.outcome.model or ""
     is_another = bool(asked and told) and names_another_model(asked, told)
+    used, seen = result.outcome.usage.tokens, tokens_seen(result.run)
+    is_more = seen > _TIMES_MORE * used + _TOKENS_MORE and "tokens" in adapter_for(result.agent).capabilities.tells
     return (
         *changes,
+        *([f"the model says that it used {seen:,} tokens, and {result.agent} says {used:,}"] if is_more else []),
         *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
         *([f"the model {asked} was asked for, and {result.agent} names {told}"] if is_another else []),
     )

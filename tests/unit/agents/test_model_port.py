@@ -181,14 +181,15 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
     inside, (key,) = inside_of("claude", {"ANTHROPIC_API_KEY": KEY})
     port = ModelPort(key.order())
     said = (
-        "GET /v1/x HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\n"
+        "GET /v1/models HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\n"
         f"x-api-key: {inside.env['ANTHROPIC_API_KEY']}"
     )
     head = port.change_head(RequestHead(said.encode())).decode()
     assert head.removesuffix("\r\n\r\n").split("\r\n") == [
-        "GET /v1/x HTTP/1.1",
+        "GET /v1/models HTTP/1.1",
         "Host: api.anthropic.com",
         f"x-api-key: {KEY}",
+        "Accept-Encoding: identity",
         "Upgrade: websocket",
         "Connection: Upgrade",
     ]
@@ -242,7 +243,8 @@ def test_a_key_stays_outside_where_an_address_is_named(cli: str, address: str, v
     assert KEY not in str(inside.env)
 
 
-USUAL = ModelKey(61129, "https://models.example/v1", (KEY,))
+ASKED = ("GET /x", "POST /x")
+USUAL = ModelKey(61129, "https://models.example/v1", (KEY,), requests=ASKED)
 STANDS_IN = worthless_key(0)
 
 
@@ -297,13 +299,13 @@ def test_what_a_server_may_tell_its_client_never_has_the_key(lines: tuple[str, .
 )
 def test_the_host_of_a_model_is_as_its_address_has_it(address: str, host: str) -> None:
     """An address of IPv6 has its brackets, and a usual port is left out."""
-    assert f"Host: {host}\r\n" in sent("GET /x HTTP/1.1", model=ModelKey(61129, address, (KEY,)))
+    assert f"Host: {host}\r\n" in sent("GET /x HTTP/1.1", model=ModelKey(61129, address, (KEY,), requests=ASKED))
 
 
 @pytest.mark.parametrize("target", ["http://other.example/", "https://other.example/", "other.example:443", "*"])
 def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
     """A whole address would count more than the host that the proxy names."""
-    with pytest.raises(ValueError, match="by a path"):
+    with pytest.raises(ValueError, match="by a plain path"):
         sent(f"GET {target} HTTP/1.1")
 
 
@@ -338,5 +340,5 @@ def test_codex_sends_keys_in_the_headers_that_its_settings_name(tmp_path: Path) 
     env = {"HOME": str(tmp_path), "OPENAI_OWN": KEY}
     inside, (key,) = inside_of("codex", env, "exec", "--json", "-")
     assert inside.env["OPENAI_OWN"] == STANDS_IN
-    assert f"X-Own: {KEY}\r\n" in sent("POST /x HTTP/1.1", f"X-Own: {STANDS_IN}", model=key)
+    assert f"X-Own: {KEY}\r\n" in sent("POST /responses HTTP/1.1", f"X-Own: {STANDS_IN}", model=key)
     assert KEY not in sent("POST /x HTTP/1.1", f"X-Own: {STANDS_IN}")

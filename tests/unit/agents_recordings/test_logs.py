@@ -131,7 +131,18 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     asked = {"time": "2026-01-01T00:00:01Z", "host": "api.openai.com", "port": 443, "allowed": True, "why": ""}
     refused = {**asked, "host": "evil.example", "allowed": False, "why": "not in the list of hosts"}
     key = {**refused, "host": "sk-ant-made-up-key-0123456789", "port": 0}
-    lines = (asked | {"sent_bytes": 1234, "received_bytes": 5, "seconds": 0.25}, refused, key, {"more": True})
+    over = asked | {"id": "1-1", "sent_bytes": 1234, "received_bytes": 5, "seconds": 0.25}
+    counted = refused | {"id": "1 many.example", "host": "many.example"}
+    asked_model = refused | {"host": "api.openai.com", "request": "POST /v1/files"}
+    lines = (
+        asked | {"id": "1-1"},
+        refused,
+        key,
+        over,
+        counted | {"count": 8},
+        counted | {"count": 900},
+        asked_model,
+    )
     run.put("network.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b'{"host": "cut')
     check = run.folder / "checks" / "1"
     check.mkdir(parents=True)
@@ -145,13 +156,17 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
         ("api.openai.com", False),
         ("evil.example", False),
         ("***", False),
+        ("many.example", False),
+        ("api.openai.com", False),
         ("index.example", True),
     ]
-    assert (answer["total"], answer["is_cut"]) == (5, True)
+    assert (answer["total"], answer["is_cut"]) == (7, True)
     assert [each["run"] for each in answer["requests"][:2]] == ["setup", "5-implement_plan-1"]
     assert refused_in_setup(StateDir(tmp_path), "wo-1") == ("npm.example:443",)
     told = logs(tmp_path, "--network").decode()
     assert "5-implement_plan-1\n" in told
     assert "allowed  api.openai.com:443  1,234 bytes sent, 5 received, 0.2 s\n" in told
+    assert "refused  many.example:443  900 times, not in the list of hosts\n" in told
+    assert "refused  api.openai.com:443  POST /v1/files  not in the list of hosts\n" in told
     assert "refused  evil.example:443  not in the list of hosts\n" in told
     assert "refused  index.example:443  not in the list of hosts (a check)\n" in told
