@@ -146,7 +146,7 @@ class Host:
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
         """Return where an agent's sessions of a work order lie: in its home; the user's own without a sandbox."""
-        if not self.sandbox.keeps_apart:
+        if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
 
@@ -183,7 +183,7 @@ class Host:
         """What adapters are told of this machine."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
-        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.keeps_apart)
+        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
 
     def keeps_process(self, agent: str) -> bool:
         """Say whether an agent's process can serve one turn after the other here; that of no agent cannot."""

@@ -10,13 +10,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from fakes.door_routes import door_table  # noqa: E402 -- after the path to it
 from fakes.escape_routes import escape_table  # noqa: E402 -- after the path to it
 from fakes.resource_routes import resource_table  # noqa: E402 -- after the path to it
-from fakes.user_routes import user_table  # noqa: E402 -- after the path to it
 
 PAGE = ROOT / "docs" / "security.md"
 TABLES = {
     "routes": escape_table,
     "resource routes": resource_table,
-    "user routes": user_table,
     "door routes": door_table,
 }
 

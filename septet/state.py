@@ -12,10 +12,8 @@ from septet.errors import UsageError
 from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
-GUESTS_GROUP: Final = 0x6FFFFFFF
-"""Guests that are users of their own, where no sandbox starts: they pass a few folders here. No account has it."""
-_OTHERS, _STRANGERS = 0o077, 0o007
-"""What a group and all others may, and all others alone."""
+_OTHERS: Final = 0o077
+"""What a group and all others may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +192,8 @@ class StateDir:
 def _close_to_others(path: Path) -> None:
     with suppress(FileNotFoundError):
         status = path.lstat()
-        closed = _STRANGERS if status.st_gid == GUESTS_GROUP else _OTHERS
-        if not stat.S_ISLNK(status.st_mode) and status.st_mode & closed:
-            path.chmod(stat.S_IMODE(status.st_mode) & ~closed)
+        if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHERS:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 def _once(path: Path, word: str) -> str:

@@ -227,11 +227,9 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     sandbox = find_sandbox(settings.sandbox, settings.git_env, world)
     for each in named_paths if sandbox.confines else ():
         _log.warning("guest_path", opens=each.opening(home))
-    if sandbox.separates:
-        _log.warning("users_of_their_own", not_promised=sandbox.reason)
-    elif not sandbox.confines:
+    if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
-    if sandbox.keeps_apart and not refused_system_calls():
+    if sandbox.confines and not refused_system_calls():
         _log.warning("system_calls_not_refused", machine=platform.machine())
     if sandbox.remains_root:
         _log.warning("guests_remain_root", reason=sandbox.remains_root)

@@ -26,7 +26,6 @@ from septet.agents.runs.folders import Runs
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.agents.turns.finalize_run import end_all
-from septet.agents.turns.separate_users import check_program
 from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
@@ -65,12 +64,10 @@ async def run_demo(
     StopSignals.end_start()
     settings = _settings(scenario, agent, sandbox)
     set_up_logs(settings)
-    invocation = adapter_for(agent).invocation(
+    adapter_for(agent).invocation(
         Turn(prompt="", worktree=settings.state_dir),
         Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
     )
-    if settings.sandbox == "uid":
-        check_program(agent, invocation.argv, invocation.env)
     if agent != "scripted" and not as_json:
         console().print(Text(f"This runs {agent} with your own login: it costs money.", style="bold yellow"))
     async with _stage(settings) as stage:

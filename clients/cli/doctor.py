@@ -35,7 +35,6 @@ from septet.agents.turns.probe import Probe, probe
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
-from septet.contracts.confinement import OF_USERS
 from septet.errors import (
     AgentCrashedError,
     InvalidInputError,
@@ -70,7 +69,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     checks = [
         _system(),
         _git(settings),
-        *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.keeps_apart),
+        *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.confines),
         *await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
@@ -187,9 +186,6 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
     """Say what confines agents; without it they work all the same."""
     if isinstance(sandbox, SeptetError):
         return Check("sandbox", "failed", f"No worker can start here: {sandbox.message}", sandbox.remedy)
-    if sandbox.separates:
-        message = f"Agents and checks run unconfined, without a sandbox: {OF_USERS}."
-        return Check("sandbox", "warning", message, "Where bubblewrap can start, set SEPTET_SANDBOX=auto instead.")
     if not sandbox.confines:
         message = f"Agents run unconfined, and processes that they start may survive them. {sandbox.reason}"
         return Check("sandbox", "warning", message, sandbox.remedy)
@@ -242,7 +238,7 @@ def _warm(settings: Settings) -> list[Check]:
 async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
     """Look at every agent at once: some take seconds to tell their version."""
     around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
-    sandboxed = settings.sandboxed or around.keeps_apart
+    sandboxed = settings.sandboxed or around.confines
     machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
     look = partial(_agent, machine=machine, worktree=settings.state_dir, sandbox=around)
     looks = [asyncio.to_thread(look, adapter) for adapter in ADAPTERS.values()]

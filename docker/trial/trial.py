@@ -79,7 +79,6 @@ def check_everything(started: float) -> None:
     check_killed("wo-runner-replaced", "runner", replace, undisturbed)
     check_upgrade()
     confined.check_sandbox(ORIGIN)
-    confined.check_separate_users(ORIGIN)
     check_stop(stack.wait_for("healthy workers", stack.healthy_workers)[-1])
     check_health()
 

@@ -33,7 +33,7 @@ class DryRunReply(Reply):
     title: str = ""
     agent: str
     sandbox: str = ""
-    """What confines agents where they work: `bwrap`, `uid` or `none`; empty where no worker tells."""
+    """What confines agents where they work: `bwrap` or `none`; empty where no worker tells."""
     approve_plan: bool = False
     """Whether it waits for a person after planning."""
     plan_only: bool = False

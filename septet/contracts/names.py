@@ -19,7 +19,7 @@ SETTINGS_PATH: Final = ".septet/septet.toml"
 """A repository's own settings, as of the base commit."""
 CONTROL: Final = "-control"
 """What the name of a host's control queue ends with."""
-SandboxChoice = Literal["auto", "bwrap", "uid", "none"]
+SandboxChoice = Literal["auto", "bwrap", "none"]
 """What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
 
 

@@ -14,6 +14,7 @@ from fakes.model_stub import Fault
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.endings import AFTER_RESULT
 from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.network import network_lines
 from septet.contracts.names import SandboxChoice
 from septet.git.engine import Git
 
@@ -35,8 +36,13 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
     assert all(step.session_id for step in task.steps)
     assert all(len(day.runs_of(step.step)) == 1 for step in task.steps)
     assert {run.record.sandbox for run in day.runs.of(day.order_id) if run.record} == {"bwrap"}
+    asked = [line for run in day.runs.of(day.order_id) for line in network_lines(run) if line.request]
+    assert len(asked) >= 7
+    assert [(line.request, line.why) for line in asked if not line.allowed] == []
     if day.cli != "copilot":
         assert task.usage.input_tokens >= 7 * 800
+        assert sum(line.output_tokens for line in asked) >= task.usage.output_tokens
+        assert not [warning for step in task.steps for warning in step.warnings if "tokens" in warning]
 
 
 @pytest.mark.parametrize("cli", ["codex"], indirect=True)

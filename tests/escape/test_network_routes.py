@@ -6,8 +6,19 @@ from collections.abc import Iterator
 import pytest
 from fakes.guests import CANARY, Machine, machine_with_canaries
 from fakes.network_of_names import python_of_names
-from fakes.network_routes import NAME_ROUTES, NETWORK_ROUTES, PRELUDE, NetworkRoute, Servers, servers_with_canary
+from fakes.network_routes import (
+    NAME_ROUTES,
+    NETWORK_ROUTES,
+    PRELUDE,
+    NetworkRoute,
+    Servers,
+    model_of,
+    servers_with_canary,
+)
 
+from septet.agents.guest.network import FIRST_MODEL_PORT, NamedHost, OwnNetwork
+from septet.agents.runs.folders import Run
+from septet.agents.runs.network import network_lines
 from septet.agents.turns.supervisors import Supervisors
 
 pytestmark = pytest.mark.needs("bubblewrap")
@@ -52,6 +63,33 @@ def test_a_name_leads_to_no_private_address(
 def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
     """The guest's own network ends it; without the one protection the canary is found."""
     check(machine, servers, route)
+
+
+@pytest.mark.parametrize(
+    ("cli", "refused"),
+    [
+        ("claude", "by_proxy(f'CONNECT {'n' * 200}{number}.example:443 HTTP/1.1')"),
+        ("codex", f"ask({FIRST_MODEL_PORT}, f'GET /files/{{number}} HTTP/1.1')"),
+    ],
+)
+def test_what_is_let_through_has_its_line_after_a_flood_of_refusals(
+    machine: Machine, servers: Servers, cli: str, refused: str
+) -> None:
+    """More than the log has lines for, of hosts and of requests: what comes after them stands in it all the same."""
+    model = model_of(cli, servers.gateway)
+    asked = model.requests[-1] if cli == "codex" else "POST /v1/messages"
+    network = OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
+    program = (
+        f"{PRELUDE.format(servers=servers)}\nimport contextlib, io\n"
+        f"with contextlib.redirect_stdout(io.StringIO()):\n    for number in range(1500):\n        {refused}\n"
+        f"ask({FIRST_MODEL_PORT}, '{asked.replace('*', 'm')} HTTP/1.1')\n"
+    )
+    machine.run(program, NETWORK_ROUTES[0].change(network))
+    folders = sorted((machine.root / "records").iterdir(), key=lambda path: int(path.name))
+    lines = list(network_lines(Run(folders[-1], None)))
+    assert [line.request for line in lines if line.allowed] == [asked.replace("*", "m")]
+    assert sum(line.count for line in lines if not line.allowed) == 1500
+    assert len(lines) < 1500, "some are only counted: so the flood was larger than their part"
 
 
 def check(machine: Machine, servers: Servers, route: NetworkRoute) -> None:

@@ -45,10 +45,10 @@ def test_a_route_is_closed_by_its_protection_alone(machine: Machine, route: Rout
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
 def test_what_a_guest_leaves_in_its_home_leads_the_engine_nowhere(machine: Machine, trap: Trap) -> None:
     """The engine comes by, and nothing that the guest may not have or change has moved; without the guard it has."""
-    scene = scene_for(machine, trap.name)
+    scene = scene_for(machine, trap.name, trap.cli)
     assert "it ended otherwise" not in leave(scene, trap.program)
     assert CANARY not in trap.engine(scene)
-    again = scene_for(machine, f"{trap.name}-again")
+    again = scene_for(machine, f"{trap.name}-again", trap.cli)
     leave(again, trap.program)
     assert CANARY in trap.careless(again)
 

@@ -60,9 +60,11 @@ class Trap:
     """What the product does next; it returns what anybody could see of it."""
     careless: Callable[[Scene], str]
     """The same without the guard, in the test's own words: it shows the canary."""
+    cli: str = "claude"
+    """Whose home it is."""
 
 
-def scene_for(machine: Machine, name: str) -> Scene:
+def scene_for(machine: Machine, name: str, cli: str = "claude") -> Scene:
     """Return a home of a work order that is ready for its first run; its user's has a login, a key and a session."""
     user = machine.root / "users" / name
     for path, content in {
@@ -75,7 +77,7 @@ def scene_for(machine: Machine, name: str) -> Scene:
         (user / path).write_text(content, encoding="utf-8")
     folder = machine.root / "state" / "traps" / name
     homes = Homes(folder / "homes", Logins(folder / "logins"))
-    home = homes.of(name, adapter_for("claude"), Host({"HOME": str(user)}))
+    home = homes.of(name, adapter_for(cli), Host({"HOME": str(user)}))
     home.prepare(None, HOUR)
     return Scene(machine, name, home)
 
@@ -86,13 +88,8 @@ def leave(scene: Scene, program: str) -> str:
     return scene.machine.run(program, lambda description: _with_home(description, scene))
 
 
-def text_for_user(scene: Scene, program: str) -> str:
-    """Return the program for a guest that is a user of its own: it finds its home where the home lies."""
-    return f"import os\nuser, home = {str(scene.user)!r}, {str(scene.home.root)!r}\n{program}\nprint('left')"
-
-
 def _with_home(description: Description, scene: Scene) -> Description:
-    source = scene.home.root / ".claude"
+    source = scene.home.folders[0].source
     parts = [replace(p, source=source) if isinstance(p, OwnFolder) else p for p in description.protections]
     return replace(description, protections=tuple(parts))
 
@@ -105,6 +102,17 @@ def _take_back(scene: Scene) -> str:
 def _prepare_again(scene: Scene) -> str:
     scene.home.prepare(SESSION, HOUR)
     return scene.user_has(".ssh/authorized_keys") + scene.user_has(f".ssh/{SESSION}.jsonl")
+
+
+def _begin_next_visit(scene: Scene) -> str:
+    scene.home.prepare(None, HOUR)
+    return _see_home(scene)
+
+
+def _see_home(scene: Scene) -> str:
+    """Return all that stands in the home, as the next guest would find it."""
+    files = [path for path in scene.home.folders[0].source.rglob("*") if path.is_file() and not path.is_symlink()]
+    return "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
 
 
 def _give_session(scene: Scene) -> str:
@@ -165,31 +173,10 @@ class _Unprepared:
         return ("--ro-bind", str(self.source), str(self.path))
 
 
-def _prepare_folders(scene: Scene) -> str:
-    before = (scene.user / ".ssh").stat().st_mode
-    scene.home.prepare(None, HOUR)
-    return CANARY if (scene.user / ".ssh").stat().st_mode != before else ""
-
-
-def _open_folder(scene: Scene) -> str:
-    before = (scene.user / ".ssh").stat().st_mode
-    (scene.home.root / ".claude").chmod(0o750)
-    return CANARY if (scene.user / ".ssh").stat().st_mode != before else ""
-
-
-def _take_back_at_the_end(scene: Scene) -> str:
-    scene.home.logins.take_back(scene.home.root, is_over=True)
-    return "" if scene.user_has(".claude/.credentials.json") else CANARY
-
-
-def _remove_copy(scene: Scene) -> str:
-    scene.copy.unlink()
-    return "" if scene.user_has(".claude/.credentials.json") else CANARY
-
-
 _FORGED = json.dumps({"claudeAiOauth": {"accessToken": CANARY, "refreshToken": CANARY, "expiresAt": 9e12}})
 _NO_LINKS = "no link in a home is followed"
 
+_OWN_VISIT = "a home of its own for each visit"
 TRAPS = (
     Trap(
         "login-link", "put a link to a secret in the place of its login, to have it written back",
@@ -233,18 +220,22 @@ TRAPS = (
         "places to mount at are made before, and are no links",
         lambda scene: _mount(scene, with_places=True), lambda scene: _mount(scene, with_places=False),
     ),
-)  # fmt: skip
-
-USER_TRAPS = (
     Trap(
-        "folder-link", "have a folder of root's opened to others, by a link in the place of one of its home",
-        "os.rename(home + '/.claude', home + '/before'); os.symlink(user + '/.ssh', home + '/.claude')", _NO_LINKS,
-        _prepare_folders, _open_folder,
+        "instructions", "leave instructions for the next issue in the home of a pipeline's lane (claude)",
+        "open(own + '/CLAUDE.md', 'w').write(CANARY)", _OWN_VISIT, _begin_next_visit, _see_home,
     ),
     Trap(
-        "login-behind-link", "have root's own login removed in place of the copy",
-        "os.rename(home + '/.claude', home + '/before'); os.symlink(user + '/.claude', home + '/.claude')", _NO_LINKS,
-        _take_back_at_the_end, _remove_copy,
+        "extension", "… an extension (gemini)",
+        "os.makedirs(own + '/extensions/e'); open(own + '/extensions/e/x.json', 'w').write(CANARY)", _OWN_VISIT, _begin_next_visit, _see_home, "gemini",
+    ),
+    Trap(
+        "prompts", "… prompts of its own (codex)",
+        "os.makedirs(own + '/prompts'); open(own + '/prompts/review.md', 'w').write(CANARY)", _OWN_VISIT,
+        _begin_next_visit, _see_home, "codex",
+    ),
+    Trap(
+        "conversation", "… a conversation (copilot)",
+        f"place = own + '/session-state/{SESSION}'; os.makedirs(place); open(place + '/events.jsonl', 'w').write(CANARY)",
+        _OWN_VISIT, _begin_next_visit, _see_home, "copilot",
     ),
 )  # fmt: skip
-"""Of a guest that is a user of its own, which owns its whole home and not just the folders in it."""

@@ -126,7 +126,7 @@ def _other_site(name: str, attack: str, program: str) -> NetworkRoute:
     return NetworkRoute(name, attack, program, _REWRITTEN, network, lambda _: HostNetwork())
 
 
-def _model_of(cli: str, port: int) -> ModelKey:
+def model_of(cli: str, port: int) -> ModelKey:
     """Return the model of a CLI as its adapter has it, at a server of this machine; its key is the canary."""
     variables = {
         "claude": {"ANTHROPIC_API_KEY": CANARY},
@@ -144,7 +144,7 @@ def _asked(name: str, attack: str, cli: str, request: str) -> NetworkRoute:
     """Ask a model's port for what its CLI never asks; without the list the server gets the key, and echoes it."""
 
     def network(servers: Servers, *more: str) -> OwnNetwork:
-        model = _model_of(cli, servers.gateway)
+        model = model_of(cli, servers.gateway)
         return OwnNetwork(
             models=(replace(model, requests=(*model.requests, *more)),), own_hosts=_own(servers.gateway)
         )
@@ -157,7 +157,7 @@ def _beside(name: str, attack: str, cli: str, protection: str, *lines: str) -> N
     """Ask a model's port for another team's, or for another account's; without a proxy the server answers."""
 
     def network(servers: Servers) -> OwnNetwork:
-        return OwnNetwork(models=(_model_of(cli, servers.gateway),), own_hosts=_own(servers.gateway))
+        return OwnNetwork(models=(model_of(cli, servers.gateway),), own_hosts=_own(servers.gateway))
 
     program = f"ask({FIRST_MODEL_PORT}, *{lines!r})"
     return NetworkRoute(name, attack, program, protection, network, lambda _: HostNetwork())
@@ -167,7 +167,7 @@ def _past_the_port(name: str, attack: str, cli: str, program: str) -> NetworkRou
     """Go to a model's host by another way than its port, as its CLI may where the guest has the key."""
 
     def network(servers: Servers) -> OwnNetwork:
-        return OwnNetwork(models=(_model_of(cli, servers.tcp),), own_hosts=_own(servers.tcp))
+        return OwnNetwork(models=(model_of(cli, servers.tcp),), own_hosts=_own(servers.tcp))
 
     return NetworkRoute(
         name, attack, program, _PORT_ALONE, network, lambda servers: OwnNetwork((), _own(servers.tcp))

@@ -87,7 +87,6 @@ MAY_START_PROCESSES = {
     "septet/agents/turns/supervisors.py",
     "septet/agents/supervisor/agent_run.py",
     "septet/agents/supervisor/exec_agent.py",  # the fork that becomes the agent
-    "septet/agents/supervisor/as_separate_user.py",  # becomes the program that it is told to start
     "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
     "septet/system/keys.py",  # becomes itself again, with its keys out of sight
     "septet/agents/supervisor/runner.py",
@@ -98,7 +97,6 @@ MAY_START_PROCESSES = {
 MAY_READ_THE_ENVIRONMENT = {
     "septet/settings.py",
     "septet/system/keys.py",  # takes keys out of it
-    "septet/agents/supervisor/as_separate_user.py",  # hands its own on to what it becomes
     "septet/agents/supervisor/as_own_user.py",  # hands its own on to what it becomes
     "septet/agents/scripted/program.py",  # a program of its own
 }

@@ -342,9 +342,7 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
     assert "1,060\u00a0tokens" in changed[2]  # with the cache, as everywhere
 
 
-@pytest.mark.parametrize(
-    ("sandbox", "told"), [("none", "without a sandbox."), ("uid", "also on abstract sockets"), ("bwrap", "")]
-)
+@pytest.mark.parametrize(("sandbox", "told"), [("none", "without a sandbox."), ("bwrap", "")])
 async def test_agents_that_run_unconfined_are_told_of(
     client: Client, doubles: Doubles, sandbox: str, told: str
 ) -> None:

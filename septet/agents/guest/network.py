@@ -198,7 +198,7 @@ def parse_way_out(
     proxies = {name.lower(): value for name, value in env.items() if name.lower() in _PROXY_VARIABLES and value}
     for each in filter(None, requests):
         if not _REQUEST.fullmatch(each):
-            raise InvalidInputError(f"SEPTET_MODEL_REQUESTS: {each!r} is no request.", remedy=_REQUEST_REMEDY)
+            raise InvalidInputError(f"SEPTET_MODEL_REQUESTS: {each!r} names no request.", remedy=_REQUEST_REMEDY)
     return NetworkSettings(parse_hosts(hosts), network == "open", proxies, tuple(filter(None, requests)))
 
 

@@ -89,11 +89,9 @@ class RunRecord:
     session_id: str | None = None
     resumed_from: str | None = None
     sandbox: str = "none"
-    """`bwrap`, `uid` for an agent that is a user of its own, or `none` for one that runs unconfined."""
+    """`bwrap`, or `none` for an agent that runs unconfined."""
     network: str = ""
     """`own`: a private network whose proxy is the only way out; `host`: the machine's; empty: none is noted."""
-    user: int = 0
-    """That user."""
     warm: bool = False
     """Its process was to be left running for a further turn."""
     began_in: str | None = None

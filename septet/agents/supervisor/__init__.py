@@ -8,7 +8,5 @@ PROGRAM = __file__.rsplit("/", 1)[0] + "/start.py"
 """What runs the fork server, and a runner: given to a Python of its own."""
 AS_OWN_USER = __file__.rsplit("/", 1)[0] + "/as_own_user.py"
 """What starts a bubblewrap as a supervisor that is root does, for a trial of it: given to such a Python too."""
-AS_SEPARATE_USER = __file__.rsplit("/", 1)[0] + "/as_separate_user.py"
-"""What becomes a program as one run's own user: a supervisor that is root starts it in the program's place."""
 PYTHON_OPTIONS = ("-I", "-S", "-Xutf8")
 """Of that Python: no packages, no variables of the environment, and text as the orders have it."""

@@ -39,7 +39,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
         if run.runner is not None:
             await_sweep(run.runner.parent)
         if run.record is not None:
-            sweep_leftovers(run.record.mark, run.folder, run.record.user)
+            sweep_leftovers(run.record.mark, run.folder)
         run.close_as_lost()
 
 

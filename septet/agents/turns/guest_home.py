@@ -23,10 +23,8 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
         OSError: The disk refused.
     """
     home, runtime = _home_of(request), request.runtime
-    if home is None or not runtime.sandbox.keeps_apart:
+    if home is None or not runtime.sandbox.confines:
         return ()
-    if runtime.sandbox.separates:
-        return home.open()
     return (*home.open(), *shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox))
 
 
@@ -48,7 +46,7 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
     home = _home_of(request)
     if home is None:
         return
-    if request.runtime.sandbox.keeps_apart:
+    if request.runtime.sandbox.confines:
         home.prepare(session_id, request.limits.wall_seconds, anew=anew)
         return
     home.hide_keys()

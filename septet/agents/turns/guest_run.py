@@ -22,7 +22,6 @@ from septet.agents.runs.folders import RUN_VARIABLE, Runs
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.separate_users import UserPlaces, new_user
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.errors import AgentCrashedError, HaltedError
@@ -31,7 +30,6 @@ from septet.system.durable import create_file
 from septet.system.locks import lock, open_lock
 from septet.system.preview import end_of_file
 
-_HOME_OF_CHECKS: Final = "checks"
 _OUTPUT_BYTES: Final = 64 * 1024
 """The end of what it printed on either stream that is read."""
 _LOOK_SECONDS: Final = 0.05
@@ -92,32 +90,26 @@ class GuestRunner:
             OSError: The disk or the machine refused.
         """
         folder, mark = self._new_folder(), uuid.uuid4().hex
-        user = new_user() if self.sandbox.separates else 0
         run_lock = open_lock(folder / "lock")
         try:
             lock(run_lock)
-            with self._start(command, folder, (mark, user), run_lock) as attached:
+            with self._start(command, folder, mark, run_lock) as attached:
                 record = _follow(attached)
         finally:
             os.close(run_lock)
         if record is None:
             if self.runs.runner is not None:
                 await_sweep(self.runs.runner.parent)
-            sweep_leftovers(mark, folder, user)
+            sweep_leftovers(mark, folder)
             raise AgentCrashedError(f"The supervisor of {folder} was killed.", remedy="Septet tries again.")
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
-    def _start(self, command: GuestCommand, folder: Path, who: tuple[str, int], run_lock: int) -> socket.socket:
-        """Send the order, with the run's mark and user; one whose attempt has gone ends the program at once."""
-        mark, user = who
+    def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
+        """Send the order, with the run's mark; one whose attempt has gone ends the program at once."""
         files = GuestFiles(command.directory, self.objects, env=command.env)
         sandbox = self.sandbox if self.supervisors.gives_way_out else self.sandbox.with_host_network()
         confinement = sandbox.confinement(files)
         argv, env = self._locate(command), sandbox.environment(command.env)
-        if user:
-            home = sandbox.state / "homes" / command.directory.name / _HOME_OF_CHECKS
-            places = UserPlaces(sandbox.state, command.directory, home, self.objects, keeps_home=False)
-            argv, env = places.command(user, argv, self.resources.get("processes", 0)), places.environment(env)
         order = Order(
             folder=str(folder),
             directory=str(command.directory),
@@ -135,9 +127,9 @@ class GuestRunner:
         return connection.socket
 
     def _locate(self, command: GuestCommand) -> tuple[str, ...]:
-        """Return the arguments with the program's path; guests that are kept apart find it themselves."""
+        """Return the arguments with the program's path; guests in a sandbox find it themselves."""
         program = command.argv[0]
-        if self.sandbox.keeps_apart or os.sep in program:
+        if self.sandbox.confines or os.sep in program:
             return command.argv
         path = shutil.which(program, path=command.env.get("PATH", os.defpath))
         if path is None:

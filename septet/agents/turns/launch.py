@@ -23,7 +23,6 @@ from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.separate_users import UserPlaces, check_program, new_user
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
 from septet.contracts.budget import Caps
@@ -91,7 +90,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
-                argv=_command(request, inside, record),
+                argv=inside.argv,
                 env={**inside.env, RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
@@ -132,8 +131,8 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _keeps_processes(runtime: AgentRuntime) -> bool:
-    """Say whether a process can serve many turns here: the engine's files between them are not its own user's."""
-    return runtime.warm and LINUX and not runtime.sandbox.separates
+    """Say whether a process can serve many turns here."""
+    return runtime.warm and LINUX
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
@@ -171,29 +170,10 @@ def _confinement(
     )
 
 
-def _command(request: TurnRequest, inside: Invocation, record: RunRecord) -> tuple[str, ...]:
-    """Return what the supervisor starts: the agent, or what becomes the agent as the run's own user."""
-    if not request.runtime.sandbox.separates:
-        return inside.argv
-    check_program(request.adapter.name, inside.argv, inside.env)
-    limit = request.runtime.resources.get("processes", 0)
-    return _places(request).command(record.user, inside.argv, limit)
-
-
-def _places(request: TurnRequest) -> UserPlaces:
-    """Return what a run's own user is given, where each run has one."""
-    state, name = request.runtime.sandbox.state, request.adapter.name
-    home = state / "homes" / request.order_id / name
-    return UserPlaces(state, request.turn.worktree, home, request.objects)
-
-
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
     sandbox = _sandbox(request.runtime)
     inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
-    if sandbox.separates:
-        moved_by = request.adapter.capabilities.home[0]
-        return replace(inside, env=_places(request).environment(inside.env, moved_by))
     compiled = request.adapter.capabilities.compiled
     if sandbox.confines and compiled is not None:
         place = locate(request.adapter, request.runtime.host, compiled.place)
@@ -228,7 +208,6 @@ def _record(
         resumed_from=turn.resume_id,
         sandbox=request.runtime.sandbox.kind,
         network="own" if _sandbox(request.runtime).has_network else "host",
-        user=new_user() if request.runtime.sandbox.separates else 0,
         warm=turn.warm,
         began_in=process.began_in,
         login=request.login,

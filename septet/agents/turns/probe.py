@@ -51,9 +51,9 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
     program, env = invocation.argv[0], dict(invocation.env)
     version, complaint = _version(Sandbox(), program, worktree, env) if facts.tested_version else (None, "")
     obstacle = _check_fitness(adapter, host, worktree)
-    if obstacle is None and version is not None and sandbox.keeps_apart:
+    if obstacle is None and version is not None and sandbox.confines:
         inside = _version(sandbox, program, worktree, guest_environment(env))
-        obstacle = _missing_inside(program, *inside, as_user=sandbox.separates)
+        obstacle = _missing_inside(program, *inside)
     oldest, newest = facts.tested_since or facts.tested_version or "0", facts.tested_version or "0"
     parts = _version_parts(version) if version is not None else ()
     return Probe(
@@ -68,15 +68,10 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
     )
 
 
-def _missing_inside(
-    program: str, version: str | None, complaint: str, *, as_user: bool = False
-) -> SeptetError | None:
+def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
     """Return why a program does not start for guests that starts outside."""
     if version is not None:
         return None
-    if as_user:
-        remedy = "Install it where every user can read it, such as /usr/local."
-        return SandboxError(f"{program} does not start as a separate user: {complaint}", remedy=remedy)
     remedy = "Name the folders that it needs in SEPTET_GUEST_PATHS."
     return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
 

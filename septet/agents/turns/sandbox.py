@@ -17,8 +17,6 @@ from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
 from septet.agents.supervisor.own_user import BUNDLED
-from septet.agents.turns.separate_users import run_as_user, try_user
-from septet.contracts.confinement import OF_USERS
 from septet.errors import SandboxError
 from septet.system import processes
 
@@ -35,11 +33,10 @@ _ALLOW_DISTRIBUTIONS: Final = (
     "AppArmor lets at most the distribution's bubblewrap make user namespaces here: `apt-get install bubblewrap`, "
     "and load its profile (`septet docs sandbox`)."
 )
-_AS_ROOT: Final = (
-    "Run the worker as root, with a state directory in a folder that every user may enter, such as "
-    "SEPTET_STATE_DIR=/var/lib/septet; or set SEPTET_SANDBOX=auto."
+_NO_USERS: Final = (
+    "Set SEPTET_SANDBOX=bwrap, which refuses unconfined agents; or SEPTET_SANDBOX=auto, which starts them "
+    "unconfined where bubblewrap does not start. `septet docs sandbox` says what lets it start."
 )
-_OFFER: Final = " Or set SEPTET_SANDBOX=uid, which makes each run a separate user (`septet docs sandbox`)."
 _NO_HOME: Final = Path("/nonexistent")
 
 
@@ -59,8 +56,6 @@ class Sandbox:
     """A worker that is root starts each guest as a user of its own."""
     remains_root: str = ""
     """Why it does not: then guests are the kernel's user 0, without its capabilities."""
-    separates: bool = False
-    """Nothing confines guests, but each run is a user of its own: see `separate_users.py`."""
 
     @property
     def confines(self) -> bool:
@@ -73,19 +68,9 @@ class Sandbox:
         return self.confines and not self.world.way_out.is_open
 
     @property
-    def keeps_apart(self) -> bool:
-        """Whether guests have homes of their work orders, and nothing of the user's own."""
-        return self.confines or self.separates
-
-    @property
     def kind(self) -> str:
-        """What a run's record says of it: `bwrap`, `uid` or `none`."""
-        return "bwrap" if self.confines else "uid" if self.separates else "none"
-
-    @property
-    def state(self) -> Path:
-        """The state directory, of which guests see their own part alone."""
-        return self.world.covered[0]
+        """What a run's record says of it: `bwrap` or `none`."""
+        return "bwrap" if self.confines else "none"
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
         """Return what is around a guest that sees these files; `None` where nothing confines it."""
@@ -126,8 +111,6 @@ class Sandbox:
         Raises:
             OSError: It could not be started.
         """
-        if self.separates:
-            return run_as_user(self.state, argv, env, seconds)
         around = self.confinement(replace(files, program=argv))
         if around is None:
             return processes.run(argv, env=env, timeout_seconds=seconds)
@@ -155,7 +138,7 @@ BUNDLED_BUBBLEWRAP: Final = _bundled_bubblewrap()
 def find_sandbox(
     setting: str, env: Mapping[str, str], world: World | None = None, bundled: Path | None = BUNDLED_BUBBLEWRAP
 ) -> Sandbox:
-    """Return the sandbox that this host can give; the setting is `auto`, `bwrap`, `uid` or `none`.
+    """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
 
     Args:
         setting: What the worker's settings say.
@@ -164,30 +147,16 @@ def find_sandbox(
         bundled: The bubblewrap that is tried where the system has none, or too old a one.
 
     Raises:
-        SandboxError: Bubblewrap or users of their own are demanded, and do not start here.
+        SandboxError: Bubblewrap is demanded and does not start here, or the setting is one of earlier releases.
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
     if setting == "uid":
-        return _separate_users(env, world or World(_NO_HOME))
+        raise SandboxError("SEPTET_SANDBOX=uid: it was removed.", remedy=_NO_USERS)
     sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)), bundled)
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
     return sandbox
-
-
-def _separate_users(env: Mapping[str, str], world: World) -> Sandbox:
-    """Return what starts each run as a user of its own.
-
-    Raises:
-        SandboxError: It does not work here.
-    """
-    if not world.covered:
-        raise SandboxError("SEPTET_SANDBOX=uid: there is no state directory.", remedy=_AS_ROOT)
-    why = try_user(world.covered[0], env)
-    if why:
-        raise SandboxError(f"SEPTET_SANDBOX=uid: no run can be a separate user here: {why}.", remedy=_AS_ROOT)
-    return Sandbox(reason=OF_USERS, world=world, separates=True)
 
 
 def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> Sandbox:
@@ -198,7 +167,7 @@ def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> 
         tried = _try_program(Path(system).absolute(), env, world)
     if bundled is not None and tried.remedy == _INSTALL:
         tried = _try_program(bundled, env, world)
-    return tried if tried.confines or os.geteuid() != 0 else replace(tried, remedy=tried.remedy + _OFFER)
+    return tried
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:

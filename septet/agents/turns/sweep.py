@@ -17,7 +17,7 @@ _CLOCK_SECONDS: Final = 2.0
 _OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
-def sweep_leftovers(mark: str, folder: Path, user: int = 0) -> int:
+def sweep_leftovers(mark: str, folder: Path) -> int:
     """Kill every process of a dead run and return how many there were.
 
     A process that cleared its environment is not found: only a pid namespace holds that one. A sandbox dies with
@@ -26,13 +26,10 @@ def sweep_leftovers(mark: str, folder: Path, user: int = 0) -> int:
     Args:
         mark: The run's mark.
         folder: The run's folder.
-        user: The run's own user, of whom every process goes; 0 where it has none.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
-    while leftovers := [
-        process for process in psutil.process_iter() if _has_mark(process, mark) or _is_of(process, user)
-    ]:
+    while leftovers := [process for process in psutil.process_iter() if _has_mark(process, mark)]:
         for process in leftovers:
             killed.add(process.pid)
             _kill(process)
@@ -63,13 +60,6 @@ def _sandbox_lives(report: Path) -> bool:
 def _has_mark(process: psutil.Process, mark: str) -> bool:
     try:
         return process.environ().get(RUN_VARIABLE) == mark
-    except psutil.Error:
-        return False
-
-
-def _is_of(process: psutil.Process, user: int) -> bool:
-    try:
-        return user > 0 and process.uids().real == user and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -274,33 +273,14 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     assert list((tmp_path / "state").glob("trial-*")) == []
 
 
-@pytest.mark.needs("root")
-def test_users_of_their_own_are_told_with_what_they_do_not_promise(tmp_path: Path) -> None:
-    """Where `SEPTET_SANDBOX=uid` works, `doctor` says unconfined, and names network and sockets."""
-    state = Path(tempfile.mkdtemp(prefix="septet-users-"))
-    state.chmod(0o755)
-    try:
-        path = os.pathsep.join((os.path.dirname(shutil.which("git") or ""), os.defpath))
-        _, answer = _doctor(tmp_path, PATH=path, SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(state / "state"))
-    finally:
-        shutil.rmtree(state)
-    check = _named(answer)["sandbox"]
-    assert check["status"] == "warning"
-    assert "run unconfined, without a sandbox: each run is a separate user" in check["message"]
-    assert "abstract sockets" in check["message"]
-
-
-def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: Path) -> None:
-    """Below a home that others cannot pass, or for a worker that is not root, nobody starts; the remedy says where."""
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o700)
-    code, answer = _doctor(
-        tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(closed / "state")
-    )
+def test_a_setting_of_earlier_releases_is_a_reason_not_to_start(tmp_path: Path) -> None:
+    """No run is a separate user any more; the remedy says what to set."""
+    code, answer = _doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid")
     check = _named(answer)["sandbox"]
     assert (code, check["status"]) == (1, "failed")
     assert check["message"].startswith("No worker can start here: SEPTET_SANDBOX=uid")
-    assert "/var/lib/septet" in check["remedy"]
+    assert "SEPTET_SANDBOX=bwrap" in check["remedy"]
+    assert "SEPTET_SANDBOX=auto" in check["remedy"]
 
 
 def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:

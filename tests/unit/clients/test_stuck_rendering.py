@@ -86,6 +86,6 @@ def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
 
 def test_a_work_order_without_a_sandbox_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """`show` tells what that means on a line of its own."""
-    task = TASK.model_copy(update={"stuck": None, "unconfined": UNCONFINED["uid"]})
+    task = TASK.model_copy(update={"stuck": None, "unconfined": UNCONFINED["none"]})
     work_order.show_task(task)
-    assert f"unconfined    {UNCONFINED['uid']}" in capsys.readouterr().out.splitlines()
+    assert f"unconfined    {UNCONFINED['none']}" in capsys.readouterr().out.splitlines()
