@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 24
 MOST_COUNTED = 200
 """Hosts whose refusals are counted by name; all others are counted together."""
 LONGEST_TEXT = 300
-OTHERS, MANY = "other hosts", "refused again and again"
+OTHERS, MANY, MANY_REQUESTS = "other hosts", "refused again and again", "more requests"
 IS_FULL = "the log of its run's network is full"
 
 
@@ -65,7 +65,7 @@ class NetworkLog:
         self.descriptor = descriptor
         self.written_bytes = os.fstat(descriptor).st_size
         self.refused_bytes = 0
-        self.counts: dict[tuple[str, int, str], int] = {}
+        self.counts: dict[tuple[str, int, str, str], int] = {}
 
     def change(self, descriptor: int) -> None:
         """Go on in the file of another turn."""
@@ -100,15 +100,15 @@ class NetworkLog:
 
     def count(self, host: AskedHost) -> None:
         """Count it, and write how many there were at each doubling: a killed proxy has told the most."""
-        why = MANY if host.refusal else ""
-        key = (host.name[:LONGEST_TEXT], host.port, why)
+        about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
+        key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:
-            key = (OTHERS, 0, why)
+            key = (OTHERS, 0, *about)
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if count & (count - 1) == 0:
             self.write_count(key)
 
-    def write_count(self, key: tuple[str, int, str]) -> None:
+    def write_count(self, key: tuple[str, int, str, str]) -> None:
         """Write how often a host was refused, or did not answer, beyond the first part of the log."""
         host = AskedHost(*key)
         host.id = f"{os.getpid()} {' '.join(map(str, key))}"

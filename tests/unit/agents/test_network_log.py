@@ -32,7 +32,7 @@ def test_refusals_push_out_nothing_that_was_let_through(
 ) -> None:
     """Whether many hosts were refused, or one often, or requests to the model; each is counted in the end."""
     for number in range(20_000):
-        log.note(AskedHost(f"{number % names}.{'n' * 240}.example", 443, WHY, request_of))
+        log.note(AskedHost(f"{number % names}.{'n' * 200}.example", 443, WHY, request_of))
     asked = AskedHost("api.example", 443)
     assert log.begin(asked)
     assert list(network_lines(Run(tmp_path, None)))[-1].host == "api.example", "from its beginning"

@@ -76,10 +76,9 @@ def test_a_visit_finds_nothing_of_another_one(home: AgentHome) -> None:
     assert seen(home) == {}
 
 
+@pytest.mark.parametrize("home", SESSIONS, indirect=True)
 def test_a_visit_that_goes_on_with_a_session_finds_that_one_alone(home: AgentHome) -> None:
     """Also after others, and as its last visit left the session."""
-    if home.adapter.name not in SESSIONS:
-        pytest.skip("it keeps its sessions in a database")
     leave(home, (*sessions(home, FIRST), *POISON[home.adapter.name]), "one")
     home.prepare(None, 60)
     leave(home, (*sessions(home, SECOND), *POISON[home.adapter.name]), "another")
