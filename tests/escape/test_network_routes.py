@@ -68,7 +68,7 @@ def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: Ne
 @pytest.mark.parametrize(
     ("cli", "refused"),
     [
-        ("claude", "by_proxy(f'CONNECT {'n' * 200}{number}.example:443 HTTP/1.1')"),
+        ("claude", "by_proxy('CONNECT ' + 'n' * 200 + str(number) + '.example:443 HTTP/1.1')"),
         ("codex", f"ask({FIRST_MODEL_PORT}, f'GET /files/{{number}} HTTP/1.1')"),
     ],
 )
