@@ -45,6 +45,8 @@ MAY_DESTROY = {
         "remove_folder(aside)",
         "remove_folder(path)",
     ),
+    # What agents have left in a home, whose sessions were taken out of it before.
+    "septet/agents/homes/home.py": ("shutil.rmtree(gone, ignore_errors=True)",),
     # Into a new folder that no agent has seen, under a name that is no workspace's.
     "septet/git/workspace.py": (
         "shutil.rmtree(clone, ignore_errors=True)",

@@ -159,7 +159,7 @@ class OpenCode(Adapter):
         A key that stands in the user's settings is not among them, nor is a provider with a login in the file. A
         provider that it is not told to ask may be asked nothing.
         """
-        chosen = self._chosen(invocation, host)
+        chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
         in_file = _providers(_content(locate(self, host, _SETTINGS_FILE)))
         logins = read_object(_content(locate(self, host, _LOGIN_FILE))) or {}
@@ -187,7 +187,7 @@ class OpenCode(Adapter):
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
         """Return those of the providers that it is told to ask, where they have no key that stays outside."""
-        chosen = self._chosen(invocation, host)
+        chosen = self._asked_providers(invocation, host)
         kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
         asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]
         return (*map(_host_of, asked), *chain(*(_LOGIN_HOSTS.get(name, ()) for name in asked)))
@@ -195,13 +195,13 @@ class OpenCode(Adapter):
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
         """Return the addresses of the providers that it is told to ask, and none of those beside them."""
         variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
-        chosen = self._chosen(invocation, host)
+        chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
         providers = {**_providers(_content(locate(self, host, _SETTINGS_FILE))), **given}
         asked = [provider for name, provider in providers.items() if chosen is None or name in chosen]
         return [*variables.values(), *map(json.dumps, asked)]
 
-    def _chosen(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
+    def _asked_providers(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
         """Return the providers that it is told to ask; `None` where nobody says."""
         argv, given = invocation.argv, read_object(invocation.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
