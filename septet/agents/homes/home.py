@@ -5,7 +5,6 @@ the user's alone. Each visit has them anew: of what an agent leaves there, nothi
 for those who go on with one.
 """
 
-import os
 import re
 import secrets
 import shutil
@@ -67,10 +66,15 @@ class AgentHome:
         Raises:
             OSError: The disk refused.
         """
+        is_new = not self.root.exists()
         for closed in (self.root.parent, self.root):
             closed.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in self.folders:
             GuardedFolder(self.root, str(folder.source.relative_to(self.root))).make_closed()
+        notes = self.adapter.capabilities.notes_of_workspace
+        users, own = user_sessions(self.adapter, self.machine), self.sessions
+        if notes and is_new and users is not None and own is not None:
+            copy_files(notes.format(order=_NO_WORD.sub("-", self.root.parent.name)), users, own)
         return self.folders
 
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
@@ -96,9 +100,6 @@ class AgentHome:
         for file in self.adapter.capabilities.settings:
             self._write_settings(file.name, file.reduce(_read(locate(self.adapter, self.machine, file.name))))
         users, own = user_sessions(self.adapter, self.machine), self.sessions
-        notes = self.adapter.capabilities.notes_of_workspace
-        if notes and anew and users is not None and own is not None:
-            copy_files(notes.format(order=_NO_WORD.sub("-", self.root.parent.name)), users, own)
         if session_id is not None and users is not None and own is not None:
             self._give(session_id)
             copy_session(self.adapter, session_id, users, own)
@@ -110,26 +111,23 @@ class AgentHome:
         Raises:
             OSError: The disk refused.
         """
-        for number, folder in enumerate(self.folders):
-            if os.path.lexists(folder.source):
-                name = str(folder.source.relative_to(self.root))
-                if number == 0:
-                    self._store.take(GuardedFolder(self.root, name))
-                gone = self.root / f".gone-{secrets.token_hex(8)}"
-                folder.source.rename(gone)
-                if number == 0:
-                    self._keep_notes(GuardedFolder(gone), GuardedFolder(self.root, name))
-                if gone.is_symlink() or not gone.is_dir():
-                    gone.unlink()
-                else:
-                    shutil.rmtree(gone, ignore_errors=True)  # what cannot be removed goes with the workspace
-
-    def _keep_notes(self, old: GuardedFolder, new: GuardedFolder) -> None:
-        """Keep what a CLI notes of a workspace: how often each step was started there."""
+        if not self.root.is_dir():
+            return
+        gone, names = self.root / f".gone-{secrets.token_hex(8)}", [path.name for path in self.root.iterdir()]
+        below = [str(folder.source.relative_to(self.root)) for folder in self.folders[:1]]
+        for name in below:
+            self._store.take(GuardedFolder(self.root, name))
+        gone.mkdir(mode=0o700)
+        for name in names:
+            if name != _STORE:
+                (self.root / name).rename(gone / name)  # its own name, so no link in it is followed
         notes = self.adapter.capabilities.notes_of_workspace
-        for name in old.find(notes.format(order="*")) if notes else ():
-            new.make_closed()
-            old.move(name, new)
+        for name in below if notes else ():
+            old, new = GuardedFolder(gone, name), GuardedFolder(self.root, name)
+            for note in old.find(notes.format(order="*")):
+                new.make_closed()
+                old.move(note, new)
+        shutil.rmtree(gone, ignore_errors=True)  # what cannot be removed goes with the workspace
 
     def _give(self, session_id: str) -> None:
         own = self.sessions
