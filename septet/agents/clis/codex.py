@@ -18,7 +18,7 @@ from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import CHAT, MODELS, RESPONSES, ModelPlace
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.own_files import locate
-from septet.agents.clis.plain_settings import SettingsFile
+from septet.agents.clis.plain_settings import SettingsFile, read_object
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
@@ -33,6 +33,8 @@ _QUIET: Final = (
 """Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
 but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
+_LOGIN_FILE: Final = "~/.codex/auth.json"
+_HOST_OF_KEYS: Final = "api.openai.com"
 _USUAL_PROVIDER: Final = "openai"
 _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
@@ -128,7 +130,13 @@ class Codex(Adapter):
         _, name, provider = self._provider(host)
         if name != _USUAL_PROVIDER or provider is not None:
             return ()
-        return super().asked_hosts(invocation, host)
+        hosts = super().asked_hosts(invocation, host)
+        try:
+            login = read_object(locate(self, host, _LOGIN_FILE).read_bytes()) or {}
+        except OSError:
+            return hosts
+        has_account_alone = bool(login.get("tokens")) and not login.get("OPENAI_API_KEY")
+        return [name for name in hosts if name != _HOST_OF_KEYS] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
         """Return the addresses of the provider that it asks, and none of those beside it."""

@@ -253,7 +253,7 @@ def test_an_address_of_another_provider_is_not_open(tmp_path: Path) -> None:
         named = named_model_hosts(adapter_for(cli), host, Invocation((cli,), host.env, b""))
         assert {each.name for each in named} == expected
     models = {model.address: model for model in keys_of("opencode", {"OPENCODE_CONFIG_CONTENT": config}, tmp_path)}
-    assert "POST /chat/completions" in sent(models["https://one.example/v1"], "POST /chat/completions")
+    assert "POST /v1/chat/completions" in sent(models["https://one.example/v1"], "POST /chat/completions")
     with pytest.raises(RequestRefusal):
         sent(models["https://two.example/v1"], "POST /chat/completions")
 
