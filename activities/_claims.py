@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from activities._fence import Fence
 from septet.agents.turns.guest_run import GuestRunner
+from septet.contracts.names import Step
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError
@@ -52,6 +53,15 @@ class Proof:
 
 class RefusedError(EvidenceError):
     """The agent said itself that the work failed."""
+
+
+class EarlierStepError(EvidenceError):
+    """What an earlier step has made does not hold any more: the message says to its agent what is to be done."""
+
+    def __init__(self, message: str, step: Step) -> None:
+        """Say what is to be done in which step."""
+        self.step = step
+        super().__init__(message)
 
 
 class UnclearAnswerError(EvidenceError):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import structlog
 
-from activities._claims import AnyClaim, Claim, RefusedError, UnclearAnswerError
+from activities._claims import AnyClaim, Claim, EarlierStepError, RefusedError, UnclearAnswerError
 from activities._clones import (
     MAKES_WORK,
     WorkElsewhere,
@@ -116,6 +116,11 @@ class Settling:
                 proof = PROOFS[call.name](self.host, self._claim(answer))
         except UnclearAnswerError as error:
             return self.leave_unread(unread, (str(error),))
+        except EarlierStepError as error:
+            checkpoint, lacking = self._checkpoint(f"back to {error.step.value}")
+            result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *lacking)
+            result = result.model_copy(update={"goes_back_to": error.step})
+            return complete(self.host, self.prepared_step, result, checkpoint)
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, FindingsError):

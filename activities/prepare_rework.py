@@ -19,6 +19,7 @@ from septet.errors import ForgeError, WorkspaceError
 from septet.forges.conversation import FollowedForge
 from septet.forges.feedback import Feedback, read_feedback
 from septet.forges.forge import pull_request_number
+from septet.git.new_base import refuse_erased_base
 from septet.git.place import Place
 from septet.git.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
 from septet.git.snapshots.facts import Snapshot
@@ -114,6 +115,7 @@ class _Preparation:
         tips = fetch_tips(self.place, branch, token)
         if tips is None:
             return PreparedRework(rework=self._rework, state="gone"), frozen
+        refuse_erased_base(self.place, tips.head, tips.base)
         if before is not None and before.rework.head == tips.head:
             return before, frozen  # the second try keeps the worktree
         self._return_to_start(keeps_clean=before is not None)

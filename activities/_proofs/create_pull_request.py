@@ -5,13 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from activities._claims import Claim, Proof
+from activities._claims import Claim, EarlierStepError, Proof
+from activities._edits_inside import tell_edits_inside
 from activities._findings import changes_of_protected, notice_of, on_protected, refuse_findings, refuse_paths
 from activities._lost_submodules import refuse_lost_submodules
 from activities._outgoing import outgoing_for, warn_of_masked
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
+from septet.contracts.names import Step
 from septet.contracts.workspace import Workspace
 from septet.errors import (
     EvidenceError,
@@ -25,16 +27,23 @@ from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.forges.opening import without_links_to
 from septet.git.evidence import is_in_commit
 from septet.git.keys_in_work import refuse_keys_in_commits
-from septet.git.new_base import MovedWork, is_behind, work_on_base
+from septet.git.new_base import MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
 from septet.git.place import Place
 from septet.git.protected_changes import ProtectedChange
 from septet.git.push import push, remote_branch
 from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
 from septet.outgoing.text import Outgoing
+from septet.system.text import name_some
 
 _REASON: Final = "the base was force-pushed"
+_NAMED: Final = 20
 _SHOWN: Final = 12
+_TOGETHER: Final = (
+    "{} The work lies over the base as it is now, in the working tree: bring both together in {}, where git's "
+    "markers show the conflict, and leave all else as it is. What the base has no longer stays out, for it may be "
+    "a leaked key. Then see that the plan is still fulfilled; leave branches and commits to Septet."
+)
 
 
 def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
@@ -43,6 +52,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     Raises:
         FindingsError: What is to be pushed holds what waits for a person's word.
         EvidenceError: There is no commit, or the pull request stands elsewhere.
+        EarlierStepError: The base was written anew, and an agent is to bring the work together with it.
         ForgeError: The pull request has ended: an agent that is asked again cannot help.
         ForgeLagsError: The forge has not taken the push in yet, as it does after it has answered.
         LostBaseError: The base no longer holds what the work began from, and the work does not fit on it.
@@ -54,7 +64,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     changes = refuse_findings(host, claim, None, progress.commit_sha)
-    warnings = refuse_lost_submodules(host, claim, None, progress.commit_sha)
+    lost = refuse_lost_submodules(host, claim, None, progress.commit_sha)
+    warnings = (*lost, *tell_edits_inside(claim, asks=False))
     _, forge = host.forge(call.workspace.repository)
     token = host.token_for(claim.place.destination)
     work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
@@ -89,11 +100,19 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
     """Return the work on the base as it is now, with the worktree brought to it: rounds on it begin there.
 
     Raises:
-        LostBaseError: The base was written anew, and the work does not fit on it: a person decides.
+        EarlierStepError: The base was written anew, and an agent is to bring the work together with it.
+        LostBaseError: It was, and the work does not fit on it: a person decides.
     """
     place, token = claim.place, host.token_for(claim.place.origin)
     sign = host.settings.sign_commits
-    work = work_on_base(place, branch, commit, claim.began_at, sign=sign, token=token)
+    try:
+        work = work_on_base(place, branch, commit, claim.began_at, sign=sign, token=token)
+    except UnfitWorkError as error:
+        claim.fence.check()
+        secured_by = host.checkpoint_once(place, _REASON)
+        lay_on_base(place, error.work, host.rescue_options(_REASON, claim.call.name), secured_by)
+        message = _TOGETHER.format(error.message, name_some(error.work.conflicts, _NAMED))
+        raise EarlierStepError(message, Step.IMPLEMENT_PLAN) from error
     if is_behind(place, work):
         claim.fence.check()
         secured_by = host.checkpoint_once(place, _REASON)
@@ -103,9 +122,10 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
 
 def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
     """Return what a person must know of work that was laid over another base than the one it began from."""
+    unseen = "" if work.was_checked else ", where no check has seen it"
     return (
         f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
-        f"in one commit, {work.sha[:_SHOWN]}, on {work.base[:_SHOWN]}, where no check has seen it."
+        f"in one commit, {work.sha[:_SHOWN]}, on {work.base[:_SHOWN]}{unseen}."
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
+from activities._edits_inside import tell_edits_inside
 from activities._lost_submodules import refuse_lost_submodules
 from activities._pipeline import issue_id, pipeline_store
 from activities.host import Host
@@ -13,11 +14,14 @@ from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.evidence import contains, keeps, read_base_file
+from septet.git.new_base import unfit_files
 from septet.git.outgoing import refuse_large_files
 from septet.git.staging import look, stage
 from septet.pipelines.execution import check_execution
 from septet.pipelines.paths import normal_path_in, why_outside
+from septet.system.text import name_some
 
+_NAMED: Final = 20
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 
 ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
@@ -33,16 +37,18 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
     progress, head, answer = claim.call.progress, claim.evidence.head, claim.answer
     if not _is_success(answer):
         raise RefusedError(f"The agent says that the work failed: {answer.summary}")
+    inside = tell_edits_inside(claim, asks=True)
     if all(change.path == progress.plan_path for change in claim.evidence.files_changed):
-        raise EvidenceError(
-            "Nothing changed beyond the plan's file in the working tree, though the answer says success."
-        )
+        nothing = "Nothing changed beyond the plan's file in the working tree, though the answer says success."
+        raise EvidenceError(" ".join((nothing, *inside)))
     if head.branch != progress.branch_name:
         raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
     if not keeps(claim.place, claim.began_at):
         raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
     refuse_large_files(claim.place, claim.evidence.files_changed)
-    warnings = _see_submodules(host, claim)
+    if paths := unfit_files(claim.place):
+        raise EvidenceError(f"The conflict is not resolved: {name_some(paths, _NAMED)} still hold its markers.")
+    warnings = (*_see_submodules(host, claim), *inside)
     proof = _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
     return replace(proof, warnings=(*warnings, *proof.warnings))
 

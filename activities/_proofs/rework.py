@@ -4,6 +4,7 @@ from functools import partial
 from typing import Final
 
 from activities._claims import Claim, Proof, RefusedError
+from activities._edits_inside import tell_edits_inside
 from activities._findings import changes_of_protected, notice_of
 from activities._outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
@@ -18,9 +19,10 @@ from septet.forges.forge import NewPullRequest, pull_request_number
 from septet.git.commit import commit_all, with_trailer
 from septet.git.evidence import keeps
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.new_base import refuse_erased_base
 from septet.git.outgoing import refuse_large_files
 from septet.git.push import push, remote_branch
-from septet.git.rework_tree import unresolved
+from septet.git.rework_tree import fetch_tips, unresolved
 from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
@@ -40,12 +42,13 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
     if not answer.success:
         raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
     _expect_tree(claim, rework)
+    inside = tell_edits_inside(claim, asks=True)
     run_checks(host, claim)
     sha = _commit(host, claim, rework)
     if sha != rework.head:
         _push(host, claim, rework, sha)
     warnings = _answer(host, claim, rework, sha)
-    return Proof(answer.summary, commit_sha=sha, warnings=warnings)
+    return Proof(answer.summary, commit_sha=sha, warnings=(*inside, *warnings))
 
 
 def _rework_of(claim: Claim[ReworkAnswer]) -> Rework:
@@ -88,12 +91,16 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
     Raises:
         FindingsError: A commit adds what looks like a key, or changes a protected path.
         EvidenceError: The branch has moved.
+        LostBaseError: It would push what was taken out of the base meanwhile.
     """
     branch = claim.call.progress.branch_name or ""
     token = host.token_for(claim.call.workspace.repository)
     expect_hold(host, claim.place)
-    if remote_branch(claim.place, branch, token=token) == sha:
+    tips = fetch_tips(claim.place, branch, token)
+    if tips is not None and tips.head == sha:
         return
+    if tips is not None:
+        refuse_erased_base(claim.place, sha, tips.base)
     if not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
     see_fit_to_leave(host, claim, None, sha)  # the message of this round's commit among the rest

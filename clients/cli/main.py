@@ -24,7 +24,7 @@ from clients.cli import (
 )
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands, GroupedCommands
-from clients.cli.reply import ExitCode, end_with_error, reply
+from clients.cli.reply import ExitCode, end_with_error, error_object, print_json, reply
 from septet.system.exit import end_process
 from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
@@ -150,6 +150,8 @@ def main() -> None:
         code = _usage(error, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
+        if as_json:
+            print_json(error_object("Interrupted", "Interrupted.", ""))
     end_process(int(code or ExitCode.OK))
 
 

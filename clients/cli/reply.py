@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TextIO
 
 import typer
@@ -67,6 +68,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     AlreadyRunningError: ExitCode.ALREADY_RUNNING,
 }
 
+_ABOVE_STDERR: Final = 3
 _FOR_JSON: Final[list[TextIO]] = []
 """Stdout, where this process has kept it for JSON alone."""
 
@@ -162,22 +164,31 @@ def _keep_stdout_for_json() -> None:
     """
     if _FOR_JSON or sys.stdout is not sys.__stdout__:
         return
-    with suppress(OSError):  # one of them is closed: nothing can mix with anything then
-        _FOR_JSON.append(os.fdopen(os.dup(1), "w", encoding="utf-8"))
-        os.dup2(2, 1)
+    with suppress(OSError):  # stdout is closed: nothing can mix with anything then
+        _FOR_JSON.append(os.fdopen(fcntl(1, F_DUPFD_CLOEXEC, _ABOVE_STDERR), "w", encoding="utf-8"))
+        try:
+            os.dup2(2, 1)
+        except OSError:  # stderr is closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout."""
+    """Print one JSON object on one line of stdout, as UTF-8: a byte that is none, as in an argument, is a `?`."""
+    _keep_stdout_for_json()
     stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
-    stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    stdout.write(json.dumps(value, ensure_ascii=False).encode(errors="replace").decode() + "\n")
     stdout.flush()
+
+
+def error_object(kind: str, message: str, remedy: str) -> dict[str, Any]:
+    """Return what programs read of an error."""
+    return {"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}}
 
 
 def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> NoReturn:
     """Say what went wrong and how to go on, and end this process."""
     if as_json:
-        print_json({"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}})
+        print_json(error_object(kind, message, remedy))
     elif code is ExitCode.INTERRUPTED:
         typer.secho(printable("\n".join(part for part in (message, remedy) if part)), err=True)
     else:

@@ -172,6 +172,8 @@ class StepResult(StepFacts):
     """Of the solution that a pipeline's planner found."""
     findings: tuple[KeyFinding, ...] = ()
     """What looks like a key in the work, and the protected paths that it changes: it stops there."""
+    goes_back_to: Step | None = None
+    """The earlier step that has to do more first, with this one's reasons; its own second try would not help."""
     budget_wait: BudgetWait | None = None
     """The budget that the step waits for."""
 

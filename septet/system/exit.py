@@ -24,6 +24,6 @@ def end_process(code: int) -> NoReturn:
         with suppress(Exception):
             work()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # a stream that was closed at the start is none
             stream.flush()
     os._exit(code)

@@ -5,7 +5,7 @@ import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, PLAN, TITLE, StepLab, settings_of
+from fakes.step_lab import BRANCH, IMPLEMENTED, PLAN, TITLE, StepLab, settings_of
 from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
@@ -260,12 +260,35 @@ async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -
 
 
 async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab) -> None:
-    """The step fails with the file in conflict and what a person may do; the origin has no branch."""
+    """The implementor is to bring both together: the worktree has the conflict, and the origin has no branch."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    (changed, *_) = git(lab.worktree, "diff", "--name-only", "HEAD~1", "HEAD").splitlines()
-    _erase_from_base(lab, {changed: "others\n"})
+    _erase_from_base(lab, {"src/app.py": "others\n"})
     lab.scenario(create_pull_request={"answer": WORDS})
-    with pytest.raises(ApplicationError, match=f"does not fit on .*{changed}") as raised:
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    result, again = await lab.running(call), await lab.running(call)
+    assert (result.verdict, result.goes_back_to) == (Verdict.UNPROVEN, Step.IMPLEMENT_PLAN)
+    assert (again.goes_back_to, again.reasons) == (result.goes_back_to, result.reasons)
+    assert "bring both together in src/app.py" in result.reasons[0]
+    assert again.checkpoint == lab.snapshots()[-1]
+    assert lab.origin.sha(BRANCH) == ""
+    assert (lab.worktree / "src/app.py").read_text().startswith("<<<<<<< ")
+
+    lab.scenario(implement_plan={"answer": IMPLEMENTED})
+    unresolved = await lab.run(Step.IMPLEMENT_PLAN)
+    assert "src/app.py still hold its markers" in unresolved.reasons[0]
+
+
+async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: StepLab) -> None:
+    """No agent is asked to bring back what was taken out: the step fails with what a person may do."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    checkout = lab.origin.checkout
+    git(checkout, "fetch", "-q", "origin")
+    git(checkout, "checkout", "-q", "--detach", lab.origin.sha("main"))
+    git(checkout, "rm", "-q", "src/app.py")
+    git(checkout, "commit", "-q", "--amend", "-m", "written anew")
+    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    lab.scenario(create_pull_request={"answer": WORDS})
+    with pytest.raises(ApplicationError, match=r"does not fit on .*src/app\.py") as raised:
         await lab.run(Step.CREATE_PULL_REQUEST)
     assert raised.value.type == "LostBase"
     assert lab.origin.sha(BRANCH) == ""

@@ -67,11 +67,14 @@ TALKS: dict[str, list[dict[str, object]]] = {
 
 
 def settings_with(root: Path, second: Path | None, **environ: str) -> Settings:
-    """Return the settings of a host whose agents log in with the first key, and with the second one after it."""
+    """Return the settings of a host whose agents log in with the first key, and with the second one after it.
+
+    They say that the host is a sandbox itself: claude works as root nowhere else, such as where bubblewrap may not start.
+    """
     settings = settings_of(root)
     further = {"SEPTET_SCRIPTED_LOGINS": f"second={second}"} if second is not None else {}
     own = {**settings.environ, "SEPTET_SCRIPTED_KEY": FIRST, **further, **environ}
-    return settings.model_copy(update={"environ": own})
+    return settings.model_copy(update={"environ": own, "sandboxed": True})
 
 
 def second_login(root: Path) -> Path:

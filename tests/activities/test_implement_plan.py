@@ -1,7 +1,16 @@
-from fakes.repositories import git
+from pathlib import Path
+from typing import Final
+
+from fakes.repositories import git, make_origin
 from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
+
+ALLOW: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.file.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
 
 
 async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
@@ -49,6 +58,26 @@ async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:
     assert "The plan contradicts itself." in refused.reasons[0]
     assert [rescue.snapshot for rescue in refused.rescues] == lab.snapshots("rescue")
     assert (lab.worktree / "src/half.py").exists()
+
+
+async def test_edits_inside_a_submodule_are_told(lab: StepLab, tmp_path: Path) -> None:
+    """The first try is asked to take them back or to move them; the second one's are a warning, and a reason."""
+    library = make_origin(tmp_path / "library", "lib.git")
+    library.push({"lib.py": "1\n"})
+    git(lab.origin.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
+    lab.origin.push({})
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    git(lab.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
+    lab.parts.host.snapshot(lab.place, "checkpoint", "the submodule is there")
+    inside = {"lib/lib.py": "2\n", "lib/new.py": "2\n"}
+    lab.scenario(implement_plan={"edits": inside, "answer": IMPLEMENTED})
+    asked = await lab.run(Step.IMPLEMENT_PLAN)
+    assert asked.verdict is Verdict.UNPROVEN
+    assert "nobody would get them: lib/lib.py, lib/new.py." in asked.reasons[0]
+    lab.scenario(implement_plan={"edits": {**inside, "src/app.py": FIXED}, "answer": IMPLEMENTED})
+    told = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=asked.reasons)
+    assert told.verdict is Verdict.DONE
+    assert "not part of the work, for it lies inside submodules: lib/lib.py, lib/new.py" in told.warnings
 
 
 async def test_a_branch_without_the_base_commit_is_refused(lab: StepLab) -> None:

@@ -31,6 +31,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._left_pipeline = ""
         self._outline: Outline | None = None
         self._call_under_way: StepCall | None = None
+        self._went_back = False
         self._ids = ActivityIds()
         self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._role_sessions = RoleSessions()
@@ -76,7 +77,8 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
         """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
 
-        Where it is not accepted because of a key or a protected path, a person's word is waited for.
+        Where it is not accepted because of a key or a protected path, a person's word is waited for. Where an
+        earlier step has to do more first, that is taken once more, in its agent's session.
 
         Raises:
             StepFailed: Nor was its second try accepted.
@@ -86,6 +88,9 @@ class WorkOrderBase(WorkOrderHandlers):
         gate = self._findings_gate
         result = await self._try_twice(step, feedback or self._decisions.take_feedback())
         while result.verdict is not Verdict.DONE:
+            if result.goes_back_to is not None and not self._went_back:
+                result = await self._go_back(step, result)
+                continue
             if not result.findings:
                 raise StepFailed(step, result.reasons)
             words = (await gate.wait_for_words(result.findings),)
@@ -97,6 +102,15 @@ class WorkOrderBase(WorkOrderHandlers):
         if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
             await self._visit.report_changes(self._order, result, self._state.progress.plan_path)
         return result
+
+    async def _go_back(self, step: Step, result: StepResult) -> StepResult:
+        """Have an earlier step done again, and the commit; return how this one ends then."""
+        self._went_back = True
+        self._checkpoint = result.checkpoint or self._checkpoint
+        if result.goes_back_to is not None:
+            await self._take(result.goes_back_to, result.reasons)
+        await self._take(Step.CREATE_COMMIT)
+        return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
         """Return how a step ended: with its first try, or with the second one, which is told the reasons.
@@ -117,7 +131,7 @@ class WorkOrderBase(WorkOrderHandlers):
             self._visit.follow_session(result)
             self._role_sessions.follow(self._call_under_way, result)
             self._show()
-            if result.verdict is Verdict.DONE or result.is_a_persons:
+            if result.verdict is Verdict.DONE or result.is_a_persons or result.goes_back_to is not None:
                 break
             if result.verdict is Verdict.CANCELLED:
                 raise AgentEnded
@@ -215,6 +229,11 @@ class WorkOrderBase(WorkOrderHandlers):
         task = self._state.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
+    def _session_again(self, step: Step) -> str | None:
+        """Return the session of a step that is done once more for a later one's sake."""
+        rows = self._state.task.steps if self._went_back and step is Step.IMPLEMENT_PLAN else ()
+        return next((row.session_id for row in reversed(rows) if row.step == step), None)
+
     def _make_call(self, step: Step, attempt: int, reasons: tuple[str, ...]) -> StepCall:
         settings = self._order.steps.get(step, StepSettings())
         return StepCall(
@@ -230,7 +249,7 @@ class WorkOrderBase(WorkOrderHandlers):
             draft=self._order.draft,
             labels=self._order.labels,
             pipeline=self._order.pipeline or "",
-            session_id=self._visit.session_id or self._role_sessions.session_of(step),
+            session_id=self._visit.session_id or self._role_sessions.session_of(step) or self._session_again(step),
             approve_plan=self._order.approve_plan,
             plan_comment=self._order.plan_comment,
             allowed_findings=self._findings_gate.allowed,

@@ -163,3 +163,15 @@ except typer.Exit as end:
     )
     assert ended.stdout == '{"ok": true, "much": 1}\n'
     assert [words in ended.stderr for words in ("a library", "a program below", "said", "the end")] == [True] * 4
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["for people", "for programs"])
+def test_a_closed_stderr_changes_nothing(options: tuple[str, ...], tmp_path: Path) -> None:
+    """A command that went well says so by its exit code, and nothing else reaches stdout in stderr's place."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state")}
+    septet = Path(sys.executable).parent / "septet"
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", str(septet), "rescue", "list", *options]
+    ended = subprocess.run(closed, stdout=subprocess.PIPE, text=True, env=env, check=False)
+    assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
+    if options:
+        assert ended.stdout == '{"ok": true, "rescues": []}\n'

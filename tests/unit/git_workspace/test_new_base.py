@@ -11,7 +11,15 @@ from septet.git.branches import create_branch
 from septet.git.commit import commit_all
 from septet.git.destroy import RescueOptions
 from septet.git.evidence import gather
-from septet.git.new_base import LostBaseError, is_behind, work_on_base
+from septet.git.new_base import (
+    LostBaseError,
+    UnfitWorkError,
+    is_behind,
+    lay_on_base,
+    refuse_erased_base,
+    unfit_files,
+    work_on_base,
+)
 from septet.git.place import Place
 from septet.git.rework_tree import go_to
 from septet.git.snapshots.take import seed, take
@@ -114,14 +122,105 @@ def test_work_on_a_base_that_still_holds_its_beginning_stays(
     assert (work.sha, work.base) == (_head(place), place.base_sha)
 
 
-def test_work_that_does_not_fit_on_the_new_base_waits_for_a_person(place: Place, origin: Origin) -> None:
-    """The message names the file, the remedy says how to go on, and the work stays as it is."""
-    commit = _head(place)
-    _erase(origin, a="others\n")
-    with pytest.raises(LostBaseError, match=r"does not fit .* a\.txt") as raised:
+def _lay(place: Place, commit: str) -> None:
+    """Find that the work does not fit on the base as it is now, and lay it into the worktree."""
+    with pytest.raises(UnfitWorkError, match=r"does not fit .* a\.txt") as raised:
         work_on_base(place, BRANCH, commit, place.base_sha)
     assert "push it to main and run `septet retry ID`" in raised.value.remedy
-    assert (_head(place), gather(place).clean) == (commit, True)
+    secured_by = take(place, "checkpoint", "before", ignored_limit_bytes=LIMIT)
+    assert secured_by is not None
+    lay_on_base(place, raised.value.work, RescueOptions("moved", LIMIT), secured_by)
+
+
+def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(place: Place, origin: Origin) -> None:
+    """The worktree has both with git's markers; what an agent makes of that is the work, on the new base."""
+    commit, tip = _head(place), _erase(origin, a="others\n", b="others\n")
+    _lay(place, commit)
+    _lay(place, commit)  # an attempt that was killed comes again
+    assert (_head(place), (place.worktree / "key.txt").exists(), unfit_files(place)) == (commit, False, ("a.txt",))
+    (place.worktree / "a.txt").write_text("others and work\n")
+    assert not unfit_files(place)
+    together = commit_all(place, "together")
+
+    work = work_on_base(place, BRANCH, together, place.base_sha)
+    assert git(place.worktree, "log", "-1", "--format=%P %s", work.sha) == f"{tip} feat: x"
+    texts = [git(place.worktree, "show", f"{work.sha}:{name}.txt") for name in ("a", "b", "new")]
+    assert texts == ["others and work", "others", "new"]
+    assert "key.txt" not in _files(place, work.sha)
+    assert work.was_checked
+    assert is_behind(place, work)
+    assert work_on_base(place, BRANCH, together, place.base_sha) == work
+
+
+def _keep_markers(worktree: Path) -> None:
+    del worktree
+
+
+def _bring_back(worktree: Path) -> None:
+    (worktree / "a.txt").write_text("a\nwork\n")
+
+
+def _leave_others_out(worktree: Path) -> None:
+    (worktree / "a.txt").write_text("others and work\n")
+    (worktree / "b.txt").write_text("b\n")
+
+
+def _bring_back_a_file(worktree: Path) -> None:
+    (worktree / "a.txt").write_text("others and work\n")
+    (worktree / "key.txt").write_text("a key\n")
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (_keep_markers, r"a\.txt still holds the markers"),
+        (_bring_back, r"a\.txt holds 1 lines that were taken out"),
+        (_leave_others_out, r"changed in b\.txt is not in the work"),
+        (_bring_back_a_file, r"changed in key\.txt is not in the work"),
+    ],
+)
+def test_what_was_not_brought_together_is_not_pushed(
+    place: Place, origin: Origin, act: Callable[[Path], None], why: str
+) -> None:
+    """Neither markers go out, nor what was taken out of the base, nor work without what others changed there."""
+    commit = _head(place)
+    erased = _erase(origin, a="others\n", b="others\n")
+    _lay(place, commit)
+    act(place.worktree)
+    together = commit_all(place, "together")
+    with pytest.raises(LostBaseError, match=why):
+        work_on_base(place, BRANCH, together, place.base_sha)
+    git(origin.checkout, "push", "-q", "--force", "origin", f"{place.base_sha}:main")
+    assert erased
+    assert work_on_base(place, BRANCH, together, place.base_sha).sha == together, "the base has it again"
+
+
+def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place: Place, origin: Origin) -> None:
+    """Where the steps go back behind it, the work is laid over the base as ever."""
+    commit = _head(place)
+    _erase(origin, a="others\n")
+    _lay(place, commit)
+    git(place.worktree, "reset", "-q", "--hard", place.base_sha)
+    (place.worktree / "new.txt").write_text("another\n")
+    anew = commit_all(place, "feat: x")
+    assert not unfit_files(place)
+    work = work_on_base(place, BRANCH, anew, place.base_sha)
+    assert (work.was_checked, git(place.worktree, "show", f"{work.sha}:a.txt")) == (False, "others")
+
+
+def test_a_branch_that_holds_what_was_erased_is_told(place: Place, origin: Origin) -> None:
+    """Both where the work began and what a round has merged since count; a branch without them is fine."""
+    commit, began, merged = _head(place), place.base_sha, origin.push({"b.txt": "others\n"})
+    git(place.worktree, "fetch", "-q", str(origin.bare), "main")
+    refuse_erased_base(place, commit, merged)
+    git(place.worktree, "merge", "-q", "--no-edit", merged)
+    refuse_erased_base(place, _head(place), merged)
+    git(origin.checkout, "fetch", "-q", "origin")
+    git(origin.checkout, "reset", "-q", "--hard", began)
+    git(origin.checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    refuse_erased_base(place, commit, began)
+    with pytest.raises(LostBaseError, match=f"no longer holds {merged[:12]}.*git rebase --onto origin/main"):
+        refuse_erased_base(place, _head(place), began)
 
 
 def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, origin: Origin) -> None:

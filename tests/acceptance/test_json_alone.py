@@ -1,0 +1,113 @@
+"""With `--json`, stdout is JSON alone, for each command that there is, whatever git, the machine and the caller say."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import typer
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+
+from clients.cli.main import app
+
+pytestmark = pytest.mark.faces
+
+NOBODY: Final = "127.0.0.1:1"
+NO_UTF8: Final = "\udcff"
+"""A byte of the command line that is no UTF-8, as Python gives it."""
+SERVES: Final = {"up", "demo", "worker", "serve", "runner"}
+"""They go on where they can work."""
+GIVEN: Final = {"stage": "triaged", "issue": "1", "number": "7", "amount": "5 usd", "order_id": "wo-none"}
+"""By parameter; of all others any word will do."""
+TALKATIVE: Final = {
+    "GIT_TRACE": "1",
+    "GIT_TRACE2": "1",
+    "GIT_TRACE_SETUP": "1",
+    "GIT_CURL_VERBOSE": "1",
+    "PYTHONWARNINGS": "always",
+    "SEPTET_LOG_LEVEL": "debug",
+}
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give each command that has `--json`, as the parser knows it."""
+    for name, command in sorted(group.commands.items()):
+        if any("--json" in parameter.opts for parameter in command.params):
+            yield (*path, name), command
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+
+
+COMMANDS: Final = dict(_commands(typer.main.get_command(app)))
+
+
+def _argv(path: tuple[str, ...], folder: Path, addition: str = "") -> list[str]:
+    """Return a call with all that the command asks for; nothing of that name is there."""
+    argv = list(path)
+    for parameter in COMMANDS[path].params:
+        is_argument = parameter.param_type_name == "argument"
+        value = GIVEN.get(parameter.name, f"{folder}/none" if parameter.name in {"to", "folder"} else "none")
+        if is_argument or parameter.required:
+            argv += [value + addition] if is_argument else [parameter.opts[0], value + addition]
+    return [*argv, "--json"]
+
+
+def _machine(root: Path, address: str, *, on_stdout: bool) -> Septet:
+    """Return a machine with a git that warns, also on stdout, where nothing of a home can be read then."""
+    programs, git = root / "programs", shutil.which("git")
+    programs.mkdir()
+    warns = "echo 'warning: git says something' >&2\n" + ("echo 'warning: on stdout'\n" if on_stdout else "")
+    (programs / "git").write_text(f'#!/bin/sh\n{warns}exec {git} "$@"\n', encoding="utf-8")
+    (programs / "git").chmod(0o755)
+    septet = Septet(root / "machine", TALKATIVE | {"TEMPORAL_ADDRESS": address})
+    path = {"PATH": f"{programs}:{septet.env['PATH']}"}
+    config = "[core\n broken" if on_stdout else "[user]\n name = N\n email = n@example.com\n"
+    (septet.root / "home" / ".gitconfig").write_text(config, encoding="utf-8")
+    return Septet(septet.root, {**septet.extra, **path})
+
+
+def _is_an_answer(value: dict[str, Any]) -> bool:
+    return value["ok"] is True or set(value["error"]) == {"type", "message", "remedy"}
+
+
+each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+
+
+@each_command
+def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str, ...], tmp_path: Path) -> None:
+    """No server, a broken `.gitconfig`, a git that warns on stdout, traces: one object, and the rest on stderr."""
+    septet = _machine(tmp_path, NOBODY, on_stdout=True)
+    if path == ("runner",):
+        with septet.serving("runner") as running:
+            assert running.ready["ok"]
+            running.end(signal.SIGTERM)
+        assert len(running.lines) == 1
+        return
+    assert _is_an_answer(septet(*_argv(path, tmp_path), cwd=tmp_path).json)
+
+
+@each_command
+def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], tmp_path: Path) -> None:
+    """Names of files may hold any bytes, and an answer that names one is JSON still; so is one about an option."""
+    septet = _machine(tmp_path, NOBODY, on_stdout=False)
+    argv = _argv(path, tmp_path, NO_UTF8)
+    if path == ("runner",) or NO_UTF8 not in "".join(argv):
+        argv.append(f"--{NO_UTF8}")
+    assert _is_an_answer(septet(*argv, cwd=tmp_path).json)
+
+
+@pytest.mark.parametrize("path", [each for each in COMMANDS if each[0] not in SERVES], ids=" ".join)
+def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
+    path: tuple[str, ...], tmp_path: Path, served: Septet, origin: Origin
+) -> None:
+    """Unknown ids, and what can be done, in a repository whose git warns."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    septet = _machine(tmp_path, address, on_stdout=False)
+    options = {"--repo": str(origin.bare), "--within": "0"}
+    known = [option for parameter in COMMANDS[path].params for option in parameter.opts if option in options]
+    argv = [word for option in known for word in (option, options[option])]
+    assert _is_an_answer(septet(*_argv(path, tmp_path), *argv, cwd=tmp_path).json)

@@ -1,0 +1,141 @@
+"""Edits in the worktrees of submodules, which a commit of the repository does not hold."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fakes.repositories import git, git_env, make_origin
+
+from septet.git.address import parse_address
+from septet.git.edits_inside import edits_inside
+from septet.git.place import Place
+from septet.git.staging import look
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+ALLOW: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.file.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
+LIB, INNER = "vendor/lib", "vendor/lib/inner"
+LONG_AGO: Final = "2000-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Give a workspace in which a submodule is checked out, and one inside it."""
+    inner = make_origin(tmp_path / "origins", "inner.git")
+    inner.push({"inner.py": "1\n"})
+    library = make_origin(tmp_path / "origins", "lib.git")
+    git(library.checkout, "submodule", "add", "-q", "../inner.git", "inner", env=ALLOW)
+    library.push({"lib.py": "1\n", ".gitignore": "build/\n"})
+    origin = make_origin(tmp_path / "origins", "main.git")
+    git(origin.checkout, "submodule", "add", "-q", "../lib.git", LIB, env=ALLOW)
+    origin.push({"a.txt": "a\n"})
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    env = git_env(tmp_path / "home")
+    place = open_workspace(state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=env)
+    place.records.mkdir(parents=True, exist_ok=True)
+    git(place.worktree, "submodule", "update", "-q", "--init", "--recursive", env=ALLOW)
+    return place
+
+
+def _write(place: Place, *paths: str) -> None:
+    for path in paths:
+        (place.worktree / path).parent.mkdir(exist_ok=True)
+        (place.worktree / path).write_text("another\n")
+
+
+def _edit(*paths: str) -> Callable[[Place], None]:
+    return lambda place: _write(place, *paths)
+
+
+def _delete(place: Place) -> None:
+    (place.worktree / LIB / "lib.py").unlink()
+
+
+def _stage(place: Place) -> None:
+    _write(place, f"{LIB}/lib.py")
+    git(place.worktree / LIB, "add", "-A")
+
+
+def _commit(place: Place) -> None:
+    _stage(place)
+    git(place.worktree / LIB, "commit", "-q", "-m", "inside")
+
+
+def _hide(place: Place) -> None:
+    """As an agent may, that has git pass over it: flags, excludes, a program that says what is changed."""
+    _write(place, f"{LIB}/lib.py", f"{LIB}/new.py")
+    git(place.worktree / LIB, "update-index", "--assume-unchanged", "lib.py")
+    git(place.worktree / LIB, "config", "status.showUntrackedFiles", "no")
+    git(place.worktree / LIB, "config", "core.fsmonitor", f"touch {place.worktree.parent}/ran; false")
+
+
+def _take_out(place: Place) -> None:
+    git(place.worktree, "submodule", "deinit", "-q", "-f", LIB)
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        pytest.param(lambda _: None, [], id="untouched"),
+        pytest.param(_edit("a.txt"), [], id="outside"),
+        pytest.param(_edit(f"{LIB}/lib.py"), [f"{LIB}/lib.py"], id="changed"),
+        pytest.param(
+            _edit(f"{LIB}/new.py", f"{LIB}/sub/new.py"), [f"{LIB}/new.py", f"{LIB}/sub/new.py"], id="new"
+        ),
+        pytest.param(
+            _edit(f"{INNER}/inner.py", f"{INNER}/new.py"),
+            [f"{INNER}/inner.py", f"{INNER}/new.py"],
+            id="in a nested one",
+        ),
+        pytest.param(_edit(f"{LIB}/build/out.o"), [], id="ignored"),
+        pytest.param(_delete, [f"{LIB}/lib.py"], id="gone"),
+        pytest.param(_stage, [f"{LIB}/lib.py"], id="staged"),
+        pytest.param(_commit, [], id="committed"),
+        pytest.param(_hide, [f"{LIB}/lib.py", f"{LIB}/new.py"], id="hidden"),
+        pytest.param(_take_out, [], id="not checked out"),
+    ],
+)
+def test_files_in_submodules_that_no_commit_holds_are_told(
+    place: Place, act: Callable[[Place], None], told: list[str]
+) -> None:
+    """Changed, new and deleted files count, in nested submodules too, whatever an agent has set there."""
+    act(place)
+    look(place)
+    for _ in range(2):
+        found, unknown = edits_inside(place, LONG_AGO)
+        assert (sorted(found), unknown) == (told, [])
+    assert not (place.worktree.parent / "ran").exists()
+
+
+def test_what_was_there_before_is_not_told(place: Place) -> None:
+    """What a set-up command has built is nobody's edit; a file that is gone has no time, and is told."""
+    _write(place, f"{LIB}/out.o")
+    look(place)
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    assert edits_inside(place, later) == ([], [])
+    _delete(place)
+    assert edits_inside(place, later) == ([f"{LIB}/lib.py"], [])
+
+
+@pytest.mark.parametrize("text", ["gitdir: /etc\n", "gitdir: ../../..\n", "no pointer\n", ""])
+def test_a_submodule_that_leads_elsewhere_is_not_looked_into(place: Place, text: str) -> None:
+    """Its `.git` is the agent's: nothing outside of the workspace is read for it, and that is said."""
+    look(place)
+    (place.worktree / LIB / ".git").write_text(text)
+    found, unknown = edits_inside(place, LONG_AGO)
+    assert found == []
+    assert [each.partition(":")[0] for each in unknown] == [LIB]
+
+
+def test_a_repository_without_submodules_is_not_looked_through(place: Place) -> None:
+    """Where there is no `.gitmodules`, no git is started."""
+    (place.worktree / ".gitmodules").unlink()
+    _write(place, f"{LIB}/lib.py")
+    assert edits_inside(place, LONG_AGO) == ([], [])
