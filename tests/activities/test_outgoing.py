@@ -71,6 +71,7 @@ async def test_commits_are_signed_off_where_a_setting_asks_for_it(
     """The committer's line ends the engine's message and the agent's, once; nobody else's does."""
     if by == "base":
         origin.push({SETTINGS_PATH: "[commit]\nsign_off = true\nassisted_by = false\n"})
+    (tmp_path / "host").mkdir()
     settings = settings_of(tmp_path / "host").model_copy(update={"sign_off": by == "worker"})
     async with parts_of(settings) as parts:
         lab = StepLab(tmp_path / "host", origin, parts)
