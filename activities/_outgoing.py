@@ -20,14 +20,14 @@ from septet.system.masking import MASK, mask
 _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
-def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masked: list[str] | None = None) -> Outgoing:
+def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
     """Return what cleans the texts of a work order.
 
     Args:
         host: Whose scanner looks for keys.
         call: A step of the work order.
         closes: Whether its texts may close its issue.
-        masked: Is told what looked like a key in them.
+        masks: Is told what looked like a key in them.
     """
     workspace = call.workspace
     address = parse_address(workspace.repository)
@@ -39,14 +39,14 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masked: list
     return Outgoing(
         closes=_own_references(call) if closes else frozenset(),
         pictures=tuple(pictures),
-        without_keys=partial(_mask_keys, KeyScanner(host.state.key_scanner), [] if masked is None else masked),
+        without_keys=partial(_mask_keys, KeyScanner(host.state.key_scanner), [] if masks is None else masks),
     )
 
 
-def outgoing_for(host: Host, claim: AnyClaim, masked: list[str] | None = None) -> Outgoing:
+def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
     """Return what cleans the texts of a claim's work order, as its repository wants them."""
     closes = claim.repository_settings.pull_request.closes_issue
-    return outgoing_of(host, claim.call, closes=closes, masked=masked)
+    return outgoing_of(host, claim.call, closes=closes, masks=masks)
 
 
 def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
@@ -95,7 +95,7 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
     return f"Signed-off-by: {who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
 
 
-def _mask_keys(scanner: KeyScanner, masked: list[str], text: str) -> str:
+def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
     """Mask keys of the worker, and what looks like a key to the scanner.
 
     Raises:
@@ -106,11 +106,11 @@ def _mask_keys(scanner: KeyScanner, masked: list[str], text: str) -> str:
     for match in scanner.scan(lines):
         value = match.value.decode(errors="replace").strip()
         text = text.replace(value if value and value in text else match.line.content.decode(), MASK)
-        masked.append(match.rule)
+        masks.append(match.rule)
     return text
 
 
-def warn_of_masked(masked: list[str]) -> tuple[str, ...]:
+def warn_of_masked(masks: list[str]) -> tuple[str, ...]:
     """Say what was masked in a text, by the scanner's rules."""
-    rules = ", ".join(dict.fromkeys(masked))
-    return (f"what looks like a key was masked in a text for the forge: {rules}",) if masked else ()
+    rules = ", ".join(dict.fromkeys(masks))
+    return (f"what looks like a key was masked in a text for the forge: {rules}",) if masks else ()

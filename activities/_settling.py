@@ -127,12 +127,11 @@ class Settling:
                 result = result.model_copy(update={"findings": error.findings})
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
-        left = self.host.own_repository(self.prepared_step.place, call.name)
         checkpoint, lacking = self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
         kept = self._keep(result.agent, session)
         beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
-        warnings = (*answer.warnings, *proof.warnings, *left, *lacking, *beside, *kept)
+        warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept)
         result = with_proof(result, proof, warnings)
         return complete(self.host, self.prepared_step, result, checkpoint)
 
@@ -140,7 +139,6 @@ class Settling:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
-        result = add_warnings(result, *self.host.own_repository(self.prepared_step.place, result.step))
         checkpoint, lacking = self._checkpoint("the answer was not read")
         result = add_warnings(result, *lacking, *self._keep(result.agent, result.session_id))
         return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
@@ -159,14 +157,14 @@ class Settling:
         )
 
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
-        """Take a checkpoint and return its name, and what it lacks of the work."""
+        """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
         step = self.prepared_step
-        checkpoint = self.host.snapshot(step.place, "checkpoint", reason, step.call.name)
+        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
         if checkpoint is None:
-            return None, ()
+            return None, told
         lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
         words = f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}."
-        return checkpoint.name, (words,) if lacks else ()
+        return checkpoint.name, (*told, words) if lacks else told
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""

@@ -248,6 +248,13 @@ class Host:
         limit = self.settings.ignored_limit_bytes
         return take(place, kind, reason, ignored_limit_bytes=limit, step=step)
 
+    def checkpoint_after_guest(
+        self, place: Place, reason: str, step: str
+    ) -> tuple[Snapshot | None, tuple[str, ...]]:
+        """Make `.git` what the engine says and take a checkpoint; return it, and what is to be told of `.git`."""
+        told = self.own_repository(place, step)
+        return self.snapshot(place, "checkpoint", reason, step), told
+
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
         """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""
         known = first_and_last(vault_at(place), place.order_id)

@@ -76,8 +76,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         refuse_paths(host, claim, changes, opens=_opens(forge, claim, changes))
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
-    masked: list[str] = []
-    new = _new(host, claim, changes, outgoing_for(host, claim, masked))
+    masks: list[str] = []
+    new = _new(host, claim, changes, outgoing_for(host, claim, masks))
     claim.fence.check()
     try:
         opened = _find_or_open(forge, claim, new, sha)
@@ -92,7 +92,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         raise EvidenceError(f"{opened.url} is at {opened.head_sha}, but the branch is at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     moved = (_force_pushed(call.workspace, work),) if work.sha != work.commit else ()
-    told = (*opened.warnings, *warnings, *moved, *lacking, *warn_of_masked(masked))
+    told = (*opened.warnings, *warnings, *moved, *lacking, *warn_of_masked(masks))
     return Proof(opened.url, commit_sha=sha, warnings=told)
 
 

@@ -122,8 +122,8 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
     if not isinstance(forge, FollowedForge):
         return ()
     conversation, marker = forge.conversation(pull_request_number(rework.url)), _marker(claim, rework)
-    masked: list[str] = []
-    outgoing = outgoing_for(host, claim, masked)
+    masks: list[str] = []
+    outgoing = outgoing_for(host, claim, masks)
     warnings = _reply(conversation, claim, rework, marker, outgoing)
     claim.fence.check()
     try:
@@ -134,7 +134,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
         raise
     except (ForgeError, NotFoundError) as error:
         warnings.append(f"the comment about this round on {rework.url} was not written: {error}")
-    return (*warnings, *warn_of_masked(masked))
+    return (*warnings, *warn_of_masked(masks))
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:

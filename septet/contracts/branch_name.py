@@ -80,7 +80,7 @@ class FirstPart:
     """The issue's; empty where it has none, and the work order's id stands in its place."""
     order_id: str
 
-    def names_for(self, given: str) -> tuple[str, ...]:
+    def names_for(self, words: str) -> tuple[str, ...]:
         """Return the names that an agent's may become: the first that is free on the origin is to be taken.
 
         The second ends in the work order's id, for others may have worked on the issue. The last ones have no
@@ -88,14 +88,14 @@ class FirstPart:
         """
         order_id = self.order_id if is_branch_name(f"x-{self.order_id}") else "-".join(_words(self.order_id))
         kind = _KINDS[self.issue_class] if self.issue_class else "work"
-        stem = "-".join(filter(None, (kind, self.number or order_id, self._slug(given))))
+        stem = "-".join(filter(None, (kind, self.number or order_id, self._slug(words))))
         stems = (stem, f"{stem}-{order_id}") if self.number else (stem,)
         firsts = (self.prefix, self.prefix.replace("/", "-"))
         return tuple(dict.fromkeys(f"{first}{each}" for first in firsts for each in stems))
 
-    def _slug(self, given: str) -> str:
+    def _slug(self, text: str) -> str:
         """Return an agent's own words, without those that stand before them anyhow."""
-        words = _words(given)
+        words = _words(text)
         known = (_words(self.prefix), *([kind] for kind in ("feature", *_KINDS.values())), ["issue"])
         for part in (*known, _words(self.number), _words(self.order_id)):
             if part and words[: len(part)] == part:

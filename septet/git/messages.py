@@ -37,14 +37,14 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
         timeout_seconds=_SECONDS,
         limit_bytes=_MOST_BYTES,
     ).split()
-    renamed: dict[bytes, bytes] = {}
+    new_names: dict[bytes, bytes] = {}
     for commit in commits:
         stored = git.run("cat-file", "commit", commit.decode(), timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
-        written = _written(stored, renamed, clean)
+        written = _new_commit(stored, new_names, clean)
         if written is not None:
             sha = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=written)
-            renamed[commit] = sha.strip()
-    tip = renamed.get(head.sha.encode())
+            new_names[commit] = sha.strip()
+    tip = new_names.get(head.sha.encode())
     if tip is None:
         return head.sha
     clear_locks(dot_git)
@@ -53,15 +53,15 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
     return tip.decode()
 
 
-def _written(stored: bytes, renamed: dict[bytes, bytes], clean: Callable[[str], str]) -> bytes | None:
+def _new_commit(commit: bytes, new_names: dict[bytes, bytes], clean: Callable[[str], str]) -> bytes | None:
     """Return a commit with another message or other parents; `None` where it stays as it is."""
-    head, _, message = stored.partition(b"\n\n")
+    head, _, message = commit.partition(b"\n\n")
     try:
         text, encoding = message.decode(), "utf-8"
     except UnicodeDecodeError:
         text, encoding = message.decode("latin-1"), "latin-1"
     cleaned = clean(text)
-    lines = [_with_parent(line, renamed) for line in head.split(b"\n")]
+    lines = [_with_parent(line, new_names) for line in head.split(b"\n")]
     if cleaned.strip() == text.strip() and lines == head.split(b"\n"):
         return None
     kept, in_signature = list[bytes](), False
@@ -71,6 +71,6 @@ def _written(stored: bytes, renamed: dict[bytes, bytes], clean: Callable[[str], 
     return b"\n".join(kept) + b"\n\n" + f"{cleaned.strip() or '(no message)'}\n".encode(encoding, "replace")
 
 
-def _with_parent(line: bytes, renamed: dict[bytes, bytes]) -> bytes:
+def _with_parent(line: bytes, new_names: dict[bytes, bytes]) -> bytes:
     parent = line.removeprefix(_PARENT)
-    return _PARENT + renamed[parent] if line.startswith(_PARENT) and parent in renamed else line
+    return _PARENT + new_names[parent] if line.startswith(_PARENT) and parent in new_names else line

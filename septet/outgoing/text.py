@@ -77,7 +77,7 @@ class Outgoing:
         """Return a text that is shown as Markdown: a body, a comment, a reply."""
         text = self.without_keys(_readable(text[:_LONGEST]))
         labels = text.lower()
-        return _quiet("".join(self._clean(piece, labels) for piece in _shown(text)))
+        return _quiet("".join(self._clean(piece, labels) for piece in _without_hidden(text)))
 
     def code(self, text: str) -> str:
         """Return a text that is shown as code, in a fence of the engine's."""
@@ -155,7 +155,7 @@ def _without_comments(text: str) -> str:
     return "".join((parts[0], *shown))
 
 
-def _shown(text: str) -> Iterator[Piece]:
+def _without_hidden(text: str) -> Iterator[Piece]:
     """Return the pieces of a text with a blank for what is hidden: what stands around that is read as one."""
     words = ""
     for piece in pieces_of(text):

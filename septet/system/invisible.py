@@ -20,10 +20,10 @@ def without_invisible(text: str) -> str:
     What joins two emojis or letters of a script that has such joints stays, and so does what makes an emoji of a
     sign; each of them once.
     """
-    return text if text.isascii() else _INVISIBLE.sub(_kept, text)
+    return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
 
-def _kept(match: re.Match[str]) -> str:
+def _joint(match: re.Match[str]) -> str:
     character, text = match[0], match.string
     before = text[match.start() - 1 : match.start()]
     after = text[match.end() : match.end() + 1]

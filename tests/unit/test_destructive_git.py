@@ -91,6 +91,7 @@ MAY_START_PROCESSES = {
     "septet/agents/supervisor/exec_agent.py",  # the fork that becomes the agent
     "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
     "septet/system/keys.py",  # becomes itself again, with its keys out of sight
+    "septet/agents/supervisor/recorder.py",
     "septet/agents/supervisor/runner.py",
     "septet/agents/supervisor/way_out.py",  # the fork that becomes a guest's proxy
     "septet/agents/turns/runner_connection.py",
