@@ -34,6 +34,7 @@ FOR_AGENTS: Final = (
 """What agents read."""
 ALLOWED: Final = {
     "Do not start git or an agent's CLI in": "the warning itself",
+    "a clone of yours": "a person's own, which no guest has seen",
 }
 
 
