@@ -115,7 +115,7 @@ def test_a_work_order_is_created_and_told_under_both_sets_of_names(
     assert (begun["title"], begun["description"]) == ("Say goodbye", "At the end.")
     assert (begun["agent_work_order_id"], begun["git_commit_count"]) == (begun["id"], 0)
     done = served.wait_for_order(begun["id"], "completed")
-    assert done["git_branch_name"] == done["branch_name"] == f"feat-{done['id']}-say-goodbye"
+    assert done["git_branch_name"] == done["branch_name"] == f"septet/feat-{done['id']}-say-goodbye"
     assert done["github_pull_request_url"] == done["pr_url"]
     assert (done["github_issue_number"], done["current_phase"], done["error_message"]) == (None, "completed", None)
     assert (done["git_commit_count"], done["git_files_changed"]) == (1, len(done["steps"][4]["files_changed"]))

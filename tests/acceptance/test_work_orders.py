@@ -17,7 +17,7 @@ Task = dict[str, Any]
 def test_run_waits_for_the_pull_request(done: Task) -> None:
     """`run --wait --json` answers the completed work order, and exits with 0."""
     assert (done["id"], done["status"], done["stage"]) == ("wo-done", "completed", "review")
-    assert done["branch_name"] == "feat-wo-done-say-goodbye-too"
+    assert done["branch_name"] == "septet/feat-wo-done-say-goodbye-too"
     assert done["plan_path"] == "specs/wo-done-planner-say-goodbye-too.md"
     assert done["issue_number"] == ""
     assert done["pr_url"].endswith("/app.git/pull/1")
@@ -87,7 +87,7 @@ def test_an_issue_of_the_local_forge_becomes_a_pull_request(served: Septet, orig
     task = ended.json["task"]
     assert (ended.code, task["status"], task["source"]) == (0, "completed", "local")
     assert (task["issue_number"], task["issue_class"], task["title"]) == ("1", "/bug", "The greeting is wrong")
-    assert task["branch_name"] == "bug-issue-1-wo-issue-the-greeting-is-wrong"
+    assert task["branch_name"] == "septet/bug-1-the-greeting-is-wrong"
     assert origin.sha(task["branch_name"]) == task["commit_sha"]
 
 

@@ -94,7 +94,7 @@ async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -
 
 async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
     """A repository says in its settings what the branches of work orders begin with."""
-    done = await _named(lab, BRANCH, 'branch_prefix = "bots/"')
+    done = await _named(lab, "totals", 'branch_prefix = "bots/"')
     assert done.result_text == "bots/bug-wo-1-totals"
 
 

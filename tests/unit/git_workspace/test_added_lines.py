@@ -59,10 +59,11 @@ def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Call
 
 
 def test_a_binary_file_has_no_lines(place: Place) -> None:
-    """What is binary by its content is none of the lines, and costs nothing of what may be read."""
+    """What is binary by its content is none of the lines, but for its name, and costs nothing of what may be read."""
     head = commit(place, {"picture.bin": bytes(range(256)) * 100})
     lines = added_lines(place, place.base_sha, head)
-    assert [(line.path, line.content) for line in lines if line.path != HEAD] == [(MESSAGE, b"work")]
+    read = [(line.path, line.content) for line in lines if line.path != HEAD]
+    assert read == [(MESSAGE, b"work"), ("picture.bin", b"picture.bin")]
 
 
 def test_a_message_is_read_to_its_end(place: Place) -> None:
@@ -70,7 +71,7 @@ def test_a_message_is_read_to_its_end(place: Place) -> None:
     message = "work\n\ndiff --git a b\n+++ b\n@@ -0,0 +1 @@\n+last\n"
     head = commit(place, {"one.txt": b"one\n"}, message)
     found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
-    assert found[-2:] == [(MESSAGE, 6, b"+last"), ("one.txt", 1, b"one")]
+    assert found[-3:-1] == [(MESSAGE, 6, b"+last"), ("one.txt", 1, b"one")]
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\r", "\x85", "\u202e"])
