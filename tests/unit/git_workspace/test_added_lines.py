@@ -71,7 +71,7 @@ def test_a_message_is_read_to_its_end(place: Place) -> None:
     message = "work\n\ndiff --git a b\n+++ b\n@@ -0,0 +1 @@\n+last\n"
     head = commit(place, {"one.txt": b"one\n"}, message)
     found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
-    assert found[-3:-1] == [(MESSAGE, 6, b"+last"), ("one.txt", 1, b"one")]
+    assert (found[-3], found[-1]) == ((MESSAGE, 6, b"+last"), ("one.txt", 1, b"one"))
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\r", "\x85", "\u202e"])
