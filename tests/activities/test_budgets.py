@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fakes.account_books import ORDER, Books
-from fakes.agent_lab import supervisor_of
+from fakes.agent_lab import is_signed, supervisor_of
 from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of
 from fakes.waiting import wait_until
@@ -333,6 +333,7 @@ async def _begun(
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(paid.running(call, environment))
     await wait_until((paid.worktree / "src/half.py").exists)
+    await wait_until(lambda: is_signed(paid.runs[-1]))
     return call, running, environment
 
 

@@ -105,8 +105,13 @@ class Lab:
     async def said(self, event: str) -> Run:
         """Wait until an agent has said an event of this name and its supervisor has signed; return its run."""
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
-        await wait_until(lambda: _lock(told[0].run))
+        await wait_until(lambda: is_signed(told[0].run))
         return told[0].run
+
+
+def is_signed(run: Run) -> bool:
+    """Say whether a run's supervisor has written into its lock who it is."""
+    return bool(_lock(run))
 
 
 def supervisor_of(run: Run) -> int:
