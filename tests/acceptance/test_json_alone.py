@@ -90,6 +90,7 @@ def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str
     assert _is_an_answer(septet(*_argv(path, tmp_path), cwd=tmp_path).json)
 
 
+@pytest.mark.release
 @each_command
 def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], tmp_path: Path) -> None:
     """Names of files may hold any bytes, and an answer that names one is JSON still; so is one about an option."""
