@@ -59,7 +59,7 @@ test-recovery: ready ## Whole programs, killed, stopped and started again: worke
 test-release: ready page-tools ## Before a release: the slow tests of all suites above
 	@$(SUITE) --maxschedchunk=1 -m release --ignore=tests/agents $(ARGS)
 
-escape: ready ## Attacks on the sandbox and on the servers, each tried; writes the table in docs/security.md
+escape: ready ## Attacks on the sandbox and on the servers, each tried; writes the table in docs/attacks.md
 	@$(BIN)/python scripts/write_escape_table.py
 	@$(BIN)/python -m pytest $(TESTERS) tests/escape tests/acceptance/test_doors.py $(ARGS)
 

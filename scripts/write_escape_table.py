@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables of escape routes into docs/security.md."""
+"""Write the tables of escape routes into docs/attacks.md."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from fakes.door_routes import door_table  # noqa: E402 -- after the path to it
 from fakes.escape_routes import escape_table  # noqa: E402 -- after the path to it
 from fakes.resource_routes import resource_table  # noqa: E402 -- after the path to it
 
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "docs" / "attacks.md"
 TABLES = {
     "routes": escape_table,
     "resource routes": resource_table,

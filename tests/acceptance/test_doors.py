@@ -325,6 +325,6 @@ def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) 
 
 def test_the_page_on_security_has_the_table_of_doors() -> None:
     """What the document says is tried is what is tried here, each with its counter-trial."""
-    page = Path(__file__).parents[2] / "docs" / "security.md"
+    page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert door_table() in page.read_text(encoding="utf-8")
     assert {name for route in DOOR_ROUTES for name in route.tests} <= set(globals())

@@ -154,7 +154,7 @@ except OSError:
 
 def test_the_page_on_security_has_the_table_of_resources() -> None:
     """What the document says is tried is what is tried here: `make escape` writes it."""
-    page = Path(__file__).parents[2] / "docs" / "security.md"
+    page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert resource_table() in page.read_text(encoding="utf-8")
 
 

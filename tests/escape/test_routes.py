@@ -55,7 +55,7 @@ def test_what_a_guest_leaves_in_its_home_leads_the_engine_nowhere(machine: Machi
 
 def test_the_page_on_security_has_the_table_of_routes() -> None:
     """What the document says is tried is what is tried here: `make escape` writes it."""
-    page = Path(__file__).parents[2] / "docs" / "security.md"
+    page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert escape_table() in page.read_text(encoding="utf-8")
 
 

@@ -44,7 +44,7 @@ def _texts() -> Iterator[tuple[str, str]]:
     pages += [path for kind in ("*.html", "*.js") for path in (ROOT / "clients" / "page").rglob(kind)]
     for page in pages:
         name = page.relative_to(ROOT).as_posix()
-        if name == "docs/security.md" or name.startswith("docs/adr/"):
+        if name == "docs/attacks.md" or name.startswith("docs/adr/"):
             continue  # a table of attacks, and decisions with their reasons
         for line in page.read_text(encoding="utf-8").splitlines():
             yield name, line
