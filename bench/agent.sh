@@ -22,7 +22,7 @@ case "$*" in
     answer='{"plan_path":"specs/plan.md","summary":"One step."}'
     ;;
 *'"FindPlanFileAnswer"'*) answer='{"plan_path":"specs/plan.md"}' ;;
-*'"GenerateBranchAnswer"'*) answer='{"branch_name":"chore-'${PWD##*/}'-bench"}' ;;
+*'"GenerateBranchAnswer"'*) answer='{"branch_name":"bench-'${PWD##*/}'"}' ;;
 *'"ImplementPlanAnswer"'*)
     echo "It is done." > done.txt
     answer='{"success":true,"summary":"It is done.","key_changes_made":["done.txt"],"key_learnings":[]}'
