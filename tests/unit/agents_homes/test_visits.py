@@ -15,7 +15,7 @@ FIRST, SECOND = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867", "1b0e8a3c-2f4b-4a6e-9d5d
 SESSIONS = {
     "claude": (".claude/projects/-work/{id}.jsonl",),
     "codex": (".codex/sessions/2026/11/28/rollout-2026-11-28T20-00-00-{id}.jsonl",),
-    "gemini": (".gemini/tmp/work/chats/session-2026-11-28T20-00-{start}.jsonl",),
+    "gemini": (".gemini/tmp/shop/chats/session-2026-11-28T20-00-{start}.jsonl",),
     "copilot": (".copilot/session-state/{id}/events.jsonl", ".copilot/session-state/{id}/files/plan.md"),
     "scripted": (".septet-scripted/sessions/{id}.json",),
 }
