@@ -75,12 +75,15 @@ def own_items(
         _put_back(want, baseline)
     contents = _Contents(vault, items, baseline, files)
     changes = TreeChanges(os.fsencode(root), lambda path: _part(items, path) == _part(baseline, path))
+    linked: list[bytes] = []
     for path, owner in files.items():
         content_now = contents.of_now(path)
         if basename(path) == GIT_FOLDER:
             is_obeyed_file = items[path].mode != FILE or content_now.startswith(_LINK_WORD)
             if is_obeyed_file and _target(path, content_now, root) not in repositories:
                 want.pop(path, None)
+                if _names_worktree(path, content_now, root):
+                    linked.append(dirname(path))
             continue
         is_first = owner == GIT_FOLDER and bool(baseline)
         content = (
@@ -92,7 +95,8 @@ def own_items(
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
             want[path] = _store(vault, content)
-    return _with_parents(want)
+    # Without its link, the files of a linked worktree would become a part of the work: they stay in the snapshot.
+    return _with_parents({path: item for path, item in want.items() if not _is_below(path, linked)})
 
 
 def _without_foreign(
@@ -187,6 +191,17 @@ def _target(path: bytes, content: bytes, root: Path) -> bytes:
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")
     return below if word == _LINK_WORD and _MODULES in below and below != folder else b""
+
+
+def _names_worktree(path: bytes, content: bytes, root: Path) -> bool:
+    """Say whether a `.git` file in a folder makes a linked worktree of it."""
+    word, _, target = content.strip().partition(b" ")
+    folder = normpath(join(os.fsencode(root), dirname(path), target))
+    return word == _LINK_WORD and b"/.git/worktrees/" in folder and bool(dirname(path))
+
+
+def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
+    return any(path == folder or path.startswith(folder + b"/") for folder in folders)
 
 
 def _store(vault: Git, content: bytes) -> Item:

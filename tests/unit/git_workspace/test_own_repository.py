@@ -354,7 +354,7 @@ def test_a_hook_of_a_submodule_goes(began: Place) -> None:
 
 
 def test_a_linked_worktree_is_rescued_and_unlinked(began: Place) -> None:
-    """Its files and its branch stay where they are, and its index is in the rescue."""
+    """Its branch stays, and its files and index are in the rescue: without its link they would be part of the work."""
     git(began.worktree, "worktree", "add", "-q", "side", "-b", "side")
     (began.worktree / "side" / "new.py").write_text("x\n", encoding="utf-8")
     git(began.worktree / "side", "add", "-A")
@@ -362,11 +362,11 @@ def test_a_linked_worktree_is_rescued_and_unlinked(began: Place) -> None:
     assert ".git/worktrees" in paths
     assert rescue is not None
     assert not (began.worktree / ".git" / "worktrees").exists()
-    assert (began.worktree / "side" / "new.py").exists()
-    assert not (began.worktree / "side" / ".git").exists()
+    assert not (began.worktree / "side").exists()
     assert git(began.worktree, "rev-parse", "side") == began.base_sha
     held = vault_at(began).run("ls-tree", "-r", "--name-only", find(vault_at(began), rescue.name).commit)
     assert b"state/worktrees/side/index" in held
+    assert b"side/new.py" in held
 
 
 def test_a_linked_repository_is_not_followed(began: Place, env: dict[str, str]) -> None:
