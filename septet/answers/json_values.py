@@ -30,7 +30,7 @@ _OPENING: Final = re.compile(
     rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{BLANK})(?=[{{\[])"
     rf"|(?>(?P<key>[\"']{BLANK}:{BLANK})?)(?={_OBJECT}|{_ARRAY})"
 )
-_BARE_KEY: Final = re.compile(rf"\{{{BLANK}{BARE_WORD}{BLANK}:")
+_MAYBE_PROSE: Final = re.compile(rf"\{{{BLANK}{BARE_WORD}{BLANK}:|\[[\[ \t\n\r]{{0,64}}+/[/*]")
 _AROUND: Final = "\ufeff \t\n\r"
 _TEXT_END: Final = re.compile(rf"{BLANK}\Z")
 _FENCE_END: Final = re.compile(rf"{BLANK}(?:{_FENCE}|\Z)")
@@ -83,7 +83,7 @@ def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
     at = broken_until = 0
     while opening := _OPENING.search(text, at):
         start = opening.end()
-        may_be_prose = _BARE_KEY.match(text, start) is not None
+        may_be_prose = _MAYBE_PROSE.match(text, start) is not None
         if may_be_prose and start < broken_until:
             at = start + 1
             continue

@@ -22,7 +22,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from septet.answers.json_values import JsonCandidate, Rung, values_in, whole_scalar
 from septet.answers.plain import NotPlainError, PlainReader
-from septet.answers.reasoning import answer_part, has_printed_marks
+from septet.answers.reasoning import answer_part, has_printed_marks, without_turn_end
 from septet.errors import SeptetError
 from septet.system.text import cut, one_line
 
@@ -81,7 +81,7 @@ def read_answer(
     if answer := proof.one_of(_output_candidates(structured)):
         return answer
     warnings = (*proof.reasons, *_cut_off(text or ""))
-    whole = (text or "")[-MAX_TEXT_CHARACTERS:]
+    whole = without_turn_end((text or "")[-MAX_TEXT_CHARACTERS:])
     final = answer_part(whole)
     scalar = whole_scalar(final)
     structures = _structures(scalar, final)

@@ -10,10 +10,12 @@ from septet.answers.reasoning import answer_part
 # How families of models write calls, each at the start of a line.
 _OPENING: Final = re.compile(
     r"^[ \t]*+(?:<(?:[\w-]+:)?(?:function_calls?|invoke|tool_calls?|tool_use)\b|<function=|\[TOOL_CALLS\]"
-    r"|<[|\uff5c](?:tool|python)[_\u2581][^<>|\uff5c]*+[|\uff5c]>)",
+    r"|<[|\uff5c](?:tool|python)[_\u2581][^<>|\uff5c]*+[|\uff5c]?>|<\uff5cDSML\uff5c|<\|START_ACTION\|>)",
     re.MULTILINE,
 )
-_CLOSING: Final = re.compile(r"(?:</(?:[\w-]+:)?[\w-]+>|<[|\uff5c][^<>|\uff5c]*+[|\uff5c]>|[}\]])\s*+\Z")
+_CLOSING: Final = re.compile(
+    r"(?:</(?:[\w-]+:)?[\w-]+>|</?[|\uff5c]?[^<>|\uff5c]*+[|\uff5c][^<>|\uff5c]*+>|[}\]])\s*+\Z"
+)
 _NAMES: Final = frozenset({"name", "tool", "tool_name"})
 _ARGUMENTS: Final = frozenset({"arguments", "parameters", "input", "args"})
 _BESIDE: Final = frozenset({"type", "id"})

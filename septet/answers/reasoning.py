@@ -1,7 +1,8 @@
 """Find the part of a final text that is the answer, where a model prints its reasoning beside the answer.
 
-Each family of models has its own marks: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony. Some
-models print only the closing mark, because the prompt's template holds the opening mark.
+Each family of models has its own marks: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony and of
+Gemma. Some models print only the closing mark, because the prompt's template holds the opening mark. A server that
+does not know a family's template passes on the tokens around a message too.
 """
 
 import re
@@ -10,10 +11,12 @@ from typing import Final
 
 from septet.answers.json_values import value_spans, whole_scalar
 
-_NAME: Final = r"(?:[\w-]+:)?(?:think|thinking|thought|thoughts|reasoning)"
+_NAME: Final = r"(?:[\w-]+:)?(?:think|thinking|thoughts?|reasoning|analysis|reflection|(?:reasoning_)?scratchpad)"
 _MARK: Final = re.compile(
-    rf"(?P<opens><{_NAME}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>)"
-    rf"|(?P<closes></{_NAME}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>)"
+    rf"(?P<opens><{_NAME}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>|<\|inner_prefix\|>"
+    r"|<\|channel>(?:thought\b)?)"
+    rf"|(?P<closes></{_NAME}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>|<\|inner_suffix\|>"
+    r"|<channel\|>)"
     r"|(?P<answers><\|channel\|>\s*+final\b[^<>|]*+(?:<\|constrain\|>[^<>|]*+)?<\|message\|>)"
     r"|(?P<channel><\|channel\|>)",
     re.IGNORECASE,
@@ -22,6 +25,17 @@ _MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call|start)\|>")
 # What is left of harmony's channels where a server has removed the special tokens.
 _BARE_ANALYSIS: Final = re.compile(r"\s*+analysis\S")
 _BARE_FINAL: Final = "assistantfinal"
+# What stands around a message in the templates of models; a blank before a token makes it a word of a sentence.
+_TURN_ENDS: Final = re.compile(
+    r"(?<![ \t`\"'])(?:<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text|end_of_box|END_RESPONSE"
+    r"|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>|<turn\|>|<eos>)\s*\Z"
+)
+_TURN_BEGINS: Final = re.compile(
+    r"\s*+(?:<\|im_start\|>(?:assistant)?|<\|start_header_id\|>assistant<\|end_header_id\|>"
+    r"|<\|(?:START_RESPONSE|begin_of_box)\|>)\s*+"
+)
+_ANSWER_TAGS: Final = re.compile(r"\s*<(answer|response|output|final_answer)>(?P<inside>.*)</\1>\s*", re.DOTALL)
+_MOST_ENDS: Final = 3
 _DEEPEST_INDENT: Final = 200
 
 
@@ -38,7 +52,18 @@ def answer_part(text: str) -> str:
     start = last.end() if last else 0
     ends = (mark.start() for mark in marks if mark.start() >= start and _is_printed_by_model(mark))
     part = text[start : next(ends, len(text))]
-    return _MESSAGE_END.split(part, maxsplit=1)[0] if last and last["answers"] else part
+    if last and last["answers"]:
+        return _MESSAGE_END.split(part, maxsplit=1)[0]
+    part = _TURN_BEGINS.sub("", part, count=1) if _TURN_BEGINS.match(part) else part
+    tagged = _ANSWER_TAGS.fullmatch(part)
+    return tagged["inside"] if tagged else part
+
+
+def without_turn_end(text: str) -> str:
+    """Return a message without the tokens that end a model's turn."""
+    for _ in range(_MOST_ENDS):
+        text = _TURN_ENDS.sub("", text)
+    return text
 
 
 def has_printed_marks(text: str) -> bool:

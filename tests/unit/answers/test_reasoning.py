@@ -35,6 +35,11 @@ READ = [
     ("special tokens", f"◁think▷{DRAFT}◁/think▷{JSON}"),
     ("begin of thought", f"<|begin_of_thought|>{DRAFT}<|end_of_thought|>{JSON}"),
     ("start thinking", f"<|START_THINKING|>{DRAFT}<|END_THINKING|>{JSON}"),
+    ("a scratchpad", f"<REASONING_SCRATCHPAD>\n{DRAFT}\n</REASONING_SCRATCHPAD>\n{JSON}"),
+    ("inner prefix", f"<|inner_prefix|>{DRAFT}<|inner_suffix|>{JSON}"),
+    ("gemma", f"<|channel>thought\nA draft: {DRAFT}\n<channel|>{JSON}<turn|>"),
+    ("gemma without its name", f"<|channel>\nA draft: {DRAFT}\n<channel|>\n{JSON}"),
+    ("gemma without its opening mark", f"A draft: {DRAFT}\n<channel|>{JSON}"),
     ("harmony", HARMONY),
     ("harmony without its tokens", f"analysisWe draft {DRAFT} and thenassistantfinal{JSON}"),
     ("a thought that breaks JSON", f'<think>{{"success": tr\n</think>\n{JSON}'),
@@ -68,6 +73,7 @@ def test_a_mark_inside_of_the_answers_strings_is_text(text: str) -> None:
     [
         (f"<think>\nA draft: {JSON}", "Only reasoning was printed"),
         (f"<think>{JSON}</think>", "Only reasoning was printed"),
+        (f"<|channel>thought A draft: {JSON}", "Only reasoning was printed"),
         (f"<think>{JSON}</think>\nAll done.", "holds no JSON object"),
         (f"<|channel|>analysis<|message|>{JSON}", "Only reasoning was printed"),
         (f"<|channel|>commentary to=functions.shell<|message|>{JSON}<|call|>", "Only reasoning was printed"),
@@ -115,3 +121,27 @@ def test_what_is_returned_is_a_part_of_the_text(parts: list[str]) -> None:
 def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
     """A text of 2 MB is read at once; a quadratic reader would need hours."""
     assert len(answer_part(unit * (2_000_000 // len(unit)))) <= 2_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fix: greet<|im_end|>",
+        "fix: greet</s>",
+        "fix: greet<|END_OF_TURN_TOKEN|>\n",
+        "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>fix: greet<|END_RESPONSE|>",
+        "<think>hm</think><|begin_of_box|>fix: greet<|end_of_box|>",
+        "<think>hm</think>\n<answer>\nfix: greet\n</answer>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\nfix: greet<|eot_id|>",
+        "<|channel>thought\nfix: wrong<channel|>fix: greet<turn|><eos>",
+    ],
+)
+def test_tokens_around_a_message_are_no_part_of_a_plain_answer(text: str) -> None:
+    """A server that does not know the model's template passes them on."""
+    assert read_step_answer(Step.CREATE_COMMIT, text).value.result_text == "fix: greet"
+
+
+@pytest.mark.parametrize("text", ["fix: strip a trailing <|im_end|>", "fix: strip </s>", "fix: read `<eos>`"])
+def test_a_token_that_a_message_speaks_of_stays(text: str) -> None:
+    """A token that ends a turn stands right behind the last word."""
+    assert read_step_answer(Step.CREATE_COMMIT, text).value.result_text == text
