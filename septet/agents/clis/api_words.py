@@ -42,7 +42,8 @@ SURE: Final = (
     _row(
         "billing",
         r"credit balance|billing|payment required",
-        r"\bout of .{0,20}(credits|usage)\b|(more|usage|available|any) credits\b|spend(ing)?[ _](limit|cap)",
+        r"\bout of .{0,20}(credits|usage)\b|(more|usage|available|any|paid) credits\b|credits exhausted",
+        r"spend(ing)?[ _](limit|cap)",
         r"insufficient[ _](\w+[ _])?(credit|balance|quota|fund)",
         r"group budget|usage is paused|usage limit is set to \$0|usage allocation has been disabled",  # claude
         r"seat type doesn't include",
@@ -66,7 +67,8 @@ LIKELY: Final = (
     _row("unknown_model", r"issue with the selected model"),
     _row(
         "rate_limit",
-        r"usage limit|rate.?limit|(?<!disk )quota|limit[ _](will reset|reached)|hit your [\w' -]{0,40}limit",
+        r"usage limit|rate.?limit|(?<!disk )quota|limit[ _](will reset|reached)|usage exceeded",
+        r"(hit|reached) your [\w' -]{0,40}limit",
         r"too many (requests|tokens)|throttl|resource.(has been )?exhausted|exceeded your copilot token usage",
     ),
     _row("overloaded", r"overloaded|high demand"),
@@ -83,19 +85,21 @@ STATUS: Final = re.compile(
 )
 """A status in the words: claude's, codex's, Google's."""
 
-_DAY: Final = r"(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year>\d{4}))?(?:,| at)? "
+_DAY: Final = r"(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year>\d{4}))?"
 _CLOCK: Final = r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>[AaPp])[Mm]\b(?: \((?P<zone>[\w+/-]+)\))?"
 _UNIT: Final = r"(?:ms|d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
 _LENGTH: Final = rf"(?P<length>(?:\d+(?:\.\d+)? ?{_UNIT}[ ,]*(?:and )?)+)"
 _DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)(?: at |T| )(?P<time>\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?P<utc>Z| UTC)?"
 
 MOMENTS: Final = (
-    # claude with a plan, earlier: `usage limit reached|1764151200`
-    re.compile(r"\|(?P<epoch>\d{10}(?:\d{3})?)\b"),
+    # claude with a plan, earlier: `usage limit reached|1764151200`; OpenAI's plans: `"resets_at":1788879437`
+    re.compile(r"(?:\||resets_at\W{1,4})(?P<epoch>\d{10}(?:\d{3})?)\b"),
     # codex, in the machine's zone: `try again at 7:18 AM` of the same day, `try again at Nov 28th, 2026 7:18 AM`
-    re.compile(rf"(?P<past>(?i:try again at)) (?:{_DAY})?{_CLOCK}"),
+    re.compile(rf"(?P<past>(?i:try again at)) (?:{_DAY}(?:,| at)? )?{_CLOCK}"),
     # claude: `resets Jul 11 at 12pm (Asia/Tokyo)`; copilot: `reset on April 20, 2026 at 2:00 AM`
-    re.compile(rf"\b(?i:resets?)(?: at| on)? (?:{_DAY})?{_CLOCK}"),
+    re.compile(rf"\b(?i:resets?)(?: at| on)? (?:{_DAY}(?:,| at)? )?{_CLOCK}"),
+    # copilot: `Allowance resets June 14, 2026`, `wait until April 21, 2026`
+    re.compile(rf"\b(?i:resets?|renews?|wait until)(?: on)? {_DAY}\b"),
     # Anthropic's keys: `regain access on 2026-12-01 at 00:00 UTC`; others: `reset at 2026-11-29 17:37:43`
     re.compile(rf"\b(?i:resets?|regain access|try again)(?: at| on)? {_DATE}"),
     # gemini: `reset after 3h5m12s`, `retry in 34.07s`; codex, copilot, opencode: `try again in 2 days 3 hours`

@@ -59,13 +59,17 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 
 
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
-    """Return when an hour comes next, in its zone or the machine's; codex's, of the same day, may be over."""
+    """Return when an hour comes next, in its zone or the machine's; codex's, of the same day, may be over.
+
+    A day without an hour begins at midnight.
+    """
     day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
-    clock = f"{parts['hour']}:{parts.get('minute', '00')} {parts['half']}M"
+    clock = f"{parts.get('hour', '12')}:{parts.get('minute', '00')} {parts.get('half', 'A')}M"
     moment = datetime.strptime(f"{day} {parts.get('year', start.year)} {clock}", "%b %d %Y %I:%M %p").replace(
         tzinfo=start.tzinfo
     )
-    if "year" in parts or moment >= start - _JUST_OVER:
+    over = _JUST_OVER if "hour" in parts else timedelta(days=1)
+    if "year" in parts or moment >= start - over:
         return moment.timestamp()
     if "day" in parts:
         return moment.replace(year=moment.year + 1).timestamp()

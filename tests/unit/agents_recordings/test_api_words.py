@@ -44,6 +44,22 @@ LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
     ),
     ("codex", "You've hit your usage limit for GPT-6. Switch to another model now, or try again later.", None),
     ("codex, earlier", "You've hit your usage limit. Try again in 3 days 2 hours.", 3 * DAY + 2 * HOUR),
+    (
+        "opencode with OpenAI's plan, openai/codex and earendil-works/pi issue 4172",
+        f'{{"error":{{"type":"usage_limit_reached","plan_type":"plus","resets_at":{int(SAID.timestamp()) + 9568}}}}}',
+        9568.0,
+    ),
+    ("opencode, anomalyco/opencode issue 50079", "Free usage exceeded, subscribe to Go https://opencode.ai/go", None),
+    (
+        "copilot, microsoft/github-copilot-appmod issue 139",
+        "You've reached your monthly credit limit. Wait until your credits reset on December 1, 2026 at 5:30 AM.",
+        here(2026, 12, 1, 5, 30),
+    ),
+    (
+        "copilot, microsoft/vscode-copilot-release issue 6806",
+        "You've reached your monthly chat messages limit. Upgrade or wait until December 1, 2026 for it to reset.",
+        here(2026, 12, 1),
+    ),
     ("gemini", "You have exhausted your capacity on this model. Your quota will reset after 3h5m12s.", 11112.0),
     ("gemini, issue 22107", "You have exhausted your capacity on this model. Your quota will reset after 0s..", 0.0),
     ("gemini", "You have exhausted your daily quota on this model.", 20 * HOUR),  # midnight in California
