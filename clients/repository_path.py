@@ -16,6 +16,7 @@ _PAGE: Final = re.compile(
 _SHORT: Final = re.compile(
     r"(?P<project>[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}(?:#|$))[A-Za-z0-9._-]+?)(?:\.git)?(?:#(?P<number>[1-9][0-9]{0,8}))?"
 )
+_NUMBER: Final = re.compile(r"#?([1-9][0-9]{0,8})")
 _WITH_HOST: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}/.+/.+")
 
 
@@ -45,6 +46,12 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
     if sign and "://" in address and number.isascii() and number.isdigit() and int(number):
         return RepositoryReference(address, int(number))
     return RepositoryReference(_absolute(folder, text))
+
+
+def issue_number(text: str) -> int | None:
+    """Return the number of an issue that is named alone, as `42` or `#42`; `None` for a folder of that name."""
+    match = _NUMBER.fullmatch(text.strip())
+    return int(match[1]) if match is not None and not _is_folder(Path.cwd(), text.strip()) else None
 
 
 def issue_page(text: str) -> RepositoryReference | None:

@@ -15,7 +15,6 @@ from clients.cli.reply import CommandReply, reply
 from septet.errors import ServerNotReachedError, UsageError
 
 if TYPE_CHECKING:
-    from septet.forges.forge import PullRequest
     from septet.forges.local import LocalForge
 
 issues = command_group("issue", "Add, list, show and close issues of a repository on this machine.")
@@ -166,7 +165,7 @@ def diff_pull_request(number: Number, repo: Repo = None, as_json: given.Json = F
 
 @pulls.command()
 def merge(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
-    """Merge a pull request into its base; a clean checkout of the base is brought forward.
+    """Merge a pull request into its base, and bring a clean checkout of the base along.
 
     Example: septet pr merge 1
     """
@@ -194,23 +193,13 @@ def _end(repo: str | None, number: int, how: Literal["merge", "close"], *, as_js
 
         settings = load_settings()
         forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
-        pull = _merge(forge, number) if how == "merge" else forge.close_pull_request(number)
+        pull = forge.merge_pull_request(number) if how == "merge" else forge.close_pull_request(number)
         with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
             await look_now(await connect(settings), pull.url)
-        text = f"#{pull.number} {pull.url} is {pull.state}"
+        text = f"{'Merged' if how == 'merge' else 'Closed'} #{pull.number} {pull.url}"
         return CommandReply({"pull_request": asdict(pull)}, lambda: typer.echo(text))
 
     reply(work, as_json=as_json)
-
-
-def _merge(forge: "LocalForge", number: int) -> "PullRequest":
-    """Merge a pull request: in a checkout of its base by moving that forward, else in the repository itself."""
-    from clients.cli.checkout import fast_forward
-
-    pull = forge.pull_request(number)
-    if pull.state == "open" and pull.head_sha and fast_forward(forge.path, pull.base, pull.head):
-        return forge.pull_request(number)
-    return forge.merge_pull_request(number)
 
 
 def _forge(repo: str | None, remedy: str) -> "LocalForge":

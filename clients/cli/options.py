@@ -70,8 +70,8 @@ AnyRepo = Annotated[
 Target = Annotated[
     str | None,
     typer.Argument(
-        metavar="REPO|URL",
-        help="A repository or the address of an issue. [default: the repository of this folder]",
+        metavar="REPO|URL|N",
+        help="A repository, the address of an issue, or its number. [default: the repository of this folder]",
     ),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Start even if the issue has an open work order.")]

@@ -10,7 +10,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
-from septet.errors import UsageError
+from septet.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from septet.contracts.replies import KeptSnapshot
@@ -38,7 +38,13 @@ def list_rescues(
         from septet.state import StateDir
 
         settings = load_settings()
-        snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, order_id, everything=everything)
+        state = StateDir(settings.state_dir)
+        snapshots = snapshots_of(state, settings.git_env, order_id, everything=everything)
+        if order_id and not (snapshots or snapshots_of(state, settings.git_env, order_id, everything=True)):
+            raise NotFoundError(
+                f"This host keeps nothing of {order_id}.",
+                remedy=f"Its host is in: septet show {order_id}. See all of this host: septet rescue list",
+            )
         show = (lambda: _show(snapshots)) if snapshots else lambda: _show_none(order_id, everything=everything)
         return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
 
@@ -126,7 +132,8 @@ def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
     out = console()
     for snapshot in snapshots:
         age = f"{_age(snapshot.age_seconds)} ago"
-        line = f"{snapshot.snapshot}  {snapshot.taken_at}  {age}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"
+        reason = snapshot.reason.partition("\n")[0]
+        line = f"{snapshot.snapshot}  {age}  {snapshot.size_bytes:,} bytes  {reason}"
         out.print(Text(line), soft_wrap=True)
 
 

@@ -164,7 +164,8 @@ async def list_orders(
         limit=limit,
         after=after,
     )
-    return CommandReply.from_reply(answer, lambda: show_list(answer))
+    is_filtered = any((state, agent, repo, since, after))
+    return CommandReply.from_reply(answer, lambda: show_list(answer, is_filtered=is_filtered))
 
 
 @app.command()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -170,9 +170,12 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
 
 
 def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
-    """Return the repository that is meant: the one that is named, else the one of this folder."""
-    from clients.repository_path import RepositoryReference, parse_reference, repository_here
+    """Return the repository that is named, else the one of this folder, whose issue `42` is."""
+    from clients.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
 
+    number = issue_number(target or "")
+    if number is not None:
+        return replace(_reference(None, repo), issue=number)
     if target is not None and repo is not None:
         raise UsageError(f"Two repositories are named: {target} and {repo}.", remedy="Leave one of them out.")
     named = target if target is not None else repo

@@ -160,6 +160,7 @@ def _environment() -> Environment:
         wait_of=standing.wait_of,
         targets=standing.targets,
         is_local_pull=standing.is_local_pull,
+        obstacle_of=standing.obstacle_of,
         number_of_step=standing.number_of_step,
         steps_done=standing.steps_done,
         review_of=changes.review_of,

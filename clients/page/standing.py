@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from clients.disk.runs import started_runs
 from septet.contracts.facts import KeyFinding
@@ -144,6 +145,16 @@ def targets(task: Task) -> tuple[Target, ...]:
 def is_local_pull(address: str | None) -> bool:
     """Return whether a pull request is one of a repository on a disk, which this page can merge."""
     return LOCAL_PULL.fullmatch(address or "") is not None
+
+
+def obstacle_of(address: str | None) -> SeptetError | None:
+    """Return why a pull request of a repository on a disk cannot be merged by a button; `None` where it can."""
+    from septet.forges.local import LocalForge
+    from septet.settings import load_settings
+
+    if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
+        return None
+    return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))
 
 
 def number_of_step(step: str) -> int:

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +19,14 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from septet.contracts.wire import Wire
-from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
+from septet.errors import (
+    ForgeError,
+    ForgeUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SeptetError,
+)
 from septet.forges.forge import (
     MOST_BRANCHES,
     Branch,
@@ -43,6 +51,7 @@ from septet.system.timestamps import timestamp
 REF: Final = "refs/septet/forge"
 _OWN: Final = "septet"
 """By whom the engine's comments are."""
+_CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([1-9][0-9]{0,8})\b", re.IGNORECASE)
 _LONGEST_PAUSE_SECONDS: Final = 0.05
 _IDENTITY: Final = {
     "GIT_AUTHOR_NAME": "Septet",
@@ -225,25 +234,39 @@ class LocalForge:
         return self._as_it_is(self._pull(self._store.read(), number), commit)
 
     def merge_pull_request(self, number: int) -> PullRequest:
-        """Merge an open pull request into its base, as a person does with a button.
+        """Merge an open pull request into its base, as a person does with a button, and close its issues.
+
+        A clean checkout of the base goes along.
 
         Raises:
             NotFoundError: There is none.
-            ForgeError: It is not open, it conflicts with its base, or the base is checked out there.
+            RefusedTransitionError: It is not open, conflicts with its base, or a person has to merge it.
             ForgeUnavailableError: Others moved the base all the time.
         """
         record = self._open_pull(number)
-        self._refuse_checked_out(record.base)
         merge = partial(merge_branch, self._git, record.base, record.head, f"Merge #{number}: {record.title}")
         self._until_done(lambda _stored: merge() or None)
-        return self._mark(number, "merged")
+        merged = self._mark(number, "merged")
+        for issue in dict.fromkeys(_CLOSES.findall(record.body)):
+            with suppress(NotFoundError):
+                self.close_issue(int(issue))
+        return merged
+
+    def find_obstacle(self, number: int) -> SeptetError | None:
+        """Return why an open pull request cannot be merged here; `None` where it can."""
+        try:
+            record = self._open_pull(number)
+            merge_branch(self._git, record.base, record.head, "", only_try=True)
+        except SeptetError as error:
+            return error
+        return None
 
     def close_pull_request(self, number: int) -> PullRequest:
         """Close an open pull request without a merge; its branch stays.
 
         Raises:
             NotFoundError: There is none.
-            ForgeError: It is not open.
+            RefusedTransitionError: It is not open.
         """
         self._open_pull(number)
         return self._mark(number, "closed")
@@ -353,7 +376,7 @@ class LocalForge:
     def _open_pull(self, number: int) -> _PullRecord:
         record = self._pull(self._store.read(), number)
         if (state := self._as_it_is(record, "").state) != "open":
-            raise ForgeError(
+            raise RefusedTransitionError(
                 f"Pull request {number} of {self.path} is {state}.", remedy=f"See it: septet pr show {number}"
             )
         return record
@@ -372,16 +395,6 @@ class LocalForge:
         if holds(self._git, record.base, pull_request.head_sha or commit):
             return replace(pull_request, state="merged")
         return pull_request if pull_request.head_sha else replace(pull_request, state="closed")
-
-    def _refuse_checked_out(self, branch: str) -> None:
-        """Refuse to move a branch under a person's worktree."""
-        bare = self._git.text("rev-parse", "--is-bare-repository") == "true"
-        here = self._git.try_run("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
-        if not bare and here == f"refs/heads/{branch}":
-            raise ForgeError(
-                f"{branch} is checked out in {self.path}: Septet does not move it there.",
-                remedy="Merge the branch in that checkout yourself; Septet notices the merge.",
-            )
 
     def _open(self, contents: StoreContents, head: str) -> PullRequest | None:
         pulls = self._records(contents, "pull", _PullRecord, naming=head)

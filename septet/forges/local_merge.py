@@ -1,7 +1,17 @@
-"""Merges of the `local` forge: in the repository itself, without a worktree."""
+"""Merges of the `local` forge: in the repository itself, or in the clean checkout that stands on the base."""
 
-from septet.errors import ForgeError
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from septet.errors import RefusedTransitionError
 from septet.git.engine import Git
+from septet.system.text import name_some
+
+_NAMED: Final = 10
+_UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+_NO_VALUE: Final = frozenset({b"unspecified", b"unset"})
 
 
 def holds(git: Git, branch: str, commit: str) -> bool:
@@ -11,35 +21,101 @@ def holds(git: Git, branch: str, commit: str) -> bool:
     return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
 
 
-def merge_branch(git: Git, base: str, head: str, message: str) -> str:
+def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
     """Merge branch `head` into `base` and return the merge's commit; the empty string where the base just moved.
+
+    A checkout of the base goes along if it is clean. No hook and no program of its settings runs.
 
     Args:
         git: The repository, with an identity in its environment.
         base: The branch that moves.
         head: The branch that it is to hold.
         message: Of the merge's commit.
+        only_try: Move nothing: see whether a person has to merge.
 
     Raises:
-        ForgeError: They conflict, or one of them is gone.
+        RefusedTransitionError: A person has to merge; the remedy can be typed where there is a checkout.
         GitError: git failed.
     """
     before, head_commit = (_commit(git, branch) for branch in (base, head))
+    checkout = _checkout_of(git, base)
+    remedy = _remedy(checkout, head)
     merge = git.try_run("merge-tree", "--write-tree", "--name-only", "--no-messages", before, head_commit)
     tree, _, conflicts = merge.stdout.decode(errors="replace").strip().partition("\n")
     if merge.exit_code != 0:
-        where = ", ".join(conflicts.split("\n")[:10])
-        raise ForgeError(
-            f"{head} cannot be merged into {base}: {where or 'git refused'}.",
-            remedy="Merge it in a checkout, resolve the conflicts there, and push.",
-        )
+        where = name_some(conflicts.split("\n"), _NAMED) if conflicts else "git refused"
+        raise RefusedTransitionError(f"{head} cannot be merged into {base}: {where}.", remedy=remedy)
     commit = git.text("commit-tree", tree, "-p", before, "-p", head_commit, "-m", message)
-    update = git.try_run("update-ref", f"refs/heads/{base}", commit, before)
-    return commit if update.exit_code == 0 else ""
+    if checkout is not None:
+        _see_that_it_can_move(checkout, base, before, commit, remedy)
+    if only_try:
+        return commit
+    if checkout is not None:
+        checkout.run("read-tree", "-m", "-u", before, commit)
+    if git.try_run("update-ref", "-m", message, f"refs/heads/{base}", commit, before).exit_code == 0:
+        return commit
+    if checkout is not None:
+        checkout.run("read-tree", "-m", "-u", commit, before)
+    return ""
+
+
+def _remedy(checkout: Git | None, head: str) -> str:
+    if checkout is None:
+        return "Merge it in a checkout, resolve the conflicts there, and push."
+    where = shlex.quote(str(checkout.work_tree))
+    return f"Merge it there yourself; Septet notices the merge: git -C {where} merge {shlex.quote(head)}"
+
+
+def _checkout_of(git: Git, branch: str) -> Git | None:
+    """Return the worktree that stands on a branch, its repository's own or a linked one; `None` for none."""
+    path: Path | None = None
+    for line in git.text("worktree", "list", "--porcelain").split("\n"):
+        key, _, value = line.partition(" ")
+        if key == "worktree":
+            path = Path(value)
+        elif key == "branch" and value == f"refs/heads/{branch}" and path and (path / ".git").exists():
+            return Git(path / ".git", path, git.env)
+    return None
+
+
+def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, remedy: str) -> None:
+    """See that a checkout is clean, and that git alone can bring it from one commit to another.
+
+    Raises:
+        RefusedTransitionError: It is not, or git cannot.
+    """
+    stands = f"{base} is checked out in {checkout.work_tree}"
+    if any((Path(checkout.text("rev-parse", "--absolute-git-dir")) / name).exists() for name in _UNDER_WAY):
+        raise RefusedTransitionError(f"{stands}, where a merge is under way.", remedy="Finish it there first.")
+    checkout.try_run("update-index", "-q", "--refresh")
+    changed = checkout.run("diff-index", "--name-only", "-z", "--ignore-submodules=dirty", before, "--")
+    if changed:
+        names = name_some(changed.decode(errors="replace").rstrip("\0").split("\0"), _NAMED)
+        raise RefusedTransitionError(f"{stands} with uncommitted changes ({names}).", remedy=remedy)
+    if filtered := _filtered(checkout, before, after):
+        message = f"{stands}, and git changes {name_some(filtered, _NAMED)} by a filter or an encoding of its own."
+        raise RefusedTransitionError(message, remedy=remedy)
+    if (move := checkout.try_run("read-tree", "-n", "-m", "-u", before, after)).exit_code != 0:
+        reason = move.stderr.decode(errors="replace").strip().removeprefix("error: ").partition("\n")[0]
+        raise RefusedTransitionError(f"{stands}, and git cannot move it: {reason}", remedy=remedy)
+
+
+def _filtered(checkout: Git, before: str, after: str) -> list[str]:
+    """Return the changed paths that a program of a person's settings would write."""
+    changed = checkout.run("diff-tree", "-r", "--name-only", "-z", "--no-renames", before, after)
+    with tempfile.TemporaryDirectory(prefix="septet-") as folder:
+        at_end = checkout.using_index(Path(folder) / "index")
+        at_end.run("read-tree", after)
+        printed = at_end.run(
+            "check-attr", "-z", "--cached", "--stdin", "filter", "working-tree-encoding", stdin=changed
+        )
+    fields = printed.split(b"\0")
+    found = {path for path, value in zip(fields[::3], fields[2::3], strict=False) if value not in _NO_VALUE}
+    return sorted(path.decode(errors="replace") for path in found)
 
 
 def _commit(git: Git, branch: str) -> str:
     commit = git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").stdout.decode("ascii").strip()
     if not commit:
-        raise ForgeError(f"The branch {branch} no longer exists.")
+        raise RefusedTransitionError(f"The branch {branch} no longer exists.")
     return commit

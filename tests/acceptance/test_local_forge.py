@@ -26,7 +26,7 @@ def test_issues_are_listed_shown_and_closed(served: Septet, origin: Origin) -> N
 
 
 def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet, origin: Origin) -> None:
-    """In a clean checkout of the base a merge brings it forward; one with changes is named, with the command to type."""
+    """In a clean checkout of the base a merge brings it along; one with changes is named, with the command to type."""
     checkout = origin.checkout
     ended = served("run", "--title", "Say goodbye", "--id", "wo-in-checkout", "--wait", "--json", cwd=checkout)
     assert ended.code == 0, ended
@@ -47,9 +47,10 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert f"git -C {checkout} merge {listed['head']}" in refused["remedy"]
     app.write_text(before, encoding="utf-8")
     merged = served("pr", "merge", number, cwd=checkout)
-    assert (merged.code, "is merged" in merged.out) == (0, True), merged
-    assert git(checkout, "rev-parse", "HEAD") == listed["head_sha"]
+    assert (merged.code, merged.out.startswith(f"Merged #{number} ")) == (0, True), merged
+    assert git(checkout, "rev-parse", "HEAD^2") == listed["head_sha"]
     assert git(checkout, "status", "--porcelain") == ""
     served.wait_for_order("wo-in-checkout", "done")
+    assert served("pr", "merge", number, cwd=checkout).code == 5
     assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"
     assert "merged" in served("pr", "list", "--all", cwd=checkout).out

@@ -16,10 +16,12 @@ _HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
 _TITLE: Final = 200
 
 
-def show_list(answer: TasksReply) -> None:
+def show_list(answer: TasksReply, *, is_filtered: bool) -> None:
     """Print work orders, one a line; in a pipe with tabs between the columns."""
     out = console()
-    if not answer.tasks:
+    if not answer.tasks and not is_filtered:
+        out.print("There are no work orders yet. Start one: septet run --title 'What is wrong' --wait")
+    elif not answer.tasks:
         out.print("There are no such work orders.")
     elif not out.is_terminal:
         for task in answer.tasks:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, NewPullRequest, PullRequest
 from septet.forges.local import LocalForge
 from septet.forges.local_merge import holds, merge_branch
@@ -235,7 +235,7 @@ def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> No
     assert forge.merge_pull_request(opened.number).state == "merged"
     assert git(origin.bare, "rev-list", "--parents", "-1", "main").split()[1:] == [base, origin.sha("feat-1")]
     assert git(origin.bare, "show", "main:b") == git(origin.bare, "show", "main:c") == "1"
-    with pytest.raises(ForgeError, match="is merged"):
+    with pytest.raises(RefusedTransitionError, match="is merged"):
         forge.merge_pull_request(opened.number)
 
 
@@ -246,24 +246,111 @@ def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
     base = origin.push({"a": "3"})
     opened = forge.open_pull_request(NEW)
 
-    with pytest.raises(ForgeError, match="cannot be merged into main: a"):
+    with pytest.raises(RefusedTransitionError, match="cannot be merged into main: a"):
         forge.merge_pull_request(opened.number)
 
     assert origin.sha("main") == base
     assert forge.pull_request(opened.number).state == "open"
 
 
-def test_a_branch_under_a_worktree_is_not_moved(origin: Origin, tmp_path: Path) -> None:
-    """In a checkout the base may be what a person works on: the merge is theirs."""
-    forge = LocalForge(origin.checkout, git_env(tmp_path / "home"))
+@pytest.fixture
+def here(origin: Origin, tmp_path: Path) -> LocalForge:
+    """Return the forge of a checkout that stands on the base, with an open pull request."""
     git(origin.checkout, "checkout", "-q", "main")
-    opened = forge.open_pull_request(NEW)
+    forge = LocalForge(origin.checkout, git_env(tmp_path / "home"))
+    forge.open_pull_request(NEW)
+    return forge
 
-    with pytest.raises(ForgeError, match="checked out"):
-        forge.merge_pull_request(opened.number)
 
-    git(origin.checkout, "merge", "-q", "feat-1")
-    assert forge.pull_request(opened.number).state == "merged"
+def commit_here(checkout: Path, name: str, text: str) -> None:
+    """Commit a file on the branch that is checked out."""
+    (checkout / name).write_text(text, encoding="utf-8")
+    git(checkout, "add", name)
+    git(checkout, "commit", "-qm", f"change {name}")
+
+
+def test_a_clean_checkout_of_the_base_goes_along(here: LocalForge) -> None:
+    """A base that has moved on takes a real merge; files that nobody tracks stay."""
+    commit_here(here.path, "c", "1")
+    (here.path / "mine").write_text("x", encoding="utf-8")
+
+    assert here.find_obstacle(1) is None
+    assert here.merge_pull_request(1).state == "merged"
+
+    assert (here.path / "b").read_text(encoding="utf-8") == "1"
+    assert git(here.path, "status", "--porcelain") == "?? mine"
+    assert len(git(here.path, "rev-list", "--parents", "-1", "main").split()) == 3
+
+
+def test_a_linked_worktree_of_the_base_goes_along(here: LocalForge, tmp_path: Path) -> None:
+    """It stands on the branch that moves as much as the repository's own."""
+    git(here.path, "checkout", "-q", "--detach")
+    git(here.path, "worktree", "add", "-q", str(tmp_path / "linked"), "main")
+
+    assert here.merge_pull_request(1).state == "merged"
+
+    assert (tmp_path / "linked" / "b").exists()
+    assert git(tmp_path / "linked", "status", "--porcelain") == ""
+
+
+def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None:
+    """Neither a hook nor a filesystem monitor is started by a merge."""
+    ran = tmp_path / "ran"
+    program = here.path / ".git" / "hooks" / "post-merge"
+    for path in (program, program.with_name("post-checkout"), program.with_name("reference-transaction")):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
+        path.chmod(0o755)
+    git(here.path, "config", "core.fsmonitor", str(program))
+    ran.unlink(missing_ok=True)
+
+    assert here.merge_pull_request(1).state == "merged"
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    "what", ["conflict", "uncommitted", "staged", "in the way", "filter", "encoding", "merge"]
+)
+def test_what_a_person_has_to_merge_is_left_as_it_is(here: LocalForge, what: str) -> None:
+    """The reason names the files, the remedy is a command, and neither branch nor files have moved."""
+    checkout, named = here.path, "b"
+    if what == "conflict":
+        commit_here(checkout, "b", "2")
+    elif what == "uncommitted":
+        named = "a"
+        (checkout / "a").write_text("mine", encoding="utf-8")
+    elif what == "staged":
+        named = "new"
+        (checkout / "new").write_text("mine", encoding="utf-8")
+        git(checkout, "add", "new")
+    elif what == "in the way":
+        (checkout / "b").write_text("mine", encoding="utf-8")
+    elif what == "merge":
+        named = "under way"
+        (checkout / ".git" / "MERGE_HEAD").write_text(git(checkout, "rev-parse", "feat-1"), encoding="utf-8")
+    else:
+        value = "filter=lfs" if what == "filter" else "working-tree-encoding=UTF-16"
+        commit_here(checkout, ".gitattributes", f"b {value}\n")
+    before = git(checkout, "rev-parse", "main"), git(checkout, "status", "--porcelain")
+
+    with pytest.raises(RefusedTransitionError, match=named) as refused:
+        here.merge_pull_request(1)
+
+    assert what == "merge" or f"git -C {checkout} merge feat-1" in refused.value.remedy.replace("'", "")
+    assert (git(checkout, "rev-parse", "main"), git(checkout, "status", "--porcelain")) == before
+    assert str(here.find_obstacle(1)) == str(refused.value)
+    assert here.pull_request(1).state == "open"
+
+
+def test_a_merge_closes_the_issues_that_its_text_names(forge: LocalForge) -> None:
+    """As on other forges: those that there are, and no other."""
+    for title in ("First", "Second"):
+        forge.add_issue(title)
+    forge.open_pull_request(replace(NEW, body="Closes #1, see #2. Fixes #77"))
+
+    forge.merge_pull_request(1)
+
+    assert [issue.state for issue in forge.list_issues()] == ["closed", "open"]
 
 
 def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
@@ -272,7 +359,7 @@ def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
 
     assert forge.close_pull_request(opened.number).state == "closed"
     assert forge.pull_request(opened.number).state == "closed"
-    with pytest.raises(ForgeError, match="is closed"):
+    with pytest.raises(RefusedTransitionError, match="is closed"):
         forge.merge_pull_request(opened.number)
     with pytest.raises(NotFoundError, match="no pull request 7"):
         forge.pull_request(7)
@@ -281,6 +368,6 @@ def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
 def test_a_branch_that_is_gone_is_not_merged(origin: Origin, tmp_path: Path) -> None:
     """A merge names the branch that is not there."""
     repository = Git(origin.bare, env=git_env(tmp_path / "home"))
-    with pytest.raises(ForgeError, match="feat-2 no longer exists"):
+    with pytest.raises(RefusedTransitionError, match="feat-2 no longer exists"):
         merge_branch(repository, "main", "feat-2", "merge")
     assert holds(repository, "main", "") is False
