@@ -1,4 +1,4 @@
-# Every target sets up what it needs first; `make` alone lists them.
+# Every target sets up what it needs first; `make help-all` lists them.
 # The chaos program: make chaos RUNS=20 SEED=7 KINDS=worker,agent MINUTES=10 (docs/chaos.md).
 # The Python to use: make setup PYTHON=/path/to/python3.12. More arguments: make test ARGS="-k parse".
 
@@ -16,12 +16,16 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock pin-images container-trial clean
+.PHONY: help help-all setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock pin-images container-trial clean
 
-help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+help: ## List the targets that most people need
+	@awk -F ':.*##[*] ' '/^[a-z-]+:.*##[*] / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@echo "  make help-all         List all targets"
 
-setup: ## Make .venv from the locked packages; ends with the line that activates it
+help-all: ## List all targets
+	@awk -F ':.*##[*]? ' '/^[a-z-]+:.*##[*]? / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+setup: ##* Make .venv from the locked packages; ends with the line that activates it
 	@scripts/setup
 
 ready:
@@ -30,11 +34,11 @@ ready:
 ready-to-run:
 	@scripts/setup --quiet --run-only
 
-demo: ready-to-run ## From an issue to a pull request on a sample repository, in seconds
+demo: ready-to-run ##* From an issue to a pull request on a sample repository, in seconds
 	@$(BIN)/septet demo $(ARGS)
 
 # Ten minutes on two slow cores: what takes many seconds is made cheaper, or is of the suites below.
-test: ready ## All tests but the suites below
+test: ready ##* All tests but the suites below
 	@$(SUITE) -m "$(REST)" $(ARGS)
 
 test-machine: ready ## Of the tests of `make test`, those that need what not every machine has: tests/skips.toml
@@ -104,9 +108,10 @@ types: ready ## Types of the product, its tests and its programs, strictly
 contracts: ready ## Imports run one way
 	@$(BIN)/lint-imports
 
-dist: ready ## The wheel and the source archive, under dist/
+dist: ready ##* The wheel and the source archive, under dist/
 	@rm -rf build dist
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
+	@ls dist/*
 
 supply-chain: dist ## What a release is made of, under dist/: packages and licences, advisories, how it was built
 	@scripts/supply-chain

@@ -63,7 +63,7 @@ def parse_input(
         unknown: Literal["ignore", "forbid"] = "ignore" if by_workflow else "forbid"
         return kind.model_validate_json(order.payload.data or b"null", extra=unknown)
     except ValidationError as error:
-        raise invalid_input(describe_mistakes(error)) from None
+        raise invalid_input(describe_mistakes(error, kind.model_fields)) from None
 
 
 def invalid_input(message: str) -> ApplicationError:

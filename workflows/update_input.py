@@ -73,4 +73,4 @@ def _value(name: str, kind: type[Any], inputs: tuple[object, ...], unknown: Lite
         content = raw.payload.data if isinstance(raw, RawValue) else b""
         return adapter.validate_json(content or b"{}", extra=unknown)
     except ValidationError as error:
-        raise invalid_update(f"{name}: {describe_mistakes(error)}.") from None
+        raise invalid_update(f"{name}: {describe_mistakes(error, getattr(kind, 'model_fields', ()))}.") from None

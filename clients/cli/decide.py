@@ -45,7 +45,9 @@ async def move(
     stage: Annotated[
         str,
         typer.Argument(
-            metavar="STAGE", help="A stage of the board, or cancelled.", autocompletion=given.complete_target
+            metavar="STAGE",
+            help="One of collected, triaged, executing, review, done, blocked and cancelled.",
+            autocompletion=given.complete_target,
         ),
     ],
     why: given.Why = "",

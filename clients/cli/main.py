@@ -143,6 +143,8 @@ def main() -> None:
     """Run the command line: no traceback reaches a user who made a mistake."""
     if sys.platform == "win32":
         sys.exit("Septet does not run on Windows: use Linux, or a Linux distribution under WSL.")
+    if sys.argv[1:2] == ["help"]:
+        sys.argv[1:] = [*sys.argv[2:], "--help"]
     as_json = "--json" in sys.argv
     try:
         code = app(standalone_mode=False)

@@ -11,12 +11,15 @@ import typer
 
 from clients.cli.reply import CommandReply
 
-_BOTH: Final = (signal.SIGTERM, signal.SIGINT)
+_ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class StopSignals:
-    """SIGTERM and SIGINT to a program that serves; to be awaited before anybody learns that it is ready."""
+    """What ends a program that serves; to be awaited before anybody learns that it is ready.
+
+    A terminal that closes (SIGHUP) ends it as Ctrl-C does, but not where `nohup` has the program ignore that.
+    """
 
     first: asyncio.Event = field(default_factory=asyncio.Event)
     second: asyncio.Event = field(default_factory=asyncio.Event)
@@ -24,29 +27,36 @@ class StopSignals:
 
     @classmethod
     def listen(cls) -> Self:
-        """Take both signals from now on."""
+        """Take the signals from now on."""
         signals = cls()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
+        if _heeds_hangup():
+            loop.add_signal_handler(signal.SIGHUP, signals.first.set)
         loop.add_signal_handler(signal.SIGINT, signals._interrupt)
         return signals
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen`, have SIGTERM end what has begun as Ctrl-C does; a second signal cuts nothing short."""
+        """Until `listen`, have each signal end what has begun as Ctrl-C does; a second one cuts nothing short."""
         interrupt = signal.getsignal(signal.SIGINT)
+        heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
         def interrupt_once(number: int, frame: FrameType | None) -> None:
-            for each in _BOTH:
+            for each in heeded:
                 signal.signal(each, signal.SIG_IGN)
             if callable(interrupt):
                 interrupt(number, frame)
 
-        for each in _BOTH:
+        for each in heeded:
             signal.signal(each, interrupt_once)
 
     def _interrupt(self) -> None:
         (self.second if self.first.is_set() else self.first).set()
+
+
+def _heeds_hangup() -> bool:
+    return signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
 
 def reply_at_stop(living: Sequence[str]) -> CommandReply:

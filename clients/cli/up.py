@@ -1,6 +1,7 @@
 """`septet up`: server, web UI, worker and HTTP API in one terminal."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
@@ -62,6 +63,8 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
                 _print_ready(server, settings, api.page, as_json=as_json)
                 async with _beside(print_lines(operations), begins=not as_json):
                     await signals.first.wait()
+            if sys.stderr.isatty():
+                typer.echo("", err=True)  # behind the terminal's ^C
             if parts.living_agents():
                 typer.echo(
                     "Agents keep running. Press Ctrl-C again to stop them now and keep their work in a rescue.",
@@ -71,7 +74,10 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
             for run in await end_living(parts.host, _WHY_ENDED):
                 typer.echo(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
         living = parts.living_agents()
-    return reply_at_stop(living)
+    answer = reply_at_stop(living)
+    if not as_json:
+        typer.echo(f"Stopped. Continue with: {septet_elsewhere(settings.environ)} up", err=True)
+    return answer
 
 
 @asynccontextmanager

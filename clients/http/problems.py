@@ -1,6 +1,6 @@
 """What went wrong, as problem details (RFC 9457) with a remedy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -116,8 +116,9 @@ def answer_errors(app: FastAPI) -> None:
         return problem_of(error)
 
     @app.exception_handler(RequestValidationError)
-    async def validation_error(_: Request, error: RequestValidationError) -> JSONResponse:
-        messages = [_message(detail) for detail in error.errors()[:_NAMES_SHOWN]]
+    async def validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+        fields = _fields_of(request)
+        messages = [_message(detail, fields) for detail in error.errors()[:_NAMES_SHOWN]]
         return problem_of(InvalidInputError("; ".join(messages) + ".", remedy=_LOOK_AT_OPENAPI))
 
     @app.exception_handler(RPCError)
@@ -149,13 +150,20 @@ def answer_errors(app: FastAPI) -> None:
         return problem(status, "Broken", f"The request failed: {type(error).__name__}.", remedy)
 
 
-def _message(detail: Mapping[str, Any]) -> str:
+def _fields_of(request: Request) -> tuple[str, ...]:
+    """Return the names that the body of a request may have."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = body.field_info.annotation if body is not None else None
+    return tuple(getattr(model, "model_fields", ()))
+
+
+def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
     """Say where and what, never the value."""
     where, *inner = detail["loc"] or ("body",)
     if detail["type"] == "json_invalid":
         return f"The body is not valid JSON: {_json_reason(detail)}"
     if where == "body":
-        return place_and_reason({**detail, "loc": inner}, within="the body")
+        return place_and_reason({**detail, "loc": inner}, fields, within="the body")
     return f"{where} parameter {place_and_reason({**detail, 'loc': inner})}"
 
 

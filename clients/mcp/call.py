@@ -48,7 +48,7 @@ class Call(StrictWire):
             return cls.model_validate_json(json.dumps(arguments), extra="forbid")
         except ValidationError as error:
             remedy = f"{cls.tool} takes {', '.join(_schema(cls, 'validation')['properties'])}."
-            raise InvalidInputError(f"{describe_mistakes(error)}.", remedy=remedy) from error
+            raise InvalidInputError(f"{describe_mistakes(error, cls.model_fields)}.", remedy=remedy) from error
 
     def from_here(self) -> Self:
         """Return it as an agent means it that works in the folder of this process."""

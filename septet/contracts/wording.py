@@ -1,6 +1,7 @@
 """What is wrong with a value, in the words of those who gave it: pydantic's own never reach people."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -35,25 +36,49 @@ _WORDS: Final[Mapping[str, str]] = {
     "none_required": "must be left out",
 }
 """By pydantic's type of an error, where no figure belongs to it."""
+_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "body": ("description",),
+    "description": ("body",),
+    "label": ("labels",),
+    "repo": ("repository", "repository_url"),
+    "repository": ("repository_url",),
+    "repository_url": ("repository",),
+    "step": ("steps",),
+}
+"""What the faces call the same thing: command line, HTTP and Temporal."""
 
 
-def describe_mistakes(error: ValidationError) -> str:
-    """Return what is wrong, each with its place and never with its value, such as `plan_sha256 is missing`."""
-    details = error.errors(include_url=False, include_input=False)
-    return "; ".join(place_and_reason(detail) for detail in details[:_MOST])
+def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str:
+    """Return what is wrong, each with its place and never with its value, such as `plan_sha256 is missing`.
+
+    Args:
+        error: What pydantic found.
+        fields: The names that the input may have: one is offered for a name that is none.
+    """
+    details, names = error.errors(include_url=False, include_input=False), list(fields)
+    return "; ".join(place_and_reason(detail, names) for detail in details[:_MOST])
 
 
-def place_and_reason(detail: Mapping[str, Any], *, within: str = "") -> str:
+def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, within: str = "") -> str:
     """Return where a mistake is, and what it is; of one that concerns the whole input the reason alone.
 
     Args:
         detail: One of `ValidationError.errors()`.
+        fields: As for `describe_mistakes`.
         within: What to call the whole input.
     """
     place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
+    if detail["type"] == "extra_forbidden" and (meant := _meant(place, list(fields))):
+        reason += f" (did you mean {meant}?)"
     if detail["type"] in _WHOLE and not place:
         return reason
     return f"{place or within or 'the input'} {reason}"
+
+
+def _meant(name: str, fields: Sequence[str]) -> str:
+    """Return the field that a name of another face, or a slip of the pen, stands for; or nothing."""
+    elsewhere = [each for each in _ELSEWHERE.get(name, ()) if each in fields]
+    return next(iter(elsewhere or get_close_matches(name, fields, n=1)), "")
 
 
 def place_of_mistake(location: Sequence[int | str]) -> str:

@@ -180,7 +180,8 @@ def _fetch(mirror: Path, remote: Remote) -> None:
 def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
     branches = [name.removeprefix(_HEADS) for name in refs.shas if name.startswith(_HEADS)]
     if not branches:
-        raise InvalidInputError(f"{url} has no commit yet.", remedy="Push a first commit to it.")
+        remedy = "Push a first commit to it." if "://" in url else "Commit something there first."
+        raise InvalidInputError(f"{url} has no commit yet.", remedy=remedy)
     if any(len(sha) != _SHA1_LENGTH for sha in refs.shas.values()):
         raise InvalidInputError(
             f"{url} uses SHA-256 object names, which Septet does not support.",

@@ -132,7 +132,7 @@ def _usage(usage: Usage) -> str:
 
 
 def _cost(usage: Usage) -> str:
-    return "" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    return "" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
 
 
 def _seconds(seconds: float | None) -> str:

@@ -88,6 +88,22 @@ def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin)
     assert septet.runs(order) == ONCE
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignored: bool) -> None:
+    """SIGHUP ends server and worker; under `nohup`, which has it ignored, both go on."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        with septet.up() as running:
+            server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
+            running.process.send_signal(signal.SIGHUP)
+            if not ignored:
+                assert running.process.wait(WITHIN_SECONDS) == 0
+                assert not psutil.pid_exists(server)
+            assert (septet("list", "--json").code == 0) is ignored
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet, origin: Origin) -> None:
     """What SIGINT names is what lives when `up` ends: a step that comes to its end meanwhile is not among it."""
     gate = septet.state.parent / "gate"

@@ -20,7 +20,9 @@ def show_list(answer: TasksReply, *, is_filtered: bool) -> None:
     """Print work orders, one a line; in a pipe with tabs between the columns."""
     out = console()
     if not answer.tasks and not is_filtered:
-        out.print("There are no work orders yet. Start one: septet run --title 'What is wrong' --wait")
+        out.print(
+            "There are no work orders yet. Start one: septet run --title 'What is wrong' --wait", soft_wrap=True
+        )
     elif not answer.tasks:
         out.print("There are no such work orders.")
     elif not out.is_terminal:

@@ -38,6 +38,24 @@ def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], field
     assert describe_mistakes(caught.value).startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("body", "description"),
+        ("repo", "repository"),
+        ("repository_url", "repository"),
+        ("label", "labels"),
+        ("isue", "issue"),
+    ],
+)
+def test_a_name_of_another_face_is_understood(name: str, meant: str) -> None:
+    """The field that a name stands for is offered: the command line's, HTTP's, or a slip of the pen."""
+    with pytest.raises(ValidationError) as caught:
+        WorkOrderInput.model_validate({**ORDER, name: "x"}, extra="forbid")
+    told = describe_mistakes(caught.value, WorkOrderInput.model_fields)
+    assert told == f"{name} is not a known field (did you mean {meant}?)"
+
+
 def test_the_name_of_a_budget_is_told_by_examples() -> None:
     """It may have slashes, although a work order's id, which is one too, has none."""
     with pytest.raises(ValidationError) as caught:
