@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.asked_agents import agents_asked_for
@@ -296,19 +297,29 @@ class Operations:
         """Whether the server is on this machine, and so its workers see this machine's disk."""
         return is_loopback(self.orders.client.service_client.config.target_host)
 
+    async def nobody_works(self) -> str:
+        """Return that nobody works on this queue, and what helps; empty where somebody does."""
+        from clients.temporal.presence import why_nobody_works
+
+        return await why_nobody_works(self.orders.client, self.orders.task_queue, self.state)
+
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         from clients.disk.network_requests import refused_in_setup
         from clients.disk.runs import runs_of
         from clients.disk.workspace_view import base_of
 
-        task = await self.orders.get(order_id)
+        row = await self.orders.describe(order_id)
+        nobody, runs_on = await self.nobody_works(), row.status is WorkflowExecutionStatus.RUNNING
+        task = await (self.orders.without_worker(row) if nobody and runs_on else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
         here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base)
         if task.stuck:
             return here
+        if nobody:
+            return here.model_copy(update={"waiting_for": nobody if runs_on else None})
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         waits = task.question or task.plan_answer or waiting_for
@@ -320,7 +331,9 @@ class Operations:
         from clients.disk.network_requests import refused_in_setup, refused_to
         from clients.disk.runs import runs_of
 
-        task = await self.orders.get(order_id)
+        row = await self.orders.describe(order_id)
+        nobody, runs_on = await self.nobody_works(), row.status is WorkflowExecutionStatus.RUNNING
+        task = await (self.orders.without_worker(row) if nobody and runs_on else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         rounds = task.rework.history if task.rework is not None else ()
@@ -478,7 +491,7 @@ class Operations:
         from clients.disk.workspace_view import WorkspaceView
         from clients.watch import Watch
 
-        return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id))
+        return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id), self.nobody_works)
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

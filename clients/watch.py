@@ -1,12 +1,12 @@
 """A work order as it goes on: what its workflow says, and what this host sees of its agent and its workspace."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from temporalio.client import WorkflowExecutionDescription
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.news import News, follow_workflow
@@ -29,6 +29,9 @@ class Watch:
 
     orders: WorkOrders
     view: WorkspaceView
+    nobody_works: Callable[[], Awaitable[str]]
+    """Tells that nobody works on it, and what helps; an empty text where somebody does."""
+    _nobody: str = ""
     _last: WatchReply | None = None
     _waiting: str | None = None
     _stuck: str | None = None
@@ -43,9 +46,9 @@ class Watch:
         """
         order_id = self.view.order_id
         row = await self.orders.describe(order_id)
-        task = await self.orders.get_of_row(row)
-        running = "" if task.is_closed or task.stuck else await self.orders.running_step(order_id)
-        return await self._see(task, running, row)
+        task = await self._told(row)
+        asks = not (task.is_closed or task.stuck or self._nobody)
+        return await self._see(task, await self.orders.running_step(order_id) if asks else "", row)
 
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, whenever anything of it has changed, and last when it is closed.
@@ -71,22 +74,28 @@ class Watch:
 
     async def _ask(self, news: News) -> WatchReply:
         row = await self.orders.describe(self.view.order_id)
-        task = await self.orders.get_of_row(row)
+        task = await self._told(row)
         if news.has_results and not task.steps:
             news.come_again()
         return await self._see(task, news.running_step, row)
+
+    async def _told(self, row: WorkflowExecutionDescription) -> Task:
+        """Return the work order as a worker tells it; where nobody works, as its server does."""
+        self._nobody = await self.nobody_works() if row.status is WorkflowExecutionStatus.RUNNING else ""
+        return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
         """Return a work order with what its server and this host's disk tell; a row that was just read is used."""
         now = asyncio.get_running_loop().time()
         if task.is_closed:
-            self._waiting = self._stuck = None
+            self._waiting, self._stuck, self._nobody = None, None, ""
         elif self._has_moved(task) or now - self._described_at >= _DESCRIBE_SECONDS:
             row = row or await self.orders.describe(self.view.order_id)
             self._stuck, self._described_at = await self.orders.stuck_cause(row), now
             self._waiting = await self.orders.waits_of(row) if self._stuck is None else None
+            self._nobody = await self.nobody_works()
         task = task.model_copy(update={"stuck": self._stuck})
-        running = "" if task.is_closed or task.stuck else running
+        running = "" if task.is_closed or task.stuck or self._nobody else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
         return self._last
 
@@ -100,7 +109,7 @@ class Watch:
         return WatchReply(
             task=task,
             running_step=running,
-            waiting_for=task.question or waiting,
+            waiting_for=self._nobody or task.question or waiting,
             doing=self.view.doing if running else None,
             tokens=task.usage.tokens + (self.view.tokens_of(running) if running else 0),
             cost_usd=task.usage.cost_usd,

@@ -88,6 +88,11 @@ class StateDir:
         return self.root / "tokens"
 
     @property
+    def worker_lock(self) -> Path:
+        """What each worker of this host shares as long as it lives."""
+        return self.root / "worker.lock"
+
+    @property
     def held_turns(self) -> Path:
         """Turns of agents whose use was not told to the accounts of their budgets yet."""
         return self.root / "held"

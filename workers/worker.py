@@ -13,6 +13,7 @@ from temporalio.worker import Worker
 from activities.comment_commands import Decide, decide_nothing
 from activities.intake import IntakesOf, no_intakes
 from septet.settings import Settings
+from septet.system.locks import share_lock
 from workers.accounts import FleetAccounts
 from workers.amount_metrics import measuring_amounts
 from workers.announcements import announcements
@@ -71,6 +72,7 @@ async def running_worker(
         accounts = FleetAccounts(client, settings.task_queue)
         made = parts_of(settings, await host_services(client), decide, accounts, intakes_of)
         parts = await stack.enter_async_context(made)
+        stack.enter_context(share_lock(parts.host.state.worker_lock))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         await stack.enter_async_context(sharing_forge_pauses(accounts))
         tokens = Tokens(TokenFiles(parts.host.state.tokens))

@@ -53,7 +53,7 @@ class PlanQuestion:
         """
         self._show_plan()
         estimate = await self.operations.estimate_rest(self.look.task)
-        show_estimate(self.out, estimate.text if estimate is not None else "")
+        show_estimate(self.out, estimate.text if estimate is not None and estimate.is_known else "")
         while True:
             word = await self._read(_CHOICES)
             if word is None or word.lower() in {"q", "quit"}:

@@ -146,6 +146,7 @@ async def list_orders(
     ] = "",
     after: given.Next = "",
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 30,
+    as_json: given.Json = False,
 ) -> CommandReply:
     """List work orders, open ones first.
 
@@ -165,7 +166,8 @@ async def list_orders(
         after=after,
     )
     is_filtered = any((state, agent, repo, since, after))
-    return CommandReply.from_reply(answer, lambda: show_list(answer, is_filtered=is_filtered))
+    nobody = "" if as_json or all(task.is_closed for task in answer.tasks) else await operations.nobody_works()
+    return CommandReply.from_reply(answer, lambda: show_list(answer, nobody, is_filtered=is_filtered))
 
 
 @app.command()
@@ -193,7 +195,8 @@ async def board(
     if follow:
         return await follow_board(operations, project, as_json=as_json, closed_within=recent)
     answer = await operations.board.page(project, after=after, limit=limit, closed_within=recent)
-    return CommandReply.from_reply(answer, lambda: show_board(answer))
+    nobody = "" if as_json else await operations.nobody_works()
+    return CommandReply.from_reply(answer, lambda: show_board(answer, nobody))
 
 
 def _age(text: str) -> timedelta:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from clients.cli.render.work_order import console, show_estimate, show_start_commands, start_line
 from clients.cli.reply import CommandReply
@@ -33,6 +34,8 @@ async def show_new_order(
     out = console()
     out.print(start_line(task, "started"), soft_wrap=True)
     if not wait:
+        if nobody := await operations.nobody_works():
+            out.print(Text(nobody, style="yellow"), soft_wrap=True)
         await _show_later(out, estimate, notice)
         return CommandReply(show=lambda: show_start_commands(out, task))
     from clients.cli.task_reply import live_view, reply_after  # while the first worker takes the work order
@@ -44,6 +47,7 @@ async def show_new_order(
 
 
 async def _show_later(out: Console, estimate: Awaitable[Estimate], notice: Awaitable[str]) -> None:
-    show_estimate(out, (await estimate).text)
+    known = await estimate
+    show_estimate(out, known.text if known.is_known else "")
     if text := await notice:
         typer.secho(text, err=True)

@@ -38,8 +38,8 @@ def board_events(operations: Operations, project: str | None) -> AsyncIterator[b
 
 async def board_view(operations: Operations, project: str | None) -> BoardView:
     """Return the board as the page shows it."""
-    reply = await operations.board.page(project)
-    return await asyncio.to_thread(view_of_board, operations.state, reply)
+    reply, nobody = await asyncio.gather(operations.board.page(project), operations.nobody_works())
+    return await asyncio.to_thread(view_of_board, operations.state, reply, nobody)
 
 
 def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:

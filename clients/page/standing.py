@@ -32,6 +32,8 @@ class BoardView:
     reply: BoardReply
     steps: Mapping[str, str]
     """The step under way of each work order that runs, as far as this host runs it."""
+    nobody: str = ""
+    """That nobody works, and what helps; empty where somebody does."""
 
     @property
     def needs(self) -> tuple[Task, ...]:
@@ -40,10 +42,10 @@ class BoardView:
         return tuple(sorted(tasks, key=lambda task: (not task.waits_for_a_decision, task.updated_at)))
 
 
-def view_of_board(state: StateDir, reply: BoardReply) -> BoardView:
-    """Return a board with the steps under way on this host."""
+def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
+    """Return a board with the steps under way on this host, and that nobody works, where nobody does."""
     running = (task for stage in reply.stages.values() for task in stage if task.status is Status.RUNNING)
-    return BoardView(reply, dict(_steps_under_way(state, running)))
+    return BoardView(reply, dict(_steps_under_way(state, running)), nobody)
 
 
 def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[str, str]]:

@@ -153,6 +153,18 @@ def lock_is_held(path: Path) -> bool:
         os.close(descriptor)
 
 
+def lock_is_shared(path: Path) -> bool:
+    """Say whether anybody holds the lock, alone or with others; whoever takes it at that moment waits a little."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _is_at(path: Path, descriptor: int) -> bool:
     """Say whether an open file is still the one at `path`."""
     try:

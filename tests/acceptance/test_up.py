@@ -40,6 +40,27 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
     assert septet.runs(order) == ONCE
 
 
+def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> None:
+    """After a kill of `up` its server lives on: who looks learns that nobody works, and keeps what was done."""
+    gate = septet.state.parent / "gate"
+    order = septet.scenario("wo-left", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    with septet.up() as first:
+        start(septet, origin, order)
+        assert septet("show", order, "--json").json["waiting_for"] is None
+        first.kill()
+        told = "Nobody works: no worker runs. Start one: septet up"
+        left = septet("show", order, "--json").json
+        assert left["waiting_for"] == told
+        assert [row["step"] for row in left["task"]["steps"]] == [step.value for step in list(Step)[:4]]
+        assert told in septet("show", order).out
+        assert told in septet("board").out
+        assert told in septet("run", "--repo", origin.bare, "--title", "Another").out
+        with septet.up():
+            gate.touch()
+            assert septet.closed(order)["status"] == "completed"
+            assert septet("show", order, "--json").json["waiting_for"] is None
+
+
 @pytest.mark.parametrize("command", ["up", "demo"])
 def test_a_signal_before_it_is_ready_leaves_no_server(septet: Septet, command: str) -> None:
     """SIGTERM in the first moments, when its server has just begun, ends that too, and a second one changes nothing."""

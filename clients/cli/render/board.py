@@ -43,7 +43,8 @@ async def follow_board(
     if out.is_terminal and not as_json:
         with Live(console=out, screen=True, auto_refresh=False) as live:
             async for board in _boards(operations, project, closed_within):
-                live.update(board_view(board), refresh=True)
+                nobody = Text(await operations.nobody_works(), style="yellow")
+                live.update(Group(*([nobody] if nobody else []), board_view(board)), refresh=True)
     async for board in _boards(operations, project, closed_within):
         if as_json:
             print_json(board.model_dump(mode="json"))
@@ -53,9 +54,16 @@ async def follow_board(
     return CommandReply(is_printed=True)
 
 
-def show_board(board: BoardReply) -> None:
-    """Print the board: each stage with its count and its work orders; whole where no terminal sets a width."""
+def show_board(board: BoardReply, nobody: str = "") -> None:
+    """Print the board: each stage with its count and its work orders; whole where no terminal sets a width.
+
+    Args:
+        board: The board.
+        nobody: That nobody works; or nothing.
+    """
     out = console()
+    if nobody:
+        out.print(Text(nobody, style="yellow"), soft_wrap=True)
     if out.is_terminal:
         out.print(board_view(board))
         return

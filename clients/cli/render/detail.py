@@ -54,7 +54,7 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     if task.created_at:
         elapsed = timedelta(seconds=round(elapsed_seconds(task)))
         yield "time", f"{elapsed}, started {age_of(task.created_at)} ago"
-    if detail.estimate is not None:
+    if detail.estimate is not None and detail.estimate.is_known:
         yield "estimate", detail.estimate.text.removeprefix("Estimate").lstrip(": ")
     if task.usage.tokens:
         cost = f", {task.usage.cost_usd:.2f} USD" if task.usage.cost_usd is not None else ""

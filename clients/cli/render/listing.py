@@ -16,8 +16,14 @@ _HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
 _TITLE: Final = 200
 
 
-def show_list(answer: TasksReply, *, is_filtered: bool) -> None:
-    """Print work orders, one a line; in a pipe with tabs between the columns."""
+def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
+    """Print work orders, one a line; in a pipe with tabs between the columns.
+
+    Args:
+        answer: The work orders.
+        nobody: That nobody works, for a terminal; or nothing.
+        is_filtered: Whether only some were asked for.
+    """
     out = console()
     if not answer.tasks and not is_filtered:
         out.print(
@@ -37,6 +43,8 @@ def show_list(answer: TasksReply, *, is_filtered: bool) -> None:
             style = STYLE_OF.get(status, "")
             table.add_row(Text(identity, style="bold"), Text(status, style=style), *map(Text, cells))
         out.print(table)
+        if nobody:
+            out.print(Text(nobody, style="yellow"), soft_wrap=True)
     if answer.next is not None:
         out.print(Text(f"There are more: add --after {answer.next}", style="dim"), soft_wrap=True)
 

@@ -47,8 +47,20 @@ function listen() {
   const events = new EventSource(mark.dataset.live);
   events.addEventListener("put", change(put));
   events.addEventListener("add", change(add));
-  events.addEventListener("open", () => mark.classList.add("on"));
-  events.addEventListener("error", () => mark.classList.remove("on"));
+  let lost = "";
+  events.addEventListener("open", () => {
+    lost = "";
+    mark.classList.add("on");
+    mark.textContent = "live";
+  });
+  events.addEventListener("error", () => {
+    lost ||= new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    mark.classList.remove("on");
+    mark.textContent =
+      events.readyState === EventSource.CLOSED
+        ? "The link is no longer valid: open the new one (septet open)"
+        : `Connection lost at ${lost}, trying again`;
+  });
   events.addEventListener("over", () => {
     events.close();
     mark.remove();
