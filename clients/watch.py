@@ -46,7 +46,7 @@ class Watch:
         """
         order_id = self.view.order_id
         row = await self.orders.describe(order_id)
-        task = await self._told(row)
+        task = await self._ask_for(row)
         asks = not (task.is_closed or task.stuck or self._nobody)
         return await self._see(task, await self.orders.running_step(order_id) if asks else "", row)
 
@@ -74,12 +74,12 @@ class Watch:
 
     async def _ask(self, news: News) -> WatchReply:
         row = await self.orders.describe(self.view.order_id)
-        task = await self._told(row)
+        task = await self._ask_for(row)
         if news.has_results and not task.steps:
             news.come_again()
         return await self._see(task, news.running_step, row)
 
-    async def _told(self, row: WorkflowExecutionDescription) -> Task:
+    async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
         """Return the work order as a worker tells it; where nobody works, as its server does."""
         self._nobody = await self.nobody_works() if row.status is WorkflowExecutionStatus.RUNNING else ""
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))

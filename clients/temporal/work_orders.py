@@ -17,7 +17,6 @@ from clients.temporal.executions import Executions
 from clients.temporal.index import page_of, quote_name
 from clients.temporal.pull_request_watch import watch_of, with_watch
 from clients.temporal.refusals import WORK_ORDER, Subject, server_refusal
-from clients.temporal.steps_in_history import with_steps
 from clients.temporal.task_rows import task_at_close, task_of_row
 from clients.temporal.waits import waiting_for
 from septet.board.circle import circle_of
@@ -208,6 +207,8 @@ class WorkOrders(Executions[Task]):
 
     async def without_worker(self, row: WorkflowExecution) -> Task:
         """Return an open work order as its server knows it: no worker is waited for."""
+        from clients.temporal.steps_in_history import with_steps
+
         task = await task_of_row(row)
         try:
             return await with_steps(self.client, task, row)

@@ -68,14 +68,14 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
         within: What to call the whole input.
     """
     place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
-    if detail["type"] == "extra_forbidden" and (meant := _meant(place, list(fields))):
+    if detail["type"] == "extra_forbidden" and (meant := _find_meant_name(place, list(fields))):
         reason += f" (did you mean {meant}?)"
     if detail["type"] in _WHOLE and not place:
         return reason
     return f"{place or within or 'the input'} {reason}"
 
 
-def _meant(name: str, fields: Sequence[str]) -> str:
+def _find_meant_name(name: str, fields: Sequence[str]) -> str:
     """Return the field that a name of another face, or a slip of the pen, stands for; or nothing."""
     elsewhere = [each for each in _ELSEWHERE.get(name, ()) if each in fields]
     return next(iter(elsewhere or get_close_matches(name, fields, n=1)), "")

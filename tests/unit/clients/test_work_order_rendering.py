@@ -63,10 +63,13 @@ def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytes
 
 
 def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside what was used it does not read as the whole; one of all says nothing of it."""
-    for aim, shown in ((" to finish: 0.11", "to finish: 0.11"), (": 0.11", "0.11"), (": unknown.", "unknown.")):
-        show_detail(DetailReply(task=TASK, estimate=Estimate(orders=9, issues=1, text=f"Estimate{aim}")))
+    """Beside what was used it does not read as the whole; one of all says nothing of it, and an unknown one nothing."""
+    for aim, shown in ((" to finish: 0.11", "to finish: 0.11"), (": 0.11", "0.11")):
+        estimate = Estimate(is_known=True, orders=9, issues=1, text=f"Estimate{aim}")
+        show_detail(DetailReply(task=TASK, estimate=estimate))
         assert f"estimate      {shown}" in capsys.readouterr().out.splitlines()
+    show_detail(DetailReply(task=TASK, estimate=Estimate(text="Estimate: unknown.")))
+    assert "estimate" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("stuck", [None, "Its workflow task fails: no such step."])
