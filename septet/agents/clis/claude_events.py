@@ -1,5 +1,6 @@
 """claude's events: the fields that matter, and what they add up to."""
 
+import re
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final
@@ -20,6 +21,9 @@ _PIECES_KEPT: Final = 16
 _DETAIL_LIMIT: Final = 160
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, such as the words of an API error."""
+
+_LACKED: Final = re.compile(r"(?:<tool_use_error>)?(?:Error: )?No such tool available: ([\w:.-]*\w)")
+"""What it answers to the call of a tool that it does not have."""
 
 Counts = tuple[int, int, int, int]
 """Tokens: input, output, cache read, cache written."""
@@ -44,6 +48,8 @@ class _Tokens(msgspec.Struct, gc=False):
 class _Block(msgspec.Struct, gc=False):
     type: Any = None
     text: msgspec.Raw = _NOTHING
+    is_error: Any = None
+    content: msgspec.Raw = _NOTHING
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -157,6 +163,7 @@ class StreamTotals:
     """The CLI has printed an error of nothing after its result, and may end with 1 for that."""
     warnings: list[str] = field(default_factory=list)
     denied_tools: list[str] = field(default_factory=list)
+    lacked_tools: list[str] = field(default_factory=list)
     _words: list[msgspec.Raw] = field(default_factory=list)
     """What the session's own last message says, by block."""
     _speaking: Any = None
@@ -216,6 +223,8 @@ class StreamTotals:
         kind = event.type
         if kind == "assistant":
             self._take_message(event)
+        elif kind == "user":
+            self._take_tool_results(event)
         elif kind == "result":
             self._take_result(event)
         elif kind == "system":
@@ -246,6 +255,13 @@ class StreamTotals:
             self.context_tokens = sum((message.usage or _NO_TOKENS).counts()) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)
+
+    def _take_tool_results(self, event: Event) -> None:
+        content = event.message.content if isinstance(event.message, _Message) else None
+        for block in content if isinstance(content, list) else ():
+            words = read_field(block.content, TEXT) if block.is_error is True else None
+            if words is not None and (found := _LACKED.match(words)) is not None:
+                self._note(self.lacked_tools, found[1])
 
     def _take_words(self, message_id: object, block: _Block) -> None:
         if block.type == "tool_use" or message_id != self._speaking:

@@ -93,7 +93,7 @@ class ClaudeStream:
             warnings=(*totals.warnings, *(_warnings(totals, stderr) if has_answer else ())),
             skipped_lines=self._reader.skipped_lines,
         )
-        return endings.with_ending(outcome, ending, end)
+        return endings.with_ending(outcome, ending, end, totals.lacked_tools)
 
 
 def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:

@@ -70,6 +70,7 @@ _CAPABILITIES: Final = Capabilities(
 )
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"
+_LACKED: Final = re.compile(r"Tool '([^']+)' does not exist")
 
 
 class Copilot(Adapter):
@@ -97,6 +98,7 @@ class Copilot(Adapter):
 
 class _Error(msgspec.Struct, gc=False):
     code: Any = None
+    message: Any = None
 
 
 class _Data(msgspec.Struct, gc=False):
@@ -165,6 +167,8 @@ class CopilotStream(LineStream[_Event]):
         tool = self._tools.pop(str(data.call_id), "")
         if isinstance(data.error, _Error) and data.error.code == "denied":
             self.facts.deny(tool)
+        elif data.error is not None:
+            self.facts.lack(data.error.message if isinstance(data.error, _Error) else data.error, _LACKED)
 
     def _take_trouble(self, kind: str, data: _Data) -> None:
         facts = self.facts

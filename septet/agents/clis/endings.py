@@ -35,6 +35,7 @@ _RESET_MARGIN_SECONDS: Final = 5.0
 _STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
 _WARNINGS_SHOWN: Final = 5
+_TOOLS_SHOWN: Final = 5
 _WARNING_LIMIT: Final = 300
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _NOISE: Final = re.compile(
@@ -93,8 +94,16 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
     )
 
 
-def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
-    """Return what a stream has said, completed by how its run ended."""
+def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Collection[str] = ()) -> Outcome:
+    """Return what a stream has said, completed by how its run ended.
+
+    Args:
+        outcome: What it has said.
+        ending: How its run ended.
+        end: How its process did.
+        lacked: Tools that the agent called and the CLI does not have: a model may have made them up.
+    """
+    ending = _with_tools(ending, tuple(dict.fromkeys((*outcome.denials, *lacked))))
     ending, skipped = _with_wait(ending, end.ended_at_seconds), outcome.skipped_lines
     lines = f"{skipped} line{'s' * (skipped != 1)}"
     note = f"{lines} of its output over {LINE_LIMIT_BYTES >> 20} MiB could not be read."
@@ -117,6 +126,16 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
         signal=end.signal,
         duration_seconds=end.duration_seconds,
     )
+
+
+def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
+    """Return the ending of a run that came to a limit with the tools that it lacked: these may be why."""
+    if ending.ended != "limit" or not tools:
+        return ending
+    names = ", ".join(tools[:_TOOLS_SHOWN])
+    message = f"{ending.message} It had called tools that it was not given: {names}."
+    remedy = f"See whether the CLI's own settings or a policy withhold these tools. {ending.remedy}".strip()
+    return replace(ending, message=message, remedy=remedy)
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:

@@ -55,6 +55,8 @@ class Facts:
     interrupted: str = ""
     """Why the CLI says that it was interrupted."""
     denials: list[str] = field(default_factory=list)
+    lacked: list[str] = field(default_factory=list)
+    """Tools that it called and the CLI does not have."""
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
     """Characters of what the model said last that were not kept."""
@@ -100,6 +102,12 @@ class Facts:
         """Note that a tool was denied."""
         if len(self.denials) < _NOTES_KEPT:
             self.denials.append(tool)
+
+    def lack(self, words: object, sentence: re.Pattern[str]) -> None:
+        """Note a tool that the CLI does not have, where these words are its sentence for that."""
+        found = sentence.match(words) if isinstance(words, str) else None
+        if found is not None and len(self.lacked) < _NOTES_KEPT:
+            self.lacked.append(found[1][:_DETAIL_LIMIT])
 
     def warn(self, warning: str) -> None:
         """Note a warning."""
@@ -198,7 +206,7 @@ class LineStream(ABC, Generic[E]):
             warnings=tuple(facts.warnings),
             skipped_lines=self._reader.skipped_lines,
         )
-        return endings.with_ending(outcome, ending, end)
+        return endings.with_ending(outcome, ending, end, facts.lacked)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         ending = None if endings.is_cancelled(end) else self.facts.failure or _ending_of(self.facts, end)

@@ -104,6 +104,9 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
     "none": {"*": "deny"},
 }
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
+_INVALID: Final = "invalid"
+"""The tool that takes the place of one which it does not have."""
+_LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
 """Ends that an agent does not come to by itself; `exited` where a signal did it."""
@@ -382,6 +385,8 @@ class OpenCodeStream(LineStream[_Event]):
             if error is not None and _DENIED.search(str(error)):
                 arguments = read_field(event.part.state.input, _arguments)
                 facts.deny(call_of(event.part.tool, arguments))
+            elif event.part.tool == _INVALID:
+                facts.lack((read_field(event.part.state.input, _arguments) or {}).get("error"), _LACKED)
         elif kind == "step_finish":
             self._take_step_end(event.part)
 

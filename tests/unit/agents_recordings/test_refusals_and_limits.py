@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.outcome import Cause, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 
 ENDED: Final = "2026-11-28T12:00:00.000Z"
@@ -138,3 +138,87 @@ def test_an_empty_account_that_only_stderr_tells_of_is_told(cli: str) -> None:
 def test_other_words_on_stderr_make_no_crash_an_error_of_the_api(noise: str) -> None:
     """They may be those of an agent's tools: what is waited for without end is never guessed from them."""
     assert read("codex", {"type": "thread.started"}, exit_code=1, stderr=noise).ended == "crashed"
+
+
+GEMINI_LACKS: Final = [
+    INIT,
+    {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t1"},
+    {"type": "tool_result", "tool_id": "t1", "status": "error", "error": {"type": "tool_not_registered"}},
+]
+CLAUDE_LACKS: Final = [
+    said(None),
+    {
+        "type": "user",
+        "message": {
+            "content": [
+                {
+                    "type": "tool_result",
+                    "is_error": True,
+                    "content": "<tool_use_error>Error: No such tool available: Bash. It is not enabled here.</tool_use_error>",
+                }
+            ]
+        },
+    },
+]
+COPILOT_LACKS: Final = [
+    {
+        "type": "tool.execution_complete",
+        "data": {"success": False, "error": {"message": "Tool 'curl' does not exist."}},
+    },
+]
+OPENCODE_LACKS: Final = [
+    {
+        "type": "tool_use",
+        "sessionID": "s",
+        "part": {
+            "tool": "invalid",
+            "state": {
+                "status": "completed",
+                "input": {
+                    "tool": "bash",
+                    "error": "Model tried to call unavailable tool 'bash'. Available tools: invalid, read.",
+                },
+            },
+        },
+    },
+]
+LACKING: Final = [
+    ("gemini", GEMINI_LACKS, "run_shell_command"),
+    ("claude", CLAUDE_LACKS, "Bash"),
+    ("copilot", COPILOT_LACKS, "curl"),
+    ("opencode", OPENCODE_LACKS, "bash"),
+]
+
+
+@pytest.mark.parametrize(("cli", "events", "tool"), LACKING)
+@pytest.mark.parametrize("cause", ["wall_limit", "idle_limit"])
+def test_a_limit_names_the_tools_that_the_agent_lacked(
+    cli: str, events: list[dict[str, Any]], tool: str, cause: Cause
+) -> None:
+    """More time gives it no tool: who reads of the limit alone looks for the fault in the wrong place."""
+    dialect = adapter_for(cli).dialect()
+    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in [*events, *events]))
+    outcome = dialect.outcome(ExitRecord(cause, ended_at=ENDED), "")
+    assert outcome.ended == "limit"
+    assert outcome.message.endswith(f" It had called tools that it was not given: {tool}.")
+    assert "tool" in outcome.remedy
+
+
+@pytest.mark.parametrize(("cli", "events", "tool"), LACKING[1:])
+def test_a_tool_that_the_agent_made_up_takes_nothing_from_its_answer(
+    cli: str, events: list[dict[str, Any]], tool: str
+) -> None:
+    """A model calls a tool of another CLI, is told so, and takes the right one."""
+    last = {
+        "claude": [result("done")],
+        "copilot": [
+            {"type": "assistant.message", "data": {"content": "done"}},
+            {"type": "result", "sessionId": "s", "exitCode": 0},
+        ],
+        "opencode": [
+            {"type": "text", "sessionID": "s", "part": {"text": "done"}},
+            {"type": "step_finish", "sessionID": "s", "part": {"reason": "stop"}},
+        ],
+    }[cli]
+    outcome = read(cli, *events, *last)
+    assert (outcome.ended, outcome.text, outcome.denials) == ("ok", "done", ()), tool
