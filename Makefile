@@ -153,8 +153,10 @@ intake-trial: ready ## Issues and comments that come twice and out of order whil
 upgrade-trial: ready ## Kept releases and this commit as workers of one server: killed, ramped, promoted, rolled back; ORDERS=30 in each act
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)
 
-# What `.ci/run` does side by side, the longest first. They wait most of their time, and share neither ports nor folders.
-TRIALS := agents chaos intake chaos-pipeline upgrade newcomer faults follow world
+# What `.ci/run` does side by side, the longest first. They wait most of their time, and share neither ports nor folders;
+# beside them `static` works, which waits for nothing.
+TRIALS := static agents chaos intake chaos-pipeline upgrade newcomer faults follow world
+TRIAL_static := docs types contracts
 TRIAL_agents := test-agents AGENTS="claude codex" ARGS="-k 'claude or codex' -m 'not release'"
 TRIAL_chaos := chaos MINUTES=0.7 ARGS="--no-naive --step-seconds 4 --every-seconds 1.2 --partitions 1 --budget 9ktok"
 TRIAL_chaos-pipeline := chaos-pipeline ARGS="--issues 4 --step-seconds 0.2"
@@ -165,8 +167,8 @@ TRIAL_newcomer := test-newcomer SHORT=1
 TRIAL_world := world SAMPLE=1
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--patience 300"
 
-trials: ready ## The short trials of .ci/run, three at a time; each prints all it has to say when it ends
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=recurse $(TRIALS:%=trial-%)
+trials: ready ## The short trials of .ci/run, four at a time; each prints all it has to say when it ends
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=recurse $(TRIALS:%=trial-%)
 
 .PHONY: $(TRIALS:%=trial-%)
 $(TRIALS:%=trial-%): trial-%:

@@ -3,6 +3,9 @@
 `tests/skips.toml` says what can be lacking, in words, with the remedy, and in which files a test may need it. A skip
 that does not come from there is an error; with `--nothing-missing`, on a machine that has everything, each one is.
 What was skipped is counted in one line before pytest's closing line.
+
+`--has=bubblewrap` makes an error of a skip for want of that alone, and `--but-for=bubblewrap` leaves out the tests that
+need nothing else: with the one in one world and the other in another, no test runs twice, and none goes missing.
 """
 
 import os
@@ -66,12 +69,19 @@ def words_of(need: str, root: Path) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the options."""
     parser.addoption("--nothing-missing", action="store_true", help="a test that would be skipped fails")
+    parser.addoption("--has", action="append", default=[], help="a test that would be skipped for this need fails")
+    parser.addoption("--but-for", action="append", default=[], help="leave out tests that need this and no more")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a need that is not on the list for the test's file."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a need that is not on the list for the test's file; leave out what other worlds try."""
+    tried = set(config.getoption("but_for"))
+    out = [item for item in items if (needs := set(_needs_of(item))) and needs <= tried]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in set(out)]
     for item in items:
         for need in _needs_of(item):
             root = item.config.rootpath
@@ -86,9 +96,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     lacking = next((need for need in _needs_of(item) if not is_there(need)), None)
     if lacking is None:
         return
-    if item.config.getoption("nothing_missing"):
+    if item.config.getoption("nothing_missing") or lacking in item.config.getoption("has"):
         pytest.fail(
-            f"This machine is to have everything, and has {words_of(lacking, item.config.rootpath)}.",
+            f"This machine is to have it, and has {words_of(lacking, item.config.rootpath)}.",
             pytrace=False,
         )
     item.stash[_MADE_HERE] = True

@@ -29,10 +29,10 @@ def test_sound(): pass
 """
 
 
-def _run(folder: Path, tests: str, *args: str) -> tuple[int, list[str]]:
+def _run(folder: Path, tests: str, *args: str, listed: str = _LIST) -> tuple[int, list[str]]:
     (folder / "tests").mkdir()
     for name, text in {
-        "pytest.ini": _INI, "tests/conftest.py": _CONFTEST, "tests/skips.toml": _LIST, "tests/test_it.py": tests,
+        "pytest.ini": _INI, "tests/conftest.py": _CONFTEST, "tests/skips.toml": listed, "tests/test_it.py": tests,
     }.items():  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     argv = [sys.executable, "-m", "pytest", *args, "tests"]
@@ -55,6 +55,14 @@ def test_on_a_machine_with_everything_nothing_is_skipped(tmp_path: Path) -> None
     code, lines = _run(tmp_path, _NEEDS, "--nothing-missing")
     assert (code, "2 failed, 1 passed" in lines[-1] or "1 passed, 2 errors" in lines[-1]) == (1, True)
     assert any("has no thing (apt-get install things)" in line for line in lines)
+
+
+def test_what_one_world_tries_is_left_out_in_another_and_missed_in_the_one(tmp_path: Path) -> None:
+    """A test is left out where it needs nothing else; where the need is to be there, its want is an error."""
+    both = '@pytest.mark.needs("thing", "other")\ndef test_needs_more(): pass\n'
+    other = _LIST.replace("[thing]", "[other]")
+    code, lines = _run(tmp_path, _NEEDS + both, "--but-for=thing", "--has=thing", listed=_LIST + other)
+    assert (code, "1 passed, 2 deselected, 1 error" in lines[-1]) == (1, True), lines[-1]
 
 
 @pytest.mark.parametrize(
