@@ -4,19 +4,20 @@
 
 BIN := .venv/bin
 ARGS ?=
-# One process more than there are cores, as tests wait now and then; one more saves no time.
-TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
+# Two processes for each core: tests wait about half of their time, for servers and for agents.
+TESTERS := --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=6
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 # With FULL=1 the machine is to have all that any test needs, and a test that would be skipped fails.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run $(if $(FULL),--nothing-missing)
 REST := not recovery and not faces and not newcomer and not release and not world
+PROGRAMS := tests/acceptance tests/chaos tests/workflows/test_pipeline.py
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock pin-images container-trial clean
+.PHONY: help help-all setup ready ready-to-run demo test test-machine coverage test-faces test-newcomer page-tools test-recovery test-programs test-release escape test-long test-api test-agents world docs flaky histories pictures lint types contracts dist supply-chain image-bom bench chaos chaos-rolling chaos-pipeline soak faults follow intake-trial upgrade-trial trials lock pin-images container-trial clean
 
 help: ## List the targets that most people need
 	@awk -F ':.*##[*] ' '/^[a-z-]+:.*##[*] / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -42,7 +43,7 @@ test: ready ##* All tests but the suites below
 	@$(SUITE) -m "$(REST)" $(ARGS)
 
 test-machine: ready ## Of the tests of `make test`, those that need what not every machine has: tests/skips.toml
-	@$(SUITE) -m "needs and $(REST)" $(ARGS)
+	@$(SUITE) -m "needs and $(REST)" $$(sed -n 's/^ *"\(tests\/.*\)",$$/\1/p' tests/skips.toml | sort -u) $(ARGS)
 
 coverage: ready ## The tests of `make test` with the branch coverage of septet/, which is at least 90 %
 	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "$(REST)" $(ARGS)
@@ -58,7 +59,10 @@ page-tools: # axe-core, which the page is held against, the SDK of Linear and Pr
 	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, disks
-	@$(SUITE) --maxschedchunk=1 -m "recovery and not release" tests/acceptance tests/chaos tests/workflows/test_pipeline.py $(ARGS)
+	@$(SUITE) --maxschedchunk=1 -m "recovery and not release" $(PROGRAMS) $(ARGS)
+
+test-programs: ready page-tools ## test-faces and test-recovery in one run: what .ci/run takes
+	@$(SUITE) --maxschedchunk=1 -m "(faces or recovery) and not release" $(PROGRAMS) $(ARGS)
 
 test-release: ready page-tools ## Before a release: the slow tests of all suites above
 	@$(SUITE) --maxschedchunk=1 -m release --ignore=tests/agents $(ARGS)
