@@ -75,9 +75,15 @@ def _is_an_answer(value: dict[str, Any]) -> bool:
 
 
 each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((name,) for name in SERVES)}
+"""Commands that ask the server first, or git, or look at this machine, and all that serve; the others before a release."""
 
 
-@each_command
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in COMMANDS],
+    ids=" ".join,
+)
 def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str, ...], tmp_path: Path) -> None:
     """No server, a broken `.gitconfig`, a git that warns on stdout, traces: one object, and the rest on stderr."""
     septet = _machine(tmp_path, NOBODY, on_stdout=True)
