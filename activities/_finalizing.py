@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Final
 
+from activities._beside_plan import finish_return
 from activities._prepared_steps import PreparedStep
 from activities._results import add_turn, add_warnings, begin_again, with_reasons
 from activities._settling import Settling, complete, read_answer, reject
@@ -32,10 +33,12 @@ def settle_finalizer(
             answer = read_answer(host, prepared_step.call, turn)
         except AnswerError as error:
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
-        result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
+        result = add_turn(begin_again(finalizing.result), turn)
+        if not finish_return(host, prepared_step, turn.run.name):
+            result = _without_edits(host, prepared_step, result)
         evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
-        settling = Settling(host, prepared_step, evidence, guests)
+        settling = Settling(host, prepared_step, evidence, guests, turn.run.name)
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 
 

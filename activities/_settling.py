@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import structlog
 
-from activities._claims import AnyClaim, Claim, EarlierStepError, RefusedError, UnclearAnswerError
+from activities._beside_plan import end_return, finish_return, leave_plan_alone
+from activities._claims import AnyClaim, Claim, EarlierStepError, Proof, RefusedError, UnclearAnswerError
 from activities._clones import (
     MAKES_WORK,
     WorkElsewhere,
@@ -34,6 +35,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
 from septet.git.keys_in_work import FindingsError
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.survey import OVER_LIMIT
 from septet.system.preview import preview
 from septet.system.text import name_some
@@ -54,11 +56,12 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
+        finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
         host.scan(prepared_step.place)  # what the agent has left is not too large to be read
         evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
-        settling = Settling(host, prepared_step, evidence, guests)
+        settling = Settling(host, prepared_step, evidence, guests, turn.run.name)
         result = add_warnings(begin_result(prepared_step.call, turn, evidence.files_changed), *taken)
         if lost:
             return complete(host, prepared_step, with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
@@ -104,6 +107,8 @@ class Settling:
     prepared_step: PreparedStep
     evidence: Evidence
     guests: Callable[[], GuestRunner]
+    run: str
+    """The agent run that gave the answer."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
@@ -114,6 +119,7 @@ class Settling:
         try:
             with self.prepared_step.fence.halt.over():
                 proof = PROOFS[call.name](self.host, self._claim(answer))
+            kept = self._leave_plan_alone(proof) if proof.plan_sha256 else None
         except UnclearAnswerError as error:
             return self.leave_unread(unread, (str(error),))
         except EarlierStepError as error:
@@ -127,11 +133,11 @@ class Settling:
                 result = result.model_copy(update={"findings": error.findings})
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
-        checkpoint, lacking = self._checkpoint(f"{call.name} is done")
+        checkpoint, lacking = kept or self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn goes on with it
-        kept = self._keep(result.agent, session)
+        kept_session = self._keep(result.agent, session)
         beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
-        warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept)
+        warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept_session)
         result = with_proof(result, proof, warnings)
         return complete(self.host, self.prepared_step, result, checkpoint)
 
@@ -156,21 +162,39 @@ class Settling:
             guests=self.guests,
         )
 
+    def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
+        """Take out of the worktree what is beside a plan, and keep a checkpoint; return it, and what is to be told.
+
+        Raises:
+            EvidenceError: The plan lies where it cannot go on alone.
+        """
+        step = self.prepared_step
+        reason = f"{step.call.name} is done"
+        current, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+        if current is not None and leave_plan_alone(self.host, step, self.run, proof.result_text, current):
+            current, _ = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+        end_return(step.place)
+        rescues = rescues_of(step.request.runtime.runs, step.call, step.place, self.host.id)
+        told += tuple(rescue.telling for rescue in rescues if rescue.is_left_by_planner)
+        return (current.name, (*told, *_lacking(current))) if current is not None else (None, told)
+
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
         """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
         step = self.prepared_step
         checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
-        if checkpoint is None:
-            return None, told
-        lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
-        words = f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}."
-        return checkpoint.name, (*told, words) if lacks else told
+        return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""
         session = KeptSession(agent, session_id) if session_id else None
         with self.prepared_step.fence.halt.over():
             return keep(self.host, self.prepared_step.place, session)
+
+
+def _lacking(checkpoint: Snapshot) -> tuple[str, ...]:
+    """Return, in words, what a checkpoint lacks of the work."""
+    lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
+    return (f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}.",) if lacks else ()
 
 
 def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does not count

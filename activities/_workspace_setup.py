@@ -95,6 +95,12 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
         return _set_up(host, place, settings, writer)
 
 
+def find_setup(place: Place) -> tuple[str, str] | None:
+    """Return the names of the snapshots around the set-up that a workspace had last; `None` where it had none."""
+    record = _read_record(place)
+    return (record.before, record.after) if record is not None and record.after else None
+
+
 def forget_setup(place: Place) -> None:
     """Have set-up run again: the workspace was made anew."""
     (place.records / _FILE).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Bounded facts about what an agent run did."""
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from septet.contracts.wire import Wire
 
@@ -92,6 +92,10 @@ class FileChange(Wire):
     operation: Operation
 
 
+LEFT_BESIDE_PLAN: Final = "left beside the plan, and not passed on"
+"""What the reason of a rescue begins with that holds what agents had left beside a plan."""
+
+
 class Rescue(Wire):
     """A snapshot that a person may want back."""
 
@@ -107,3 +111,13 @@ class Rescue(Wire):
     """The id of the host whose vault holds it."""
     taken_at: str = ""
     """ISO 8601, UTC."""
+
+    @property
+    def is_left_by_planner(self) -> bool:
+        """Whether it holds what agents had left beside a plan as that was found."""
+        return self.reason.startswith(LEFT_BESIDE_PLAN)
+
+    @property
+    def telling(self) -> str:
+        """What it holds, with the command that gives it back."""
+        return f"{self.reason} (`septet rescue restore {self.snapshot} --to DIR`)"

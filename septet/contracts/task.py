@@ -125,6 +125,11 @@ class Task(Wire):
         return is_waiting and not self.findings and self.budget is None
 
     @property
+    def left_beside_plan(self) -> tuple[Rescue, ...]:
+        """The rescues of what agents had left beside its plan: nothing of it is implemented."""
+        return tuple(rescue for rescue in self.rescues if rescue.is_left_by_planner)
+
+    @property
     def question(self) -> str:
         """What it asks of a person beside its plan, with the command that answers; empty where it asks nothing."""
         if self.budget is not None:

@@ -6,6 +6,7 @@ No other module resets, cleans or removes a workspace; `tests/unit/test_destruct
 import math
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.removal import remove_folder
-from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, above, join, open_below
+from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, above, join, open_below, parent
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
 from septet.system.durable import close_after
@@ -172,6 +173,39 @@ def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was ke
     return rescue
 
 
+def aside_of(place: Place) -> Path | None:
+    """Return the folder beside a workspace that holds what was moved out of it; `None` where nothing was."""
+    folder = _moved_out(place)
+    return folder if folder.exists() else None
+
+
+def set_aside(place: Place, paths: Iterable[bytes]) -> None:
+    """Move what no snapshot holds out of a workspace; it stays beside that, out of the reach of guests.
+
+    Raises:
+        SnapshotError: The disk failed on the way; the rest is where it was.
+    """
+    folder = _moved_out(place)
+    try:
+        number = len(list(folder.iterdir())) if folder.exists() else 0
+        for path in paths:
+            target = folder / f"{number:04d}" / os.fsdecode(path)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with (
+                suppress(FileNotFoundError, NotADirectoryError),
+                close_after(os.open(place.worktree, OPEN_FOLDER)) as root,
+                close_after(open_below(root, parent(path))) as holder,
+            ):
+                name = basename(path)
+                facts = os.stat(name, dir_fd=holder, follow_symlinks=False)
+                if stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.chmod(name, stat.S_IRWXU, dir_fd=holder)  # else it could not be moved
+                os.rename(name, target, src_dir_fd=holder)
+    except OSError as error:
+        message = f"{place.worktree} could not be changed completely: {error}."
+        raise SnapshotError(message, remedy=f"Make room in {folder.parent}, then run `septet retry`.") from error
+
+
 def remove_workspace(place: Place, options: RescueOptions, *, accept_loss: bool = False) -> Snapshot | None:
     """Remove a workspace and return its rescue: `None` when nothing had changed since the base commit.
 
@@ -193,7 +227,10 @@ def remove_workspace(place: Place, options: RescueOptions, *, accept_loss: bool 
     if not accept_loss:
         remedy = "Save that elsewhere, and have the janitor drop the rest: SEPTET_DROP_IGNORED_FILES=true."
         _refuse(place, read_left_out(vault_at(place), current.commit), remedy)
+        if (moved := aside_of(place)) is not None:
+            raise SnapshotError(f"{moved} holds what no snapshot does.", remedy=remedy)
     with _naming(place, current):
+        _clear(_moved_out(place))
         _clear(_aside(place))
         place.worktree.rename(_aside(place))
         _clear(_aside(place))
@@ -397,6 +434,10 @@ def _move_out(root: int, paths: Iterable[bytes], aside: Path) -> None:
 def _aside(place: Place) -> Path:
     """Return where a workspace lies while it is removed; `~` is no character of an id."""
     return place.worktree.with_name(f"{place.worktree.name}~removed")
+
+
+def _moved_out(place: Place) -> Path:
+    return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
 def _clear(aside: Path) -> None:

@@ -1,0 +1,246 @@
+"""After the planner, a workspace is as it was before the first agent, with the plan: nothing else goes on.
+
+What snapshots hold goes into a rescue. What they do not hold, such as ignored files over their limit, is moved out
+of the worktree, and stays on disk as long as that. Files that set-up left and no snapshot holds stay where they are;
+of these, what was touched since is told by its change time, which no guest can set.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import EvidenceError, WorkspaceError
+from septet.git.changes import shown_path
+from septet.git.destroy import RescueOptions, aside_of, return_to, set_aside
+from septet.git.evidence import plan_file
+from septet.git.place import Place
+from septet.git.plan import plan_items
+from septet.git.snapshots.contents import FILE, LINK
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.lay import lay
+from septet.git.snapshots.layout import Item, read, read_left_out
+from septet.git.snapshots.objects import read_blobs
+from septet.git.snapshots.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
+from septet.git.snapshots.vault import vault_at
+from septet.system.durable import close_after
+
+_NO_WORK: Final = frozenset({b".git/index", b".git/config"})
+"""What git rewrites by itself, and settings: put back like all else, and nobody's work."""
+_INDEX: Final = b".git/index"
+_INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
+"""Where a snapshot's commit has the index."""
+_BITS: Final = 0o644
+_USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAgents:
+    """How a workspace was before its first agent."""
+
+    first: Snapshot
+    setup: tuple[Snapshot, Snapshot] | None = None
+    """The snapshots around a set-up that ran later, where the workspace has moved to this host."""
+
+    @property
+    def since_ns(self) -> int:
+        """When the first agent may have begun."""
+        last = self.setup[1] if self.setup is not None else self.first
+        return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is in a workspace beside its plan, and was not there before the first agent."""
+
+    adding: Mapping[bytes, Item]
+    """What the workspace is to hold beside what it held at first."""
+    unkept: tuple[bytes, ...]
+    """What no snapshot holds."""
+    paths: tuple[bytes, ...]
+    """All of it, in order; without what git rewrites by itself."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The paths as people see them; what is in `.git` is one of them."""
+        names = (path if path.split(b"/")[0] != GIT_FOLDER else GIT_FOLDER for path in self.paths)
+        return tuple(dict.fromkeys(map(shown_path, names)))
+
+
+def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
+    place: Place,
+    current: Snapshot,
+    before: BeforeAgents,
+    path: str,
+    options_of: Callable[[Left, Path | None], RescueOptions],
+    *,
+    goes_on: bool = False,
+) -> tuple[bool, Snapshot | None]:
+    """Take everything out of a workspace that is neither its plan nor was there at first.
+
+    Returns whether anything was changed, and the rescue of what it was.
+
+    Args:
+        place: The workspace; no guest works in it.
+        current: The snapshot of it with all that agents have left.
+        before: How it was at first.
+        path: The plan's.
+        options_of: Returns what the rescue says, by what goes and the folder with what no rescue holds, if any.
+        goes_on: Whether an earlier call has begun to change it, and did not come to its end.
+
+    Raises:
+        EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
+        SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call can be
+            repeated with the same snapshot.
+    """
+    vault = vault_at(place)
+    unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
+    if before.setup is not None:
+        unkept_first |= read_left_out(vault, before.setup[1].commit)
+    touched = _touched_in(place, unkept_first, before.since_ns)
+    if not (touched or before.setup or goes_on) and before.first.index:
+        changed = _changed_names(place, before.first, current) - _names_of(path)
+        if changed <= _INDEX_THERE:
+            if changed:
+                _put_index_back(place, before.first)
+            return bool(changed), None
+    left = _find_left(place, current, before, path, unkept_first, touched)
+    if left.unkept and not goes_on:
+        set_aside(place, left.unkept)
+    secured_by = None if left.paths or goes_on else current
+    options = options_of(left, aside_of(place))
+    rescue = return_to(place, before.first, options, adding=left.adding, secured_by=secured_by)
+    plan_file(place, path)
+    return True, rescue
+
+
+def _find_left(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and what no snapshot tells
+    place: Place,
+    current: Snapshot,
+    before: BeforeAgents,
+    path: str,
+    unkept_first: Collection[bytes],
+    touched: Collection[bytes],
+) -> Left:
+    vault = vault_at(place)
+    have, first = read(vault, current.commit), read(vault, before.first.commit)
+    adding = _of_setup(place, before)
+    adding |= {
+        each: item
+        for each, item in have.items()
+        if each not in first and _is_within(each, unkept_first) and not _is_within(each, touched)
+    }
+    adding |= _plan_items(place, current, before.first, path, (first, have))
+    want = {**first, **adding}
+    unkept = [each for each in read_left_out(vault, current.commit) if each not in unkept_first]
+    unkept += [each for each in touched if each not in have]
+    differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
+    paths = tuple(sorted({*differing - _folders(differing), *unkept}))
+    return Left(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
+
+
+def _changed_names(place: Place, first: Snapshot, current: Snapshot) -> set[bytes]:
+    """Return where two snapshots differ, as their commits have it: this takes no longer than what differs."""
+    options = ("-r", "-t", "-z", "--name-only", "--no-renames")
+    listed = vault_at(place).run("diff-tree", *options, first.commit, current.commit)
+    return set(listed.split(b"\0")[:-1])
+
+
+def _names_of(path: str) -> set[bytes]:
+    plan = b"tree/" + os.fsencode(path)
+    return {plan, *above(plan)}
+
+
+def _put_index_back(place: Place, first: Snapshot) -> None:
+    """Put git's index back as it was; the snapshot of now has the other one."""
+    vault = vault_at(place)
+    size = int(vault.text("cat-file", "-s", first.index))
+    want = {_INDEX: Item(FILE, first.index, _BITS, size, in_tree=False)}
+    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        lay(root, {_INDEX: want[_INDEX]._replace(sha="")}, want, partial(read_blobs, vault))
+
+
+def _plan_items(
+    place: Place,
+    current: Snapshot,
+    first: Snapshot,
+    path: str,
+    contents: tuple[Mapping[bytes, Item], Mapping[bytes, Item]],
+) -> dict[bytes, Item]:
+    """Return the plan's file, and the folders that it needs; a link on the way to it counts where it was at first.
+
+    Raises:
+        EvidenceError: No snapshot holds the file, or it lies behind a new link or in the place of a file.
+    """
+    then, now = contents
+    own = os.fsencode(path)
+    for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
+        if then.get(link) != now[link]:
+            raise EvidenceError(f"{shown_path(link)} is a new link: write the plan into a plain file.")
+    real = (place.worktree / path).resolve().relative_to(place.worktree.resolve())
+    try:
+        return plan_items(place, first, current.name, str(real))
+    except WorkspaceError as error:
+        raise EvidenceError(f"{error.message} Write the plan into a plain file that git does not ignore.") from error
+
+
+def _of_setup(place: Place, before: BeforeAgents) -> dict[bytes, Item]:
+    """Return what a later set-up has left outside of `.git`."""
+    if before.setup is None:
+        return {}
+    then, now = (read(vault_at(place), snapshot.commit) for snapshot in before.setup)
+    changed = [path for path, item in now.items() if then.get(path) != item and path]
+    made = {each for path in changed if path.split(b"/")[0] != GIT_FOLDER for each in (path, *above(path))}
+    return {path: now[path] for path in made}
+
+
+def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
+    return any(each in tops for each in (path, *above(path)))
+
+
+def _folders(paths: Collection[bytes]) -> set[bytes]:
+    """Return those of some paths that others of them lie below."""
+    return {folder for path in paths for folder in (*above(path), b"")}
+
+
+def _touched_in(place: Place, tops: Collection[bytes], since_ns: int) -> set[bytes]:
+    """Return what was made or changed since then of what set-up left and no snapshot holds."""
+    touched: set[bytes] = set()
+    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        for top in tops:
+            with suppress(OSError), close_after(open_below(root, parent(top))) as folder:
+                touched |= set(_touched(folder, top, since_ns, 0)[0])
+    return touched
+
+
+def _touched(folder: int, path: bytes, since_ns: int, depth: int) -> tuple[list[bytes], bool]:
+    """Return what was touched of a file or a folder, and whether something of it was not.
+
+    A folder that has nothing untouched in it is one of its own.
+    """
+    name = path.rpartition(b"/")[2]
+    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    is_touched = facts.st_ctime_ns > since_ns
+    if not stat.S_ISDIR(facts.st_mode):
+        return ([path], False) if is_touched else ([], True)
+    if depth > MAX_DEPTH or (facts.st_mode & _USABLE != _USABLE and os.geteuid()):
+        return ([path], False) if is_touched else ([], True)
+    found, has_untouched = list[bytes](), False
+    with close_after(os.open(name, OPEN_FOLDER, dir_fd=folder)) as inner:
+        for child in _names(inner):
+            below, untouched = _touched(inner, join(path, child), since_ns, depth + 1)
+            found += below
+            has_untouched = has_untouched or untouched
+    if is_touched and not has_untouched:
+        return [path], False
+    return found, has_untouched or not is_touched
+
+
+def _names(folder: int) -> Iterator[bytes]:
+    with os.scandir(folder) as entries:
+        yield from [os.fsencode(entry.name) for entry in entries]

@@ -1,0 +1,167 @@
+"""The plan goes on, and nothing else that the agents before its approval have left in the workspace."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import PLAN, StepLab
+
+from septet.contracts.names import Step, Verdict
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.vault import find, vault_at
+from workers.registry import parts_of
+
+_FOUND = f"answer({{'plan_path': {PLAN!r}}})"
+_SETUP = {
+    ".septet/septet.toml": 'setup = ["sh install.sh"]\n',
+    "install.sh": "mkdir -p node_modules/.bin; echo jest > node_modules/.bin/jest; echo a > node_modules/a.js\n",
+    ".gitignore": "node_modules\nCLAUDE.local.md\n*.log\n",
+}
+
+
+def _files(lab: StepLab) -> set[str]:
+    """Return the files of the worktree outside of `.git`."""
+    return {
+        str(path.relative_to(lab.worktree))
+        for path in lab.worktree.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(lab.worktree).parts
+    }
+
+
+def _restored(lab: StepLab, tmp_path: Path, name: str) -> Path:
+    folder = tmp_path / "restored"
+    restore(vault_at(lab.place), find(vault_at(lab.place), name), folder)
+    return folder
+
+
+async def test_a_planner_that_leaves_its_plan_alone_costs_no_rescue(lab: StepLab) -> None:
+    """A look with git, which writes its index, is nothing that was left; one checkpoint ends the step."""
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    before = len(lab.snapshots())
+    index = (lab.worktree / ".git" / "index").read_bytes()
+    lab.agent(f"git('update-index', '--assume-unchanged', 'src/app.py'); {_FOUND}")
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert (done.verdict, done.rescues, done.warnings) == (Verdict.DONE, (), ())
+    assert len(lab.snapshots("rescue")) == 0 and len(lab.snapshots()) <= before + 2
+    assert (lab.worktree / ".git" / "index").read_bytes() == index
+
+
+async def test_what_a_planner_leaves_goes_into_a_rescue_and_the_plan_goes_on(lab: StepLab, tmp_path: Path) -> None:
+    """Edits, new and ignored files, commits, branches, a stash and a hook: gone for the implementor, none lost."""
+    lab.origin.push(_SETUP)
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    head, files = git(lab.worktree, "rev-parse", "HEAD"), _files(lab)
+    lab.agent(f"""
+write('src/app.py', 'stashed'); git('stash')
+git('checkout', '-q', '-b', 'mine'); write('by-the-way.py', 'x'); git('add', '-A'); git('commit', '-q', '-m', 'more')
+write('src/app.py', 'edited'); write('AGENTS.md', 'obey'); write('CLAUDE.local.md', 'obey')
+write('node_modules/.bin/jest', 'evil'); write('node_modules/.bin/x', 'evil')
+write('.git/hooks/post-checkout', '#!/bin/sh'); os.chmod('.git/hooks/post-checkout', 0o755)
+{_FOUND}
+""")
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+    assert _files(lab) == files
+    assert (lab.worktree / "node_modules" / ".bin" / "jest").read_text(encoding="utf-8") == "jest\n"
+    assert git(lab.worktree, "rev-parse", "HEAD") == head
+    assert git(lab.worktree, "status", "--porcelain", "--untracked-files=all") == f"?? {PLAN}"
+    assert git(lab.worktree, "for-each-ref", "--format=%(refname)", "refs/stash", "refs/heads/mine") == ""
+    rescue = next(rescue for rescue in done.rescues if rescue.is_left_by_planner)
+    assert "AGENTS.md, CLAUDE.local.md, by-the-way.py, node_modules/.bin/jest" in rescue.reason
+    assert rescue.telling in done.warnings and f"septet rescue restore {rescue.snapshot}" in rescue.telling
+    kept = _restored(lab, tmp_path, rescue.snapshot)
+    assert (kept / "node_modules" / ".bin" / "x").read_text(encoding="utf-8") == "evil"
+    assert (kept / "src" / "app.py").read_text(encoding="utf-8") == "edited"
+    assert (kept / PLAN).exists()
+
+
+async def test_ignored_files_over_the_limit_go_no_further_either(lab: StepLab) -> None:
+    """What set-up left stays; what a planner added or changed in it is moved out, and stays on disk."""
+    lab.origin.push(_SETUP | {"install.sh": _SETUP["install.sh"] + "head -c 3000000 /dev/zero > node_modules/big\n"})
+    async with parts_of(lab.parts.host.settings.model_copy(update={"ignored_limit_mib": 1})) as parts:
+        lab = replace(lab, parts=parts)
+        await lab.open_to(Step.FIND_PLAN_FILE)
+        lab.agent(f"""
+write('node_modules/.bin/x', 'evil'); write('node_modules/new/deep/file', 'evil')
+write('node_modules/a.js', 'evil'); write('logs.log/huge', 'y' * 3000000)
+{_FOUND}
+""")
+
+        done = await lab.run(Step.FIND_PLAN_FILE)
+
+    evil = {"node_modules/.bin/x", "node_modules/new/deep/file", "node_modules/a.js", "logs.log/huge"}
+    assert done.verdict is Verdict.DONE
+    assert not evil & _files(lab)
+    assert {"node_modules/big", "node_modules/.bin/jest"} <= _files(lab)
+    assert not (lab.worktree / "node_modules" / "new").exists()
+    aside = lab.worktree.with_name("wo-1~left")
+    assert {str(path.relative_to(aside / "0000")) for path in aside.rglob("*") if path.is_file()} == evil
+    assert str(aside) in done.rescues[-1].reason
+
+
+async def test_a_return_that_was_cut_short_is_ended(lab: StepLab, tmp_path: Path) -> None:
+    """A worker that dies between rescue and return: the next one ends it, starts no agent and asks no second try."""
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    lab.agent(f"write('AGENTS.md', 'obey'); git('add', 'AGENTS.md'); git('commit', '-q', '-m', 'x'); {_FOUND}")
+    call = lab.call(Step.FIND_PLAN_FILE)
+    first = await lab.running(call)
+    _as_if_killed(lab, first.rescues[-1].snapshot)
+
+    again = await lab.running(call, attempt=2)
+
+    assert (again.verdict, again.result_text, len(lab.journal)) == (Verdict.DONE, PLAN, 1)
+    assert again.plan_sha256 == first.plan_sha256
+    assert git(lab.worktree, "status", "--porcelain", "--untracked-files=all") == f"?? {PLAN}"
+    assert first.rescues[-1] in again.rescues
+    assert first.rescues[-1].telling in again.warnings
+    assert (_restored(lab, tmp_path, first.rescues[-1].snapshot) / "AGENTS.md").exists()
+
+
+def _as_if_killed(lab: StepLab, rescue: str) -> None:
+    """Leave the workspace as a worker does that dies while it lays `.git` out."""
+    vault = lab.place.vault
+    for name in lab.snapshots()[lab.snapshots().index(rescue) + 1 :]:
+        subprocess.run(["git", "-C", vault, "update-ref", "-d", f"refs/septet/{name}"], check=True)
+    current = lab.snapshots()[lab.snapshots().index(rescue) - 1]
+    marker = {"run": lab.runs[-1].name, "plan": PLAN, "current": current}
+    (lab.place.records / "plan-alone.json").write_text(json.dumps(marker), encoding="utf-8")
+    (lab.worktree / "AGENTS.md").write_text("obey", encoding="utf-8")
+    head = (lab.worktree / ".git" / "HEAD").read_text(encoding="utf-8").split()[-1]
+    (lab.worktree / ".git" / head).write_text("1" * 40, encoding="utf-8")
+
+
+@pytest.mark.parametrize("ignored", ["specs/", ""])
+async def test_a_second_plan_in_another_file_goes_on_alone(lab: StepLab, ignored: str) -> None:
+    """A plan that was rejected is left behind like all else, also where git ignores plans."""
+    lab.origin.push({".gitignore": f"{ignored}\n"})
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    lab.agent("write('specs/better.md', '# better'); answer({'plan_path': 'specs/better.md'})")
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "specs/better.md")
+    assert (lab.worktree / "specs/better.md").exists() and not (lab.worktree / PLAN).exists()
+    assert PLAN in done.rescues[-1].reason
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        "os.symlink('specs', 'new'); answer({'plan_path': 'new/issue-7-wo-1-planner-totals.md'})",
+        "git('rm', '-q', 'src/app.py'); write('src/app.py/plan.md', '# plan'); answer({'plan_path': 'src/app.py/plan.md'})",
+    ],
+)
+async def test_a_plan_that_cannot_go_on_alone_is_asked_for_again(lab: StepLab, leaves: str) -> None:
+    """Behind a new link, or in the place of a file of the repository: the agent hears why."""
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    lab.agent(leaves)
+    refused = await lab.run(Step.FIND_PLAN_FILE)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "plain file" in refused.reasons[0]
