@@ -47,7 +47,8 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
         SnapshotError: What is there could not be kept; then nothing was changed.
     """
     place = prepared_step.place
-    write_durably(place.records / _FILE, _Return(run=run, plan=plan, current=current.name).model_dump_json().encode())
+    begun = _Return(run=run, plan=plan, current=current.name)
+    write_durably(place.records / _FILE, begun.model_dump_json().encode())
     return _keep_plan_alone(host, prepared_step, plan, current)
 
 

@@ -163,7 +163,7 @@ class Settling:
         )
 
     def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
-        """Take out of the worktree what is beside a plan, and keep a checkpoint; return it, and what is to be told.
+        """Take out of the worktree what is beside a plan, and keep a checkpoint; return that, and what is told.
 
         Raises:
             EvidenceError: The plan lies where it cannot go on alone.

@@ -43,7 +43,7 @@ def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> t
         path, content = read_plan(place, result)
         sha256 = result.plan_sha256 or ""
         _, forge = host.forge(call.workspace.repository)
-        forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(host, call, path, content, sha256))
+        forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(host, call, path, content, result))
     except (SeptetError, OSError) as error:
         _log.warning("plan_not_posted", why=preview(str(error)))
         return (f"the plan was not posted: {error}"[:200],)
@@ -66,7 +66,8 @@ def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
     return path, content
 
 
-def _text(host: Host, call: StepCall, path: str, content: bytes, sha256: str) -> str:
+def _text(host: Host, call: StepCall, path: str, content: bytes, result: StepResult) -> str:
+    sha256, left = result.plan_sha256, [rescue for rescue in result.rescues if rescue.is_left_by_planner]
     outgoing, order_id = outgoing_of(host, call), call.workspace.work_order_id
     plan = outgoing.code(content.decode("utf-8", "replace"))
     if len(plan) > _PLAN_LIMIT:
@@ -76,6 +77,7 @@ def _text(host: Host, call: StepCall, path: str, content: bytes, sha256: str) ->
         (
             f"Work order `{order_id}` waits for approval of this plan, `{outgoing.code(path)}`:",
             "",
+            *(line for rescue in left for line in (outgoing.line(rescue.telling), "")),
             f"{fence}markdown",
             plan.rstrip(),
             fence,

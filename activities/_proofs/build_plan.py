@@ -4,6 +4,7 @@ from functools import partial
 
 from activities._claims import Claim, Proof, prove_bare
 from activities._pipeline import issue_id, pipeline_store
+from activities._plan_text import read_plan_text
 from activities.host import Host
 from septet.answers.dressed import bare_values
 from septet.contracts.answers import BuildPlanAnswer
@@ -19,10 +20,11 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
 
     Raises:
         UnclearAnswerError: The path is a link whose two parts differ.
-        EvidenceError: It is not, or the solution has findings: all of them.
+        EvidenceError: It is not, nobody can read all of it, or the solution has findings: all of them.
     """
     given = claim.answer.plan_path
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
+    read_plan_text(claim.place, path)
     if not isinstance(claim.answer, SolutionAnswer):
         return Proof(path)
     return _accept(host, claim, claim.answer, path)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from activities._claims import Claim, Proof, prove_bare
+from activities._plan_text import read_plan_text
 from activities.host import Host
 from septet.answers.dressed import bare_values
 from septet.contracts.answers import FindPlanFileAnswer
@@ -23,6 +24,6 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
     changed = any(change.path == path for change in claim.evidence.files_changed)
     warnings = (_IGNORED.format(path),) if not changed and is_ignored(claim.place, path) else ()
-    with (claim.place.worktree / path).open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return Proof(path, plan_sha256=sha256, plan_bytes=file.tell(), warnings=warnings)
+    content = read_plan_text(claim.place, path)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Proof(path, plan_sha256=sha256, plan_bytes=len(content), warnings=warnings)

@@ -99,7 +99,10 @@ class PlanQuestion:
             return
         self.out.print(Text(printable(plan.text)))
         if not plan.whole:
-            self.out.print(Text("… only its beginning is shown.", style="dim"))
+            note = f"… only its beginning is shown: septet plan {task.id} prints all of it."
+            self.out.print(Text(note, style="dim"))
+        for rescue in task.left_beside_plan:
+            self.out.print(Text(printable(rescue.telling), style="yellow"), soft_wrap=True)
 
     async def _read(self, prompt: str) -> str | None:
         """Return the line that is typed next; `None` at the end of what is typed."""

@@ -158,7 +158,8 @@ async def _plan_text(operations: Operations, task: Task) -> str:
     except NotFoundError as error:  # another host has it
         return f"{question} {error.message} {error.remedy}"
     shown = plan if len(plan) <= _PLAN_CHARACTERS else f"{plan[:_PLAN_CHARACTERS]}\n[…]"
-    return f"{question}\n\n{shown}"
+    left = "".join(f"\n\n{rescue.telling}" for rescue in task.left_beside_plan)
+    return f"{question}{left}\n\n{shown}"
 
 
 def _findings_text(task: Task) -> str:

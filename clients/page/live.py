@@ -109,7 +109,7 @@ class Pieces:
     """The pieces of a work order's page, as one reader has them."""
 
     ui: object
-    _sources: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    _sources: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     _html: dict[str, str] = field(default_factory=dict)
 
     def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
@@ -118,7 +118,8 @@ class Pieces:
         A long plan or patch takes long: no event loop waits for it, and it is rendered when it has changed.
         """
         path = look.plan.path if look.plan is not None else None
-        sources = {"plan": (look.plan, look.task.plan_path), "diff": (look.diff, path)}
+        plan = look.plan, look.task.plan_path, look.task.waits_for_a_decision
+        sources = {"plan": plan, "diff": (look.diff, path)}
         changes = {}
         for name in (*OF_A_LOOK, "record"):
             if name in sources and self._sources.get(name) == sources[name]:

@@ -1,8 +1,8 @@
 """After the planner, a workspace is as it was before the first agent, with the plan: nothing else goes on.
 
-What snapshots hold goes into a rescue. What they do not hold, such as ignored files over their limit, is moved out
-of the worktree, and stays on disk as long as that. Files that set-up left and no snapshot holds stay where they are;
-of these, what was touched since is told by its change time, which no guest can set.
+What snapshots hold goes into a rescue. What they do not hold, such as ignored files over their limit, is moved
+out of the worktree, and stays on disk as long as that. Of files that set-up left and no snapshot holds, only those
+go that were touched since: their change time tells, which no guest can set.
 """
 
 import os
@@ -95,8 +95,8 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
 
     Raises:
         EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
-        SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call can be
-            repeated with the same snapshot.
+        SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call can
+            be repeated with the same snapshot.
     """
     vault = vault_at(place)
     unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
@@ -186,7 +186,7 @@ def _plan_items(
     try:
         return plan_items(place, first, current.name, str(real))
     except WorkspaceError as error:
-        raise EvidenceError(f"{error.message} Write the plan into a plain file that git does not ignore.") from error
+        raise EvidenceError(f"{error.message} Write the plan into a plain file of an ordinary folder.") from error
 
 
 def _of_setup(place: Place, before: BeforeAgents) -> dict[bytes, Item]:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 _INVISIBLE: Final = re.compile(
@@ -9,36 +10,82 @@ _INVISIBLE: Final = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINERS: Final = frozenset("\u200c\u200d")
-_EMOJI_STYLE: Final = "\ufe0f"
+_STYLES: Final = frozenset("\ufe0e\ufe0f")
+"""Makes text or an emoji of the sign before it."""
 _SKIN: Final = range(0x1F3FB, 0x1F400)
+_MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
+"""Signs with an emoji of their own that Unicode does not count among symbols of other kinds."""
 _ZWJ: Final = "\u200d"
+_DIRECTIONS: Final = frozenset("\u061c\u200e\u200f")
+_NEAR: Final = 16
+"""Characters from a mark of direction to a letter of a script that it serves."""
+_RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
+_WORD_BREAK: Final = "\u200b"
+_WITHOUT_SPACES: Final = (("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17b3"), ("\u17b6", "\u17ff"))
+_BOM: Final = "\ufeff"
+_FLAG: Final = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062"
+    "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+"""The flags of England, Scotland and Wales, which are spelled with tags."""
 
 
 def without_invisible(text: str) -> str:
     """Return a text without characters that are not seen; in linear time.
 
     What joins two emojis or letters of a script that has such joints stays, and so does what makes an emoji of a
-    sign; each of them once.
+    sign, or tells the direction near a letter of a script that runs to the left; each of them once.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
+
+
+def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
+    """Give line, column and character of what is not seen in a text and would not stay, but a BOM at its begin."""
+    if text.isascii():
+        return
+    line, line_begin, last, flag_end = 1, 0, 0, 0
+    for match in _INVISIBLE.finditer(text, int(text.startswith(_BOM))):
+        at = match.start()
+        if newlines := text.count("\n", last, at):
+            line, line_begin = line + newlines, text.rindex("\n", last, at) + 1
+        last = at
+        if flag := _FLAG.match(text, max(at - 1, 0)):
+            flag_end = flag.end()
+        if at >= flag_end and not _joint(match):
+            yield line, at - line_begin + 1, match[0]
 
 
 def _joint(match: re.Match[str]) -> str:
     character, text = match[0], match.string
     before = text[match.start() - 1 : match.start()]
     after = text[match.end() : match.end() + 1]
-    if character == _EMOJI_STYLE:
+    if character in _STYLES:
         return character if before and (_is_sign(before) or before in "0123456789#*") else ""
-    if character not in _JOINERS or not before or not after:
+    if character in _DIRECTIONS:
+        near = text[max(match.start() - _NEAR, 0) : match.end() + _NEAR]
+        return character if before not in _DIRECTIONS and any(map(_runs_to_the_left, near)) else ""
+    if character == _WORD_BREAK:
+        return character if _has_no_spaces(before) and _has_no_spaces(after) else ""
+    if character not in _JOINERS or not before:
         return ""
-    joins_signs = character == _ZWJ and (_is_sign(before) or before == _EMOJI_STYLE) and _is_sign(after)
-    return character if joins_signs or (_has_joints(before) and _has_joints(after)) else ""
+    joins_signs = character == _ZWJ and (_is_sign(before) or before in _STYLES) and _is_sign(after)
+    return character if joins_signs or _has_joints(before) else ""
 
 
 def _is_sign(character: str) -> bool:
-    return unicodedata.category(character) == "So" or ord(character) in _SKIN
+    is_symbol = bool(character) and unicodedata.category(character) == "So"
+    return is_symbol or character in _MORE_SIGNS or (bool(character) and ord(character) in _SKIN)
 
 
 def _has_joints(character: str) -> bool:
     """Say whether it is a letter or a mark of a script that has joints: from Arabic to the scripts of India."""
     return "\u0600" <= character <= "\u1aff" and unicodedata.category(character)[0] in "LM"
+
+
+def _has_no_spaces(character: str) -> bool:
+    """Say whether it belongs to a script without spaces between words: of Thailand, Laos, Myanmar, Cambodia."""
+    return any(first <= character <= last for first, last in _WITHOUT_SPACES)
+
+
+def _runs_to_the_left(character: str) -> bool:
+    return character not in _DIRECTIONS and unicodedata.bidirectional(character) in _RIGHT_TO_LEFT

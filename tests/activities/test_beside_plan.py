@@ -47,7 +47,8 @@ async def test_a_planner_that_leaves_its_plan_alone_costs_no_rescue(lab: StepLab
     done = await lab.run(Step.FIND_PLAN_FILE)
 
     assert (done.verdict, done.rescues, done.warnings) == (Verdict.DONE, (), ())
-    assert len(lab.snapshots("rescue")) == 0 and len(lab.snapshots()) <= before + 2
+    assert len(lab.snapshots("rescue")) == 0
+    assert len(lab.snapshots()) <= before + 2
     assert (lab.worktree / ".git" / "index").read_bytes() == index
 
 
@@ -75,7 +76,8 @@ write('.git/hooks/post-checkout', '#!/bin/sh'); os.chmod('.git/hooks/post-checko
     assert git(lab.worktree, "for-each-ref", "--format=%(refname)", "refs/stash", "refs/heads/mine") == ""
     rescue = next(rescue for rescue in done.rescues if rescue.is_left_by_planner)
     assert "AGENTS.md, CLAUDE.local.md, by-the-way.py, node_modules/.bin/jest" in rescue.reason
-    assert rescue.telling in done.warnings and f"septet rescue restore {rescue.snapshot}" in rescue.telling
+    assert rescue.telling in done.warnings
+    assert f"septet rescue restore {rescue.snapshot}" in rescue.telling
     kept = _restored(lab, tmp_path, rescue.snapshot)
     assert (kept / "node_modules" / ".bin" / "x").read_text(encoding="utf-8") == "evil"
     assert (kept / "src" / "app.py").read_text(encoding="utf-8") == "edited"
@@ -84,7 +86,9 @@ write('.git/hooks/post-checkout', '#!/bin/sh'); os.chmod('.git/hooks/post-checko
 
 async def test_ignored_files_over_the_limit_go_no_further_either(lab: StepLab) -> None:
     """What set-up left stays; what a planner added or changed in it is moved out, and stays on disk."""
-    lab.origin.push(_SETUP | {"install.sh": _SETUP["install.sh"] + "head -c 3000000 /dev/zero > node_modules/big\n"})
+    lab.origin.push(
+        _SETUP | {"install.sh": _SETUP["install.sh"] + "head -c 3000000 /dev/zero > node_modules/big\n"}
+    )
     async with parts_of(lab.parts.host.settings.model_copy(update={"ignored_limit_mib": 1})) as parts:
         lab = replace(lab, parts=parts)
         await lab.open_to(Step.FIND_PLAN_FILE)
@@ -147,7 +151,8 @@ async def test_a_second_plan_in_another_file_goes_on_alone(lab: StepLab, ignored
     done = await lab.run(Step.FIND_PLAN_FILE)
 
     assert (done.verdict, done.result_text) == (Verdict.DONE, "specs/better.md")
-    assert (lab.worktree / "specs/better.md").exists() and not (lab.worktree / PLAN).exists()
+    assert (lab.worktree / "specs/better.md").exists()
+    assert not (lab.worktree / PLAN).exists()
     assert PLAN in done.rescues[-1].reason
 
 

@@ -150,13 +150,10 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:
         lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
-    lines += [
-        Text(
-            f"rescue        {rescue.snapshot}: {printable(_first_line(rescue.reason))}"
-            + (f"\n              {rescue.patch}" if rescue.patch else "")
-        )
-        for rescue in task.rescues
-    ]
+    for rescue in task.rescues:
+        told = rescue.telling if rescue.is_left_by_planner else rescue.reason
+        patch = f"\n              {rescue.patch}" if rescue.patch else ""
+        lines.append(Text(f"rescue        {rescue.snapshot}: {printable(_first_line(told))}{patch}"))
     if task.unconfined:
         lines.append(Text(printable(f"unconfined    {task.unconfined}"), style="yellow"))
     if task.stuck:
