@@ -86,7 +86,7 @@ def _keep_plan_alone(
     def options_of(left: Left, aside: Path | None) -> RescueOptions:
         reason = f"{LEFT_BESIDE_PLAN}: {name_some(left.shown, _SHOWN_PATHS)}"
         if aside is not None:
-            reason += f"; what is too large for a rescue lies in {aside}"
+            reason += f"; what is too large for a rescue is in {aside}"
         if left.paths:
             _log.warning("planner_left_files", step=step, paths=left.shown[:_SHOWN_PATHS])
         return host.rescue_options(cut(reason, _REASON_LENGTH), step)

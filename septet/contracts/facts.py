@@ -92,7 +92,7 @@ class FileChange(Wire):
     operation: Operation
 
 
-LEFT_BESIDE_PLAN: Final = "left beside the plan, and not passed on"
+LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
 """What the reason of a rescue begins with that holds what agents had left beside a plan."""
 
 

@@ -1,0 +1,84 @@
+"""A person approves a plan: nothing else that the planner left reaches the implementor, and none of it is lost."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.escape_git import GitMachine
+from fakes.guests import machine_with_canaries
+from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
+from fakes.repositories import git_env, make_origin
+
+from septet.agents.turns.supervisors import Supervisors
+from septet.git.address import parse_address
+from septet.git.beside_plan import BeforeAgents, Left, keep_plan_alone
+from septet.git.destroy import RescueOptions
+from septet.git.place import Place
+from septet.git.repository_stamp import note_baseline
+from septet.git.snapshots.layout import read
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import prepare, vault_at
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+pytestmark = pytest.mark.needs("bubblewrap")
+MIB = 1024 * 1024
+IGNORED = "node_modules\nvendor\n.claude\nCLAUDE.local.md\n"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
+    """A machine with an origin."""
+    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
+    with machine_with_canaries(root, supervisors) as first:
+        make_origin(root / "real").push({"README.md": "# Sample\n", "a/b.py": "1\n", ".gitignore": IGNORED})
+        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
+    supervisors.close()
+
+
+def set_up(machine: GitMachine, name: str) -> Place:
+    """Return a workspace with what set-up leaves: a small ignored folder, and one over the limit of snapshots."""
+    state = StateDir(machine.root / f"state-{name}")
+    state.prepare()
+    address = parse_address(str(machine.root / "real" / "repo.git"))
+    place = open_workspace(state, address, "wo-1", first_run_id=name, env=git_env(machine.root / "nobody"))
+    machine.place = replace(place, file_limit_bytes=MIB)
+    for path, content in (
+        ("node_modules/.bin/jest", "good"),
+        ("vendor/tool", "good"),
+        ("vendor/big", "x" * 2 * MIB),
+    ):
+        file = place.worktree / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+    return machine.place
+
+
+def options(left: Left, aside: Path | None) -> RescueOptions:
+    """Say what a rescue says."""
+    return RescueOptions(f"{left.shown} {aside}", MIB, "find_plan_file")
+
+
+@pytest.mark.parametrize("route", PLAN_ROUTES, ids=lambda route: route.name)
+def test_an_implementor_gets_the_plan_alone(machine: GitMachine, route: PlanRoute) -> None:
+    """What was left hits until the workspace returns; then it is in a rescue or next to the workspace."""
+    place = set_up(machine, route.name)
+    prepare(place)
+    first = seed(place, ignored_limit_bytes=MIB)
+    note_baseline(place, first)
+    assert not route.hits(place.worktree)
+    assert "it ended otherwise" not in machine.run(route.script)
+    assert route.hits(place.worktree), "without the return"
+    current = take(place, "checkpoint", "a plan", ignored_limit_bytes=MIB)
+    assert current is not None
+
+    is_changed, rescue = keep_plan_alone(place, current, BeforeAgents(first), PLAN, options)
+
+    assert is_changed
+    assert not route.hits(place.worktree), route.attack
+    assert (place.worktree / PLAN).read_text(encoding="utf-8") == "# Plan"
+    assert (place.worktree / "node_modules" / ".bin" / "jest").read_text(encoding="utf-8") == "good"
+    assert (place.worktree / "vendor" / "big").stat().st_size == 2 * MIB
+    is_kept = (route.kept or route.path).encode() in read(vault_at(place), (rescue or current).commit)
+    assert is_kept or route.hits(place.worktree.with_name("wo-1~left") / "0000"), "something is lost"
