@@ -109,7 +109,7 @@ async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
     """The other host opens the workspace at the checkpoint, with the issue's papers, and its agent does the work."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     checkpoint = first.snapshots()[-1]
     first.write("src/half.py", "half done")
     shutil.rmtree(first.parts.host.state.root)
@@ -135,7 +135,7 @@ async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) 
     settings = 'setup = ["sh install.sh"]\n'
     first.origin.push({".septet/septet.toml": settings, "install.sh": script, ".gitignore": "node_modules\n"})
     await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     checkpoint = first.snapshots()[-1]
     shutil.rmtree(first.parts.host.state.root)
 
@@ -220,7 +220,7 @@ async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
     """The old host's last step is refused before it reaches the forge."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.CREATE_PULL_REQUEST)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     await moved(first, second, first.snapshots()[-1])
     with pytest.raises(ApplicationError, match="has moved to host"):
         await first.run(Step.CREATE_PULL_REQUEST)
@@ -238,7 +238,7 @@ async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
     await first.open_to(Step.CREATE_PULL_REQUEST)
     second.begun["run-1", "open"] = 1
     await second.open_to(Step.CREATE_PULL_REQUEST)
-    plan = await second.run(Step.FIND_PLAN_FILE)
+    plan = await second.run(Step.CLASSIFY_ISSUE)
     assert (plan.verdict, plan.warnings) == (Verdict.DONE, ())
     result = await second.run(Step.CREATE_PULL_REQUEST)
     assert result.verdict is Verdict.DONE
@@ -251,7 +251,7 @@ async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
     """A host that takes its own move changes nothing: it is there after all."""
     first = await host_of("a")
     await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     checkpoint = first.snapshots()[-1]
     first.write("src/half.py", "half done")
     before = first.workspace
@@ -265,7 +265,7 @@ async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host
     """When the work order comes back, an attempt that was stopped here before it went has lost its right to write."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     checkpoint = first.snapshots()[-1]
     stopped = Lease.take(first.parts.host.runtime.runs, RunKey("wo-1", "run-1", "implement_plan-1"))
     await moved(first, second, checkpoint)
@@ -278,7 +278,7 @@ async def test_a_move_to_an_earlier_checkpoint_takes_the_worktree_there(host_of:
     """A retry from a step before the move finds the work order on its new host, and the worktree as it was then."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.FIND_PLAN_FILE)
+    await first.run(Step.CLASSIFY_ISSUE)
     earlier, later = first.snapshots()[0], first.snapshots()[-1]
     await moved(first, second, later)
     assert git(second.worktree, "branch", "--show-current") == BRANCH
