@@ -32,6 +32,10 @@ QUIET_SECONDS = 2.0
 ASKED: Counter[str] = Counter()
 
 
+async def _somebody_works() -> str:
+    return ""
+
+
 class Counting(WorkflowInboundInterceptor):
     """Counts what workflows are asked, by their ids."""
 
@@ -80,7 +84,7 @@ async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_p
     async with held(client, doubles, go) as orders:
         order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
         view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
-        async with aclosing(Watch(orders, view).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+        async with aclosing(Watch(orders, view, _somebody_works).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
             look = await anext(looks)
             while look.running_step != "implement_plan" or len(look.task.steps) < 4:
                 look = await anext(looks)
@@ -111,7 +115,7 @@ async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
     view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
     go = asyncio.Event()
     go.set()
-    async with aclosing(Watch(orders, view).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+    async with aclosing(Watch(orders, view, _somebody_works).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
         look = await anext(looks)
         assert (look.task.status, look.task.steps) == ("running", ())
         async with held(client, doubles, go):

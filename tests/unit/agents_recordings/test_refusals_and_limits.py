@@ -209,7 +209,7 @@ def test_a_tool_that_the_agent_made_up_takes_nothing_from_its_answer(
     cli: str, events: list[dict[str, Any]], tool: str
 ) -> None:
     """A model calls a tool of another CLI, is told so, and takes the right one."""
-    last = {
+    endings: dict[str, list[dict[str, Any]]] = {
         "claude": [result("done")],
         "copilot": [
             {"type": "assistant.message", "data": {"content": "done"}},
@@ -219,6 +219,6 @@ def test_a_tool_that_the_agent_made_up_takes_nothing_from_its_answer(
             {"type": "text", "sessionID": "s", "part": {"text": "done"}},
             {"type": "step_finish", "sessionID": "s", "part": {"reason": "stop"}},
         ],
-    }[cli]
-    outcome = read(cli, *events, *last)
+    }
+    outcome = read(cli, *events, *endings[cli])
     assert (outcome.ended, outcome.text, outcome.denials) == ("ok", "done", ()), tool
