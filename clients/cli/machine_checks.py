@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.supervisor.control_group import find_parent
 from septet.forges.choose import hosts_with_key
 from septet.settings import Settings
 from septet.system import processes
@@ -46,6 +47,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()
+    yield group_check()
     yield _identity(settings)
     yield _forge(settings)
     yield _disk(settings.state_dir)
@@ -60,6 +62,19 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
     if not refused_system_calls(machine):
         message = f"On {machine or platform.machine()}, the kernel refuses no system calls to agents and checks."
         yield Check("system calls", "warning", message, "Run workers on x86_64 or aarch64.")
+
+
+def group_check(root: str = "") -> Check:
+    """Say whether the kernel bounds each guest as a whole: what it answers here is true of workers that start here.
+
+    Args:
+        root: The file system's root.
+    """
+    parent, why = find_parent(root)
+    if parent:
+        return Check("control groups", "ok", f"A worker that starts here gives each guest its own, in {parent}.")
+    message = f"none for guests of a worker that starts here: {why}. Their supervisors look at what they use."
+    return Check("control groups", "ok", message)
 
 
 def summary(checks: Sequence[Check]) -> str:

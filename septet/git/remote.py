@@ -1,5 +1,6 @@
 """The repository that everybody shares, reached by its literal URL, with the engine's own credentials."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
-from septet.errors import GitUnavailableError
+from septet.errors import GitError, GitUnavailableError
 from septet.git.engine import Git
 from septet.git.remote_failures import UNREACHED_REMEDY, failure_of, printable, shallow
 from septet.system.processes import Completed
@@ -25,6 +26,10 @@ _SHALLOW: Final = b"shallow roots are not allowed to be updated"
 """What git says of a ref that it does not fetch, and ends well."""
 _REJECTED: Final = 1
 """git's exit code where the remote was reached and did not take the ref; others may end with it too."""
+_LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
+_LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
+"""As git traces what a server answered."""
+_MOST_REDIRECTS: Final = 5
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
@@ -154,18 +159,42 @@ class Remote:
             GitError: It refused.
         """
         git = self._git(git_dir)
-        completed = git.try_run(
-            *args,
-            timeout_seconds=timeout_seconds,
-            http__lowSpeedLimit=str(_SLOWEST_BYTES_PER_SECOND),
-            http__lowSpeedTime=str(silent_seconds),
-        )
+        config = {
+            "http__lowSpeedLimit": str(_SLOWEST_BYTES_PER_SECOND),
+            "http__lowSpeedTime": str(silent_seconds),
+            **({"http__followRedirects": "false"} if git.secret_config else {}),
+        }
+        url = self.url
+        for _ in range(_MOST_REDIRECTS):
+            words = (url if each == self.url else each for each in args)
+            completed = git.try_run(*words, timeout_seconds=timeout_seconds, **config)
+            if not (git.secret_config and _LED_ON.search(completed.stderr)):
+                break
+            url = self._led_on(git, url, config)
         if completed.timed_out:
             message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
             raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} Septet tries again.")
         if completed.exit_code not in ok:
             raise failure_of(args[0], self.url, completed.stderr)
         return completed
+
+    def _led_on(self, git: Git, url: str, config: Mapping[str, str]) -> str:
+        """Return where the server leads from an address, as the new name of a repository does.
+
+        git itself would send the key along, to whatever host.
+
+        Raises:
+            GitError: It leads to another host, or away from https.
+        """
+        tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
+        told = tracing.try_run("ls-remote", "--", url, timeout_seconds=_LISTING_SECONDS, **config)
+        found = _LEADS_TO.findall(told.stderr)
+        new = found[-1].decode(errors="replace") if found else ""
+        if urlsplit(new)[:2] != urlsplit(self.url)[:2]:
+            place = printable("{0.scheme}://{0.netloc}".format(urlsplit(new)).encode())
+            message = f"{self.url} leads to {place}, which gets no key of the worker's."
+            raise GitError(message, remedy="Name the repository by its new address.")
+        return new
 
     def _git(self, git_dir: Path) -> Git:
         git = Git(git_dir, env={**self.env, "GIT_ASKPASS": "", "GCM_INTERACTIVE": "never"})

@@ -42,6 +42,12 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         "Load a key that may read and write it into the worker's ssh agent, or name one in ~/.ssh/config.",
     ),
     (
+        (r"certificate subject (alternative )?name",),
+        GitError,
+        "shows a certificate for another name",
+        "Use the name that its certificate has, and look who answers there.",
+    ),
+    (
         ("ssl certificate", "certificate verif", "server certificate", "unable to get local issuer"),
         GitError,
         "shows a certificate that is not trusted here",

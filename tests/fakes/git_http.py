@@ -1,7 +1,8 @@
-"""git over HTTP on loopback: `git http-backend` with Basic authentication."""
+"""git over HTTP and https on loopback: `git http-backend` with Basic authentication."""
 
 import gzip
 import os
+import ssl
 import subprocess
 import threading
 from base64 import b64encode
@@ -12,6 +13,8 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from fakes.tls_front import Pair
 
 
 @dataclass
@@ -25,6 +28,14 @@ class GitHttp:
     """Answered instead of the truth, when it is not 0."""
     readers: frozenset[str] = frozenset()
     """Tokens that may fetch and not push."""
+    is_public: bool = False
+    """Whoever asks may fetch."""
+    pair: Pair | None = None
+    """Its certificate, where it speaks TLS."""
+    leads_to: str = ""
+    """Where each request is led instead of answered, as the beginning of an address."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Where requests below these paths are led, as the address of the repository."""
     seen: list[str] = field(default_factory=list)
     """The `Authorization` headers that came in."""
 
@@ -46,8 +57,13 @@ def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the hand
             content = body_of(self)
             given = self.headers.get("Authorization", "")
             server.seen.append(given)
-            may_read = given in {_basic(token) for token in (server.token, *server.readers)}
-            if server.status:
+            may_read = server.is_public or given in {_basic(token) for token in (server.token, *server.readers)}
+            old = next((path for path in server.renamed if self.path.startswith(f"{path}/")), None)
+            if old is not None:
+                self._send(301, [("Location", server.renamed[old] + self.path.removeprefix(old))], b"")
+            elif server.leads_to:
+                self._send(302, [("Location", server.leads_to + self.path)], b"")
+            elif server.status:
                 self._send(server.status, [], b"")
             elif not may_read:
                 self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
@@ -71,7 +87,11 @@ def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the hand
             """Say nothing."""
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{http.server_address[1]}"
+    if server.pair is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*server.pair)
+        http.socket = tls.wrap_socket(http.socket, server_side=True)
+    server.url = f"http{'s' * (server.pair is not None)}://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

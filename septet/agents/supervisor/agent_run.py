@@ -23,6 +23,7 @@ from septet.agents.supervisor.confined import (
     report_to,
     start_failure,
 )
+from septet.agents.supervisor.control_group import GuestGroup, make_group
 from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
@@ -65,6 +66,7 @@ class Supervisor:
         self.status: int | None = None
         self.cause = self.why = ""
         self.staged: StagedFiles | None = None
+        self.group: GuestGroup | None = None
         self.way_out: WayOut | None = None
         self.recorder: OutputRecorder | None = None
         self.outputs: list[int] = []
@@ -138,6 +140,7 @@ class Supervisor:
         argv, closing = self.confine()
         files = self.open_files()
         start = AgentStart(self.order, argv, files)
+        self.group = start.group = make_group(self.watch.memory_bytes, self.order.limits.processes)
         if self.staged is not None:
             start.staged, start.user = self.staged, self.user or RunUser()
         refusals, report = os.pipe()
@@ -380,6 +383,8 @@ class Supervisor:
             self.await_child()
         if self.recorder is not None:
             self.await_recorder(self.recorder)
+        if self.group is not None and self.group.close() and not self.cause:
+            self.cause, self.why = "memory_limit", self.watch.memory_words
         self.swept_count = 0 if self.order.confined else len(killed)
         if self.way_out is not None:
             self.way_out.await_log()

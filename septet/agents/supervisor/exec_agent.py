@@ -3,6 +3,7 @@
 import os
 import signal
 
+from septet.agents.supervisor.control_group import GuestGroup
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.own_user import RunUser, StagedFiles
 from septet.agents.supervisor.process_tree import die_with_parent
@@ -21,6 +22,8 @@ class AgentStart:
         """What the guest sees of files, where it is started as a user of its own."""
         self.user: RunUser | None = None
         """That user."""
+        self.group: GuestGroup | None = None
+        """The control group that it enters, where there is one."""
 
 
 def exec_agent(start: AgentStart, report: int, supervisor: int) -> None:
@@ -38,6 +41,8 @@ def exec_agent(start: AgentStart, report: int, supervisor: int) -> None:
             os.dup2(source, target)
         os.chdir(start.order.directory)
         limit_own_process(start.order, has_own_user=start.staged is not None)
+        if start.group is not None:
+            start.group.enter()
         if start.staged is not None and start.user is not None:
             start.staged.become_user(start.user)
         if os.getppid() == supervisor:

@@ -107,11 +107,16 @@ class ResourceWatch:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
         return self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
 
+    @property
+    def memory_words(self) -> str:
+        """The limit of memory, for whoever reaches it."""
+        return f"memory limit of {self.memory_bytes >> 20} MiB reached"
+
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
         """Count memory that is theirs or in files without a name, and what may be in the buffers of the kernel."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
-            return "memory_limit", f"memory limit of {self.memory_bytes >> 20} MiB reached"
+            return "memory_limit", self.memory_words
         most = most_connections(self.memory_bytes)
         if max(len(files.connections), sockets_beside(self.processes)) > most:
             return "socket_limit", f"sockets and pipes limit of {most} reached"

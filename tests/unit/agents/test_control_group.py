@@ -1,0 +1,74 @@
+"""Where guests get control groups of their own, and what is told where they get none."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from septet.agents.supervisor.control_group import find_parent, make_group
+
+SERVICE = "sys/fs/cgroup/system.slice/septet.service"
+MOUNTS = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
+
+
+def machine(root: Path, own: str, *, delegated: str = SERVICE) -> Path:
+    """Make what the kernel shows of groups: this process in one, and another one that its user was given."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(f"4:memory:/old\n0::{own}\n")
+    (root / "proc/self/mounts").write_text(MOUNTS)
+    group = root / "sys/fs/cgroup" / own.strip("/")
+    group.mkdir(parents=True)
+    (group.parent / "cgroup.controllers").write_text("cpu memory pids\n")
+    for name in ("cgroup.procs", "cgroup.subtree_control"):
+        (group.parent / name).write_text("")
+    if os.geteuid() == 0:
+        os.setxattr(root / delegated, "user.delegate", b"1")
+    return root / delegated
+
+
+def test_guests_get_groups_beside_the_workers(tmp_path: Path) -> None:
+    """Below the group that was delegated, with a quarter of room above the limits; what is left of others goes."""
+    service = machine(tmp_path, "/system.slice/septet.service/worker")
+    assert find_parent(str(tmp_path)) == (str(service), "")
+    left, alive = service / "septet-guest-0", service / f"septet-guest-{os.getppid()}"
+    left.mkdir()
+    alive.mkdir()
+    group = make_group(64 << 20, 40, str(tmp_path))
+    assert group is not None
+    assert group.folder == str(service / f"septet-guest-{os.getpid()}")
+    assert (service / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert (left.exists(), alive.exists()) == (False, True)
+    assert not group.close()
+    assert not Path(group.folder).exists()
+
+
+@pytest.mark.parametrize(
+    ("own", "changed", "content", "why"),
+    [
+        ("/a/worker", "proc/self/mounts", "tmpfs /tmp tmpfs rw 0 0\n", "no control groups of version 2 are mounted"),
+        ("/a/worker", "proc/self/cgroup", "4:memory:/old\n", "no control groups of version 2 are mounted"),
+        ("/a/worker", "proc/self/cgroup", "0::/../a/worker\n", "no control groups of version 2 are mounted"),
+        ("/a/worker", "proc/self/cgroup", "0::/\n", "it is in the topmost group that it sees"),
+        ("/a/worker", "sys/fs/cgroup/a/cgroup.controllers", "cpu pids", "the group /a has no control of memory"),
+        ("/a/worker", "sys/fs/cgroup/a/cgroup.procs", "17\n", "processes are in the group /a itself"),
+    ],
+)
+def test_where_there_is_none_it_is_said_why(
+    tmp_path: Path, own: str, changed: str, content: str, why: str
+) -> None:
+    """And nothing is made."""
+    machine(tmp_path, own, delegated="sys/fs/cgroup/a")
+    (tmp_path / changed).write_text(content)
+    assert find_parent(str(tmp_path)) == ("", why)
+    assert make_group(64 << 20, 40, str(tmp_path)) is None
+
+
+def test_root_takes_no_group_that_nobody_has_given_it(tmp_path: Path) -> None:
+    """Root may write to the groups of the whole machine; an ordinary user to those alone that it was given."""
+    service = machine(tmp_path, "/system.slice/septet.service/worker")
+    if os.geteuid() == 0:
+        os.removexattr(service, "user.delegate")
+    else:
+        (service / "cgroup.procs").chmod(0o444)
+    why = "the group /system.slice/septet.service around its own was not delegated to its user"
+    assert find_parent(str(tmp_path)) == ("", why)

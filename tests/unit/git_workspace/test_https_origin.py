@@ -1,0 +1,130 @@
+"""An origin over https, and what others get of the worker's key: with a bad certificate, or where it leads elsewhere."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.git_http import GitHttp, serving_git
+from fakes.repositories import Origin, git, make_origin
+from fakes.tls_front import Authority
+
+from septet.errors import GitError
+from septet.git.remote import Remote
+
+TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """Return an origin with a commit."""
+    origin = make_origin(tmp_path / "served" / "o", name="app.git")
+    origin.push({"README.md": "# Sample\n"})
+    git(origin.bare, "config", "http.receivepack", "true")
+    return origin
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Return whoever signs the certificates of the origin."""
+    return Authority(tmp_path / "authority")
+
+
+@pytest.fixture
+def server(tmp_path: Path, origin: Origin, authority: Authority) -> Iterator[GitHttp]:
+    """Serve the origin over https."""
+    with serving_git(GitHttp(tmp_path / "served", TOKEN, pair=authority.sign("forge"))) as server:
+        yield server
+
+
+@pytest.fixture
+def remote(server: GitHttp, env: dict[str, str], authority: Authority) -> Remote:
+    """Return the way to it, of a worker that trusts that authority."""
+    trusting = {**env, "GIT_SSL_CAINFO": str(authority.own.certificate)}
+    return Remote(f"{server.url}/o/app.git", trusting, TOKEN)
+
+
+def test_an_https_origin_answers_whoever_trusts_its_certificate(
+    remote: Remote, origin: Origin, tmp_path: Path
+) -> None:
+    """The worker's key opens it, for reading and for writing."""
+    head = origin.sha("main")
+    vault = bare(tmp_path)
+    remote.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
+    assert remote.refs(vault).shas["refs/heads/main"] == head
+    assert remote.push(vault, head, "refs/heads/work", "").is_done
+    assert origin.sha("work") == head
+
+
+@pytest.mark.parametrize(
+    ("host", "trusts", "what", "remedy"),
+    [
+        ("127.0.0.1", False, "a certificate that is not trusted here", "GIT_SSL_CAINFO"),
+        ("localhost", True, "a certificate for another name", "the name that its certificate has"),
+    ],
+)
+def test_a_certificate_that_does_not_fit_gets_no_key(
+    remote: Remote,
+    server: GitHttp,
+    env: dict[str, str],
+    tmp_path: Path,
+    host: str,
+    what: str,
+    remedy: str,
+    *,
+    trusts: bool,
+) -> None:
+    """Who stands between worker and forge sees no request."""
+    url = remote.url.replace("127.0.0.1", host)
+    with pytest.raises(GitError, match=what) as refused:
+        replace(remote, url=url, env=remote.env if trusts else env).refs(bare(tmp_path))
+    assert remedy in refused.value.remedy
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("is_tls", [True, False])
+def test_an_origin_that_leads_elsewhere_takes_no_key_along(
+    remote: Remote, server: GitHttp, authority: Authority, origin: Origin, tmp_path: Path, *, is_tls: bool
+) -> None:
+    """Neither to another host nor to plain HTTP, also where everybody may read; and nothing of there is believed."""
+    pair = authority.sign("other") if is_tls else None
+    vault = bare(tmp_path)
+    with serving_git(GitHttp(tmp_path / "served", TOKEN, is_public=True, pair=pair)) as other:
+        server.leads_to = other.url
+        for attempt in (
+            lambda: remote.refs(vault),
+            lambda: remote.fetch(vault, "+refs/heads/*:refs/remotes/origin/*"),
+            lambda: remote.push(vault, origin.sha("main"), "refs/heads/work", ""),
+        ):
+            with pytest.raises(GitError, match=f"leads to {other.url}, which gets no key"):
+                attempt()
+        assert other.seen == []
+        argv = ("git", "-c", f"http.{server.url}/.extraHeader=Authorization: the key", "ls-remote", remote.url)
+        subprocess.run(argv, env=dict(remote.env), capture_output=True, check=True)
+        assert "the key" in other.seen  # git by itself sends it wherever the origin leads
+
+
+@pytest.mark.parametrize("leads_to", ["", "/in/a/circle"])
+def test_an_origin_may_lead_to_a_new_name_of_a_repository(
+    remote: Remote, server: GitHttp, origin: Origin, tmp_path: Path, leads_to: str
+) -> None:
+    """On the same host, as forges do after a rename; a circle comes to an end."""
+    vault = bare(tmp_path)
+    server.renamed = {"/o/old.git": f"{server.url}{leads_to or '/o/app.git'}"} | (
+        {leads_to: f"{server.url}{leads_to}"} if leads_to else {}
+    )
+    old = replace(remote, url=f"{server.url}/o/old.git")
+    if leads_to:
+        with pytest.raises(GitError):
+            old.refs(vault)
+    else:
+        old.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
+        assert old.push(vault, origin.sha("main"), "refs/heads/work", "").is_done
+
+
+def bare(tmp_path: Path) -> Path:
+    """Make an empty repository of the worker's."""
+    folder = tmp_path / "vault.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(folder)], check=True)
+    return folder
