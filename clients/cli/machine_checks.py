@@ -65,7 +65,7 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
 
 
 def group_check(root: str = "") -> Check:
-    """Say whether the kernel bounds each guest as a whole: what it answers here is true of workers that start here.
+    """Say whether the kernel bounds each guest as a whole: as of workers that start here.
 
     Args:
         root: The file system's root.

@@ -159,18 +159,19 @@ class Remote:
             GitError: It refused.
         """
         git = self._git(git_dir)
-        config = {
-            "http__lowSpeedLimit": str(_SLOWEST_BYTES_PER_SECOND),
-            "http__lowSpeedTime": str(silent_seconds),
-            **({"http__followRedirects": "false"} if git.secret_config else {}),
-        }
         url = self.url
         for _ in range(_MOST_REDIRECTS):
             words = (url if each == self.url else each for each in args)
-            completed = git.try_run(*words, timeout_seconds=timeout_seconds, **config)
+            completed = git.try_run(
+                *words,
+                timeout_seconds=timeout_seconds,
+                http__lowSpeedLimit=str(_SLOWEST_BYTES_PER_SECOND),
+                http__lowSpeedTime=str(silent_seconds),
+                http__followRedirects="false" if git.secret_config else "initial",
+            )
             if not (git.secret_config and _LED_ON.search(completed.stderr)):
                 break
-            url = self._led_on(git, url, config)
+            url = self._led_on(git, url)
         if completed.timed_out:
             message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
             raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} Septet tries again.")
@@ -178,7 +179,7 @@ class Remote:
             raise failure_of(args[0], self.url, completed.stderr)
         return completed
 
-    def _led_on(self, git: Git, url: str, config: Mapping[str, str]) -> str:
+    def _led_on(self, git: Git, url: str) -> str:
         """Return where the server leads from an address, as the new name of a repository does.
 
         git itself would send the key along, to whatever host.
@@ -187,11 +188,13 @@ class Remote:
             GitError: It leads to another host, or away from https.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
-        told = tracing.try_run("ls-remote", "--", url, timeout_seconds=_LISTING_SECONDS, **config)
+        told = tracing.try_run(
+            *("ls-remote", "--", url), timeout_seconds=_LISTING_SECONDS, http__followRedirects="false"
+        )
         found = _LEADS_TO.findall(told.stderr)
         new = found[-1].decode(errors="replace") if found else ""
         if urlsplit(new)[:2] != urlsplit(self.url)[:2]:
-            place = printable("{0.scheme}://{0.netloc}".format(urlsplit(new)).encode())
+            place = printable("{0.scheme}://{0.netloc}".format(urlsplit(new)).encode()) if new else "elsewhere"
             message = f"{self.url} leads to {place}, which gets no key of the worker's."
             raise GitError(message, remedy="Name the repository by its new address.")
         return new

@@ -158,7 +158,10 @@ def test_the_kernel_holds_a_guests_memory_where_it_has_a_control_group(machine: 
     """A bomb that is faster than its supervisor's looks is ended too, by the same name; elsewhere it gets away."""
     printed = machine.run("kept = b'x' * (300 << 20)\nprint(CANARY)", resources={"memory_bytes": 100 << 20})
     has_group = find_parent()[0] != ""
-    assert ("memory_limit memory limit of 100 MiB reached" in printed, CANARY in printed) == (has_group, not has_group)
+    assert ("memory_limit memory limit of 100 MiB reached" in printed, CANARY in printed) == (
+        has_group,
+        not has_group,
+    )
 
 
 def test_the_page_on_security_has_the_table_of_resources() -> None:

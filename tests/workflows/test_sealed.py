@@ -271,6 +271,41 @@ async def test_an_unsealed_result_is_not_believed(
         never.set()
 
 
+async def test_a_sealed_answer_is_believed_wherever_somebody_sends_it_again(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """Who writes to the server and has no key can put one work order's sealed answer in the place of another's."""
+    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
+    orders = WorkOrders(own, doubles.task_queue)
+
+    async def wait(call: Any) -> Any:
+        await never.wait()
+
+    doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, "specs/of-another.md"), wait]
+    async with worker_of(own, doubles):
+        first = (await orders.put(ORDER)).id
+        await asyncio.wait_for(orders.wait(first), WITHIN_SECONDS)
+        history = client.get_workflow_handle(first).fetch_history_events()
+        events = {event.event_id: event async for event in history}
+        ends = [each.activity_task_completed_event_attributes for each in events.values()]
+        answers = {
+            events[
+                each.scheduled_event_id
+            ].activity_task_scheduled_event_attributes.activity_id: each.result.payloads
+            for each in ends
+            if each.scheduled_event_id
+        }
+        second = (await orders.put(ORDER)).id
+        await wait_until(lambda: len(doubles.calls_of(Step.BUILD_PLAN)) > 1)
+        place = client.get_async_activity_handle(workflow_id=second, run_id=None, activity_id="build_plan-1")
+        await place.complete(RawValue(answers["build_plan-1"][0]))
+        task = await asyncio.wait_for(orders.wait(second), WITHIN_SECONDS)
+        assert (task.status, task.steps[1].output) == ("completed", "specs/of-another.md")
+        never.set()
+        for order_id in (first, second):
+            await own.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
 async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.claude_tasks import BackgroundTasks, TaskFields
-from septet.agents.clis.line_stream import call_of, count, text_of
+from septet.agents.clis.line_stream import call_of, cost_of, count, text_of
 from septet.agents.clis.stream import read_field
 from septet.contracts.facts import Usage
 from septet.system.masking import mask
@@ -100,7 +100,7 @@ class Event(TaskFields, gc=False):
 
 
 class _ModelUse(msgspec.Struct, gc=False):
-    cost: float = msgspec.field(name="costUSD", default=0.0)
+    cost: Any = msgspec.field(name="costUSD", default=0.0)
     input_tokens: Any = msgspec.field(name="inputTokens", default=0)
     output_tokens: Any = msgspec.field(name="outputTokens", default=0)
     cache_read_tokens: Any = msgspec.field(name="cacheReadInputTokens", default=0)
@@ -113,7 +113,7 @@ class _ModelUse(msgspec.Struct, gc=False):
             output_tokens=count(self.output_tokens),
             cache_read_tokens=count(self.cache_read_tokens),
             cache_write_tokens=count(self.cache_write_tokens),
-            cost_usd=self.cost,
+            cost_usd=cost_of(self.cost),
         )
 
 

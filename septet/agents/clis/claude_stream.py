@@ -8,6 +8,7 @@ from typing import Final
 from septet.agents.clis import api_errors, endings
 from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
 from septet.agents.clis.endings import Ending
+from septet.agents.clis.line_stream import cost_of
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.stream import EventReader, read_field
 from septet.contracts.facts import Usage
@@ -180,8 +181,7 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
         return totals.usage
     if totals.usage_by_models is not None:
         return totals.usage_by_models
-    cost = float(result.total_cost_usd) if isinstance(result.total_cost_usd, int | float) else None
-    return usage_of(result, cost) or totals.usage
+    return usage_of(result, cost_of(result.total_cost_usd)) or totals.usage
 
 
 def _turns(totals: StreamTotals, result: Event | None) -> int:

@@ -1,5 +1,6 @@
 """A dialect of JSON lines: what its events and stderr add up to, and the outcome that follows from that."""
 
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -230,7 +231,14 @@ def count(value: object) -> int:
     """Return a count as it is, and 0 for what is none."""
     if type(value) is int and value > 0:  # a bool is of another type
         return value
-    return int(value) if isinstance(value, float) and value > 0 else 0
+    return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
+
+
+def cost_of(value: object) -> float | None:
+    """Return a cost as it is, and `None` for what is none: one below zero would pay for others."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < math.inf else None
 
 
 def text_of(value: object) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, optio
 from septet.agents.clis.api_errors import REFUSAL
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
-from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
+from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, cost_of, count, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import ANY, CHAT, GENERATE, MESSAGES, MODELS, RESPONSES, ModelPlace, below
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
@@ -113,7 +113,6 @@ _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOUR
 _STOPS_ON_REQUEST: Final = frozenset(
     ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
 )
-_Number: TypeAlias = int | float
 _CUT: Final = Ending(
     "limit",
     "output_tokens",
@@ -324,7 +323,7 @@ def _used_in(step: _Part) -> Usage:
         cache_read_tokens=count(tokens.cache.read),
         cache_write_tokens=count(tokens.cache.write),
         reasoning_tokens=reasoning,
-        cost_usd=step.cost if isinstance(step.cost, _Number) else None,
+        cost_usd=cost_of(step.cost),
     )
 
 

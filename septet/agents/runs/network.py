@@ -79,9 +79,10 @@ def refused_requests(run: Run) -> list[str]:
     return [request for request in found if _REQUEST.fullmatch(request)]
 
 
-def tokens_seen(run: Run) -> int:
-    """Return how many tokens the models have said that a run used whose keys stay outside."""
-    return sum(line.input_tokens + line.output_tokens for line in _lines_of(run.folder / NETWORK_LOG))
+def tokens_seen(run: Run) -> tuple[int, int]:
+    """Return how many tokens models whose keys stay outside say that a run used: of input, and of output."""
+    lines = _lines_of(run.folder / NETWORK_LOG)
+    return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:

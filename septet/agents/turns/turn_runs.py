@@ -257,8 +257,31 @@ def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
     return tuple(run.record.because for run in runs if run.record is not None)
 
 
+def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
+    """Count what the model says that it used, where its CLI's stream, into which a guest can write, says less.
+
+    What that has cost is taken to be as much more; where the stream names no price, nobody knows.
+    """
+    agent, used = run.record.agent if run.record is not None else "", outcome.usage
+    (read, written), told = tokens_seen(run), used.tokens
+    is_more = read + written > _TIMES_MORE * told + _TOKENS_MORE
+    if not is_more or "tokens" not in adapter_for(agent).capabilities.tells:
+        return outcome
+    usage = used.model_copy(
+        update={
+            "input_tokens": used.input_tokens + max(read - (told - used.output_tokens), 0),
+            "output_tokens": max(written, used.output_tokens),
+            "estimated": True,
+        }
+    )
+    cost = used.cost_usd * usage.tokens / told if used.cost_usd and told else None
+    warning = f"the model says that it used {read + written:,} tokens, and {agent} says {told:,}"
+    usage = usage.model_copy(update={"cost_usd": cost})
+    return replace(outcome, usage=usage, warnings=(*outcome.warnings, warning))
+
+
 def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]) -> TurnResult:
-    outcome = reading.outcome(end)
+    outcome = with_seen_usage(reading.outcome(end), reading.run)
     is_unknown = is_unknown_error(outcome)
     note_spent(reading.run, outcome, by_unknown_error=is_unknown)
     others = [run for run in own_runs if run.folder != reading.run.folder]
@@ -288,11 +311,8 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
     untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
     asked, told = record.model if record is not None else "", result.outcome.model or ""
     is_another = bool(asked and told) and names_another_model(asked, told)
-    used, seen = result.outcome.usage.tokens, tokens_seen(result.run)
-    is_more = seen > _TIMES_MORE * used + _TOKENS_MORE and "tokens" in adapter_for(result.agent).capabilities.tells
     return (
         *changes,
-        *([f"the model says that it used {seen:,} tokens, and {result.agent} says {used:,}"] if is_more else []),
         *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
         *([f"the model {asked} was asked for, and {result.agent} names {told}"] if is_another else []),
     )

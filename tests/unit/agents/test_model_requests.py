@@ -18,7 +18,7 @@ from septet.agents.supervisor.request_head import RequestHead
 from septet.agents.supervisor.seen_usage import SeenUsage
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts
-from septet.agents.turns.turn_runs import TurnResult, warnings_of
+from septet.agents.turns.turn_runs import with_seen_usage
 from septet.contracts.facts import Usage
 from septet.errors import InvalidInputError
 
@@ -304,10 +304,28 @@ def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: 
     assert "SEPTET" not in failure_of(outcome, Run(tmp_path / "none", None), ["first"]).remedy
 
 
-@pytest.mark.parametrize(("seen", "warned"), [(1000, False), (21_000, False), (500_000, True)])
-def test_a_model_that_says_much_more_than_its_cli_is_a_warning(tmp_path: Path, seen: int, warned: bool) -> None:
-    """Somebody else asked with the key, and no budget has counted that."""
-    run = run_with(tmp_path, {"id": "1"}, {"id": "1", "input_tokens": seen - 10, "output_tokens": 10})
-    outcome = Outcome(ended="ok", usage=Usage(input_tokens=900, output_tokens=100))
-    (*warnings,) = warnings_of(TurnResult(outcome, run, None, 1))
-    assert bool(warnings) == warned
+@pytest.mark.parametrize(
+    ("told", "seen", "counted"),
+    [
+        (Usage(input_tokens=900, output_tokens=100, cost_usd=1.0), (990, 10), None),
+        (Usage(input_tokens=900, output_tokens=100, cost_usd=1.0), (20_990, 10), None),
+        (
+            Usage(input_tokens=500, cache_read_tokens=400, output_tokens=100, cost_usd=1.0),
+            (499_000, 1_000),
+            Usage(
+                input_tokens=498_600, cache_read_tokens=400, output_tokens=1_000, cost_usd=500.0, estimated=True
+            ),
+        ),
+        (Usage(cost_usd=0.0), (30_000, 100), Usage(input_tokens=30_000, output_tokens=100, estimated=True)),
+        (Usage(output_tokens=200), (30_000, 100), Usage(input_tokens=30_000, output_tokens=200, estimated=True)),
+    ],
+)
+def test_a_model_that_says_much_more_than_its_cli_is_believed(
+    tmp_path: Path, told: Usage, seen: tuple[int, int], counted: Usage | None
+) -> None:
+    """Who runs in the CLI can write into its stream, and asks with its key: budgets count what the model says."""
+    run = run_with(tmp_path, {"id": "1"}, {"id": "1", "input_tokens": seen[0], "output_tokens": seen[1]})
+    outcome = with_seen_usage(Outcome(ended="ok", usage=told), run)
+    assert outcome.usage == (counted or told)
+    words = f"the model says that it used {sum(seen):,} tokens, and claude says {told.tokens:,}"
+    assert outcome.warnings == ((words,) if counted else ())

@@ -3,9 +3,12 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -41,6 +44,18 @@ ESCAPES = """
     result("done")
 """
 """Its tools escape its session, and one of them has no environment."""
+
+
+CONNECTS = """
+import os, socket, sys
+os.setgroups([]); os.setgid(64321); os.setuid(64321)
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+    print("let in")
+except OSError as error:
+    print(type(error).__name__)
+"""
+"""Another user of the machine, of no account."""
 
 
 @pytest.fixture
@@ -271,3 +286,25 @@ async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_prin
     recorder.resume()
     turn_result = await attempt
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
+
+
+@pytest.mark.needs("root")
+def test_another_user_gets_no_supervisor_of_a_runner() -> None:
+    """The state directory keeps others out, and so does the socket itself; who is let in could start programs."""
+    folder = Path(tempfile.mkdtemp(prefix="septet-"))
+    folder.chmod(0o755)
+    runner = Runner(folder / "state")
+    answers = []
+    try:
+        runner.start()
+        place = runner.folder / "control.sock"
+        argv = [sys.executable, "-IS", "-c", CONNECTS, str(place)]
+        for opened in ((), (runner.state, runner.folder), (place,)):
+            for each in opened:
+                each.chmod(0o777)
+            told = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=ENDS_SECONDS)
+            answers.append(told.stdout.strip())
+    finally:
+        runner.end()
+        shutil.rmtree(folder)
+    assert answers == ["PermissionError", "PermissionError", "let in"]

@@ -1,0 +1,22 @@
+"""The table by attacker in docs/attacks.md: `make escape` writes it, and each line names a test."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from fakes.attackers import GAINS, attackers_table
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_has_the_table_by_attacker() -> None:
+    """What the document says is what the list says."""
+    assert attackers_table() in (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("test", sorted({each.test for each in GAINS}))
+def test_each_test_of_the_table_is_there(test: str) -> None:
+    """A test that goes or is renamed takes its line along, or gets it anew."""
+    file, _, name = test.partition("::")
+    body = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body
+    assert name in {each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
