@@ -133,6 +133,16 @@ class StateDir:
         return self.root / "api-token"
 
     @property
+    def page_key_file(self) -> Path:
+        """The page's key, which opens the page after each start of its server."""
+        return self.root / "page-key"
+
+    @property
+    def page_file(self) -> Path:
+        """What `septet open` gives a browser: it leads to the page, and no argument has the key."""
+        return self.root / "open.html"
+
+    @property
     def health_file(self) -> Path:
         """When the server last saw this host's worker ask for work: read by a container's health check."""
         return self.root / "health.json"
@@ -192,6 +202,10 @@ class StateDir:
     def api_token(self) -> str:
         """Return the HTTP API's token, made on first use: a file that only this user reads."""
         return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))
+
+    def page_key(self) -> str:
+        """Return the key that opens the page, made on first use: a file that only this user reads."""
+        return _once(self.page_key_file, secrets.token_hex(_TOKEN_BYTES))
 
 
 def _close_to_others(path: Path) -> None:

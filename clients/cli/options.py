@@ -58,6 +58,10 @@ def complete_snapshot(incomplete: str) -> list[str]:
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_complete_id)
 ]
+AnyId = Annotated[
+    str | None,
+    typer.Argument(metavar="ID", help="The work order; the board without one.", autocompletion=_complete_id),
+]
 Repo = Annotated[
     str, typer.Option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.")
 ]

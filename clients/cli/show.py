@@ -99,20 +99,30 @@ async def refresh(operations: "Operations", order_id: given.Id) -> CommandReply:
 @given.give_operations
 async def open_page(
     operations: "Operations",
-    order_id: given.Id,
+    order_id: given.AnyId = None,
     pull_request: Annotated[bool, typer.Option("--pr", help="Open its pull request instead of its page.")] = False,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Make a new key: old links end when `septet up` does.")
+    ] = False,
 ) -> CommandReply:
-    """Open a work order in your browser.
+    """Open the board, or a work order, in your browser.
 
     Example: septet open wo-42
     """
-    from clients.cli.browser import open_address, page_of
+    from clients.cli.browser import open_address, open_page, page_of
+    from septet.settings import load_settings
 
-    task = await operations.orders.get(order_id)
-    address = task.pr_url or "" if pull_request else page_of(operations, order_id)
-    if not address:
-        raise UsageError(f"{order_id} has no pull request yet.", remedy=f"Watch it: septet watch {order_id}")
-    open_address(address)
+    if pull_request and order_id is None:
+        raise UsageError("--pr wants a work order.", remedy="Name it: septet open wo-42 --pr")
+    task = await operations.orders.get(order_id) if order_id is not None else None
+    if task is not None and pull_request:
+        if not task.pr_url:
+            raise UsageError(f"{order_id} has no pull request yet.", remedy=f"Watch it: septet watch {order_id}")
+        open_address(task.pr_url)
+        return CommandReply({"opened": task.pr_url}, lambda: typer.echo(f"Opened {task.pr_url}"))
+    link = page_of(load_settings(), f"/work-orders/{order_id}" if order_id is not None else "/", new_key=new_key)
+    open_page(operations.state, link)
+    address = link.partition("?")[0]
     return CommandReply({"opened": address}, lambda: typer.echo(f"Opened {address}"))
 
 

@@ -20,6 +20,7 @@ from clients.page.key import LOOPBACK, new_page_key, page_host, page_link
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError
 from septet.settings import Settings
+from septet.state import StateDir
 from septet.system.masking import hide, reveal
 from workers.data_converter import codec_of
 from workers.payload_codec import SealingCodec
@@ -92,7 +93,8 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
             f"SEPTET_API_TOKEN=none lets in every machine that can reach {door.host}.",
             remedy="Leave SEPTET_API_TOKEN out, or serve the API on 127.0.0.1.",
         )
-    key = new_page_key() if token is not None else None
+    state = StateDir(settings.state_dir)
+    key = None if token is None else new_page_key() if door.is_open_to_others else state.page_key()
     hide(filter(None, (token, key)))
     try:
         app = api_of(

@@ -1,17 +1,18 @@
 """Who may see the page: a browser that has once opened the link that `septet up` and `septet serve` print.
 
-The link's key is made at the server's start. The cookie holds what is made from it for looking, and decides
+The state directory keeps the link's key. The cookie holds what is made from it for looking, and decides
 nothing: a decision carries another one, which the page's own script keeps (`clients/http/access.py` looks at it).
 None of them tells the API's token.
 """
 
 import hmac
+import html
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from fastapi import Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from clients.page.key import deciding_key, looking_key
 from clients.page.rendering import HEADERS, render
@@ -59,7 +60,10 @@ class PageAccess:
         token, cookie = request.query_params.get("token"), cookie_name(request.url.port or _DEFAULT_PORT)
         if token is not None and _is_key(token, self.key):
             address = f"{request.url.path}#key={deciding_key(self.key)}"
-            response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
+            response: Response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
+            if request.headers.get("sec-fetch-site") == "cross-site":
+                # A browser that comes from a file sends a strict cookie only from a page of ours on.
+                response = HTMLResponse(_GO_ON.format(address=html.escape(address)))
             response.set_cookie(
                 cookie, looking_key(self.key), max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
             )
@@ -68,10 +72,13 @@ class PageAccess:
             return None
         words = {
             "title": "Sign-in link required",
-            "message": "Open the link that septet up or septet serve printed at its last start.",
+            "message": "Type septet open in a terminal, or open the link that septet up has printed.",
             "remedy": "If you have just come from there, reload this page.",
         }
         return render("refused.html", HTTPStatus.UNAUTHORIZED, **words)
+
+
+_GO_ON: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={address}">'
 
 
 def cookie_name(port: int) -> str:

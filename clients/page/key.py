@@ -1,4 +1,7 @@
-"""The page's keys: they open the page alone, and are new with each start of a server.
+"""The page's keys: they open the page alone.
+
+The state directory keeps the key, so that a link outlives its server; `septet open --new-key` makes another one. A
+page that other machines reach has a new key with each start of its server.
 
 The link carries the key. The cookie holds what is made from it for looking; a browser sends it to every port of
 the same host name. So the page has a name of its own, which nobody is told but who has the link: browsers look
@@ -17,7 +20,7 @@ _NAME_LENGTH: Final = 32
 
 
 def new_page_key() -> str:
-    """Return a key that nobody has seen before; the one of the start before opens nothing any more."""
+    """Return a key that nobody has seen before."""
     return secrets.token_hex(_BYTES)
 
 
@@ -41,9 +44,9 @@ def page_host(token: str | None) -> str:
     return f"septet-{_made_of(token, b'page host')[:_NAME_LENGTH]}.localhost"
 
 
-def page_link(address: str, key: str | None) -> str:
+def page_link(address: str, key: str | None, path: str = "/") -> str:
     """Return the link to open in a browser; without a key there is nothing to prove."""
-    return f"{address}/?{urlencode({'token': key})}" if key is not None else f"{address}/"
+    return f"{address}{path}?{urlencode({'token': key})}" if key is not None else f"{address}{path}"
 
 
 def _made_of(key: str, purpose: bytes) -> str:

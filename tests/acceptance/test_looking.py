@@ -1,6 +1,5 @@
 """What is there, as it is asked for: plan, changes, lists, the page of a work order, over commands and HTTP."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
 from fakes.terminal import terminal
+from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.faces
 
@@ -94,8 +94,20 @@ def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_p
     assert person("open", done["id"], "--json").code == 0
     assert person("open", done["id"], "--pr", "--json").code == 0
     page, pull_request = (tmp_path / "opened").read_text().splitlines()
-    api = json.loads((served.state / "server.json").read_text())["api"]
-    assert (page, pull_request) == (f"{api}/work-orders/{done['id']}", done["pr_url"])
+    assert (page, pull_request) == ((served.state / "open.html").as_uri(), done["pr_url"])
+    assert (served.state / "open.html").stat().st_mode & 0o077 == 0
+
+
+def test_the_page_that_is_opened_lets_in(served: Septet, done: Task, browser: Browser) -> None:
+    """What the browser is given has no key in its name, and leads to the board or the work order, signed in."""
+    page = browser.new_page()
+    person = Septet(served.root, {**served.extra, "BROWSER": "true"})
+    for arguments, heading in (((), "Board"), ((done["id"],), done["title"])):
+        opened = person("open", *arguments, "--json").json["opened"]
+        page.goto((served.state / "open.html").as_uri())
+        page.wait_for_url(f"{opened}*")
+        page.get_by_role("heading", level=1, name=heading).wait_for()
+    page.close()
 
 
 def test_the_board_leaves_out_what_was_done_long_ago(served: Septet, done: Task) -> None:
