@@ -1,14 +1,16 @@
 """`septet mcp` as an agent meets it: the SDK's own client on stdio, and a real `septet up` behind it."""
 
+import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from fakes.mcp_client import WHO, Tools, tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet
@@ -17,6 +19,7 @@ from jsonschema import Draft202012Validator
 from mcp import MCPError
 
 pytestmark = pytest.mark.faces
+beside_others = pytest.mark.asyncio(loop_scope="module")
 
 DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry", "create_pipeline", "pipeline_decide"}
 DOES |= {"restore_rescue", "raise_budget"}
@@ -68,13 +71,22 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 """Calls, and the type and a part of the message of their errors."""
 
-Begin = Callable[[], AbstractAsyncContextManager[Tools]]
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tools]:
+    """Return the tools of one `septet mcp`, which takes seconds to start, beside the `septet up` that tests share."""
+    begun: asyncio.Future[Tools] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
 
-@pytest.fixture
-def begin(served: Septet, tmp_path: Path) -> Begin:
-    """Start a `septet mcp` beside the `septet up` that tests share, and give its tools while a block lasts."""
-    return lambda: tools_of(served, tmp_path / "mcp.log")
+    async def hold() -> None:  # the task that begins a client has to end it
+        async with tools_of(served, tmp_path_factory.mktemp("mcp") / "mcp.log") as tools:
+            begun.set_result(tools)
+            await over.wait()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(hold())
+        yield await begun
+        over.set()
 
 
 async def closed(tools: Tools, order: str) -> dict[str, Any]:
@@ -98,148 +110,148 @@ async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
     return task
 
 
-async def test_every_tool_says_what_it_takes_answers_and_does(begin: Begin) -> None:
+@beside_others
+async def test_every_tool_says_what_it_takes_answers_and_does(tools: Tools) -> None:
     """Each has a description, schemas that hold what is not theirs off, and says whether it only looks."""
-    async with begin() as tools:
-        assert set(tools.tools) == DOES | LOOKS
-        for name, tool in tools.tools.items():
-            assert tool.description
-            assert tool.input_schema["additionalProperties"] is False
-            assert tool.output_schema is not None
-            Draft202012Validator.check_schema(tool.input_schema)
-            Draft202012Validator.check_schema(tool.output_schema)
-            for nonsense in ({}, {"ok": True, "nonsense": 1}, {"ok": False}):
-                assert not Draft202012Validator(tool.output_schema).is_valid(nonsense), (name, nonsense)
-            assert tools.hints(name).read_only_hint is (name in LOOKS)
-        assert tools.hints("cancel").destructive_hint
+    assert set(tools.tools) == DOES | LOOKS
+    for name, tool in tools.tools.items():
+        assert tool.description
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema is not None
+        Draft202012Validator.check_schema(tool.input_schema)
+        Draft202012Validator.check_schema(tool.output_schema)
+        for nonsense in ({}, {"ok": True, "nonsense": 1}, {"ok": False}):
+            assert not Draft202012Validator(tool.output_schema).is_valid(nonsense), (name, nonsense)
+        assert tools.hints(name).read_only_hint is (name in LOOKS)
+    assert tools.hints("cancel").destructive_hint
 
 
-async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet, done: dict[str, Any]) -> None:
+@beside_others
+async def test_tools_answer_what_the_commands_print(tools: Tools, served: Septet, done: dict[str, Any]) -> None:
     """The structured content of a look is the object of the command with --json."""
-    async with begin() as tools:
-        order, project = done["id"], done["project"]
-        looks: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-            "task_detail": ({"id": order}, ("show", order)),
-            "wait": ({"id": order}, ("show", order)),
-            "plan": ({"id": order}, ("plan", order)),
-            "diff": ({"id": order}, ("diff", order)),
-            "budgets": ({}, ("budget", "list")),
-            "costs": ({"by": "week"}, ("costs", "--by", "week")),
-            "steps": ({"id": order}, ("steps", order)),
-            "logs": ({"id": order, "limit": 1000}, ("logs", order)),
-            "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
-            "board": ({"project": project, "limit": 500}, ("board", "--project", project)),
-        }
-        assert set(looks) == LOOKS - {
-            "get_pipeline",
-            "list_pipelines",
-        }  # those are held against each other elsewhere
-        for name, (arguments, command) in looks.items():
-            answered, printed = await tools(name, **arguments), served(*command, "--json").json
-            for answer in (answered, printed):
-                for row in answer.get("rescues", ()):
-                    del row["age_seconds"]
-            assert answered == printed, name
-        assert (await tools("rescues", id=order, everything=True))["rescues"]
+    order, project = done["id"], done["project"]
+    looks: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+        "task_detail": ({"id": order}, ("show", order)),
+        "wait": ({"id": order}, ("show", order)),
+        "plan": ({"id": order}, ("plan", order)),
+        "diff": ({"id": order}, ("diff", order)),
+        "budgets": ({}, ("budget", "list")),
+        "costs": ({"by": "week"}, ("costs", "--by", "week")),
+        "steps": ({"id": order}, ("steps", order)),
+        "logs": ({"id": order, "limit": 1000}, ("logs", order)),
+        "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
+        "board": ({"project": project, "limit": 500}, ("board", "--project", project)),
+    }
+    assert set(looks) == LOOKS - {
+        "get_pipeline",
+        "list_pipelines",
+    }  # those are held against each other elsewhere
+    for name, (arguments, command) in looks.items():
+        answered, printed = await tools(name, **arguments), served(*command, "--json").json
+        for answer in (answered, printed):
+            for row in answer.get("rescues", ()):
+                del row["age_seconds"]
+        assert answered == printed, name
+    assert (await tools("rescues", id=order, everything=True))["rescues"]
 
 
+@beside_others
 async def test_a_wait_ends_when_somebody_is_needed(
-    begin: Begin, served: Septet, origin: Origin, done: dict[str, Any]
+    tools: Tools, served: Septet, origin: Origin, done: dict[str, Any]
 ) -> None:
     """It answers with the plan that waits for approval, at its time limit else, and kept work comes back."""
-    async with begin() as tools:
-        order = {"id": "wo-mcp-wait", "repository": str(origin.bare), "title": "Wait for me", "approve_plan": True}
-        await tools("run", **order)
-        waiting = await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS))
-        assert waiting["task"]["status"] == "waiting", waiting
-        plan = await tools("plan", id=order["id"])
-        assert plan["plan_sha256"] == waiting["task"]["plan_sha256"]
-        await tools("cancel", id=order["id"])
-        assert (await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS)))["task"]["status"] == "cancelled"
-        kept = (await tools("rescues", id=done["id"], everything=True))["rescues"][0]["snapshot"]
-        restored = await tools("restore_rescue", snapshot=kept)
-        assert (Path(restored["restored_to"]) / "app.py").exists()
-        assert (await tools.refused("restore_rescue", snapshot=kept))["type"] == "RefusedTransition"
+    order = {"id": "wo-mcp-wait", "repository": str(origin.bare), "title": "Wait for me", "approve_plan": True}
+    await tools("run", **order)
+    waiting = await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS))
+    assert waiting["task"]["status"] == "waiting", waiting
+    plan = await tools("plan", id=order["id"])
+    assert plan["plan_sha256"] == waiting["task"]["plan_sha256"]
+    await tools("cancel", id=order["id"])
+    assert (await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS)))["task"]["status"] == "cancelled"
+    kept = (await tools("rescues", id=done["id"], everything=True))["rescues"][0]["snapshot"]
+    restored = await tools("restore_rescue", snapshot=kept)
+    assert (Path(restored["restored_to"]) / "app.py").exists()
+    assert (await tools.refused("restore_rescue", snapshot=kept))["type"] == "RefusedTransition"
 
 
-async def test_logs_come_in_pages(begin: Begin, done: dict[str, Any]) -> None:
+@beside_others
+async def test_logs_come_in_pages(tools: Tools, done: dict[str, Any]) -> None:
     """`next` is where the following page begins; the last one has none."""
-    async with begin() as tools:
-        whole = (await tools("logs", id=done["id"], limit=1000))["log_entries"]
-        first = await tools("logs", id=done["id"], limit=2)
-        rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
-        assert first["log_entries"] + rest["log_entries"] == whole
-        assert "next" not in rest
+    whole = (await tools("logs", id=done["id"], limit=1000))["log_entries"]
+    first = await tools("logs", id=done["id"], limit=2)
+    rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
+    assert first["log_entries"] + rest["log_entries"] == whole
+    assert "next" not in rest
 
 
-async def test_board_comes_in_pages(begin: Begin, done: dict[str, Any]) -> None:
+@beside_others
+async def test_board_comes_in_pages(tools: Tools, done: dict[str, Any]) -> None:
     """A page has no more tasks than are asked for, and the counts are those of the whole board."""
-    async with begin() as tools:
-        page = await tools("board", project=done["project"], limit=1)
-        assert [task["id"] for rows in page["stages"].values() for task in rows]
-        assert sum(map(len, page["stages"].values())) == 1
-        assert sum(page["counts"].values()) == page["summary"]["total"]
-        for nonsense in ("nonsense", "no place"):
-            assert (await tools.refused("board", after=nonsense))["type"] == "NotFound"
+    page = await tools("board", project=done["project"], limit=1)
+    assert [task["id"] for rows in page["stages"].values() for task in rows]
+    assert sum(map(len, page["stages"].values())) == 1
+    assert sum(page["counts"].values()) == page["summary"]["total"]
+    for nonsense in ("nonsense", "no place"):
+        assert (await tools.refused("board", after=nonsense))["type"] == "NotFound"
 
 
-async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Septet, origin: Origin) -> None:
+@beside_others
+async def test_task_is_run_cancelled_and_gone_on_with(tools: Tools, served: Septet, origin: Origin) -> None:
     """An agent starts a work order, ends it in the middle of a step, lets it go on, and has a pull request."""
-    async with begin() as tools:
-        gate = served.root / "mcp-gate"
-        order = served.scenario("wo-mcp", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-        issue = {"repository": str(origin.bare), "title": "Say goodbye too", "description": "It greets only."}
-        begun = await tools("run", id=order, priority=5, labels=["fix"], **issue)
-        assert (begun["task"]["id"], begun["task"]["score"]) == (order, 5)
-        again = await tools.refused("run", id=order, **issue)
-        assert again["type"] == "AlreadyRunning"
-        until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
-        assert (await tools("cancel", id=order))["task"]["id"] == order
-        assert (await closed(tools, order))["status"] == "cancelled"
-        assert (await tools.refused("cancel", id=order))["type"] == "RefusedTransition"
-        gate.touch()
-        assert (await tools("retry", id=order, from_step="implement_plan"))["task"]["id"] == order
-        task = await closed(tools, order)
-        assert (task["status"], task["stage"]) == ("completed", "review")
-        assert task["pr_url"]
-        assert task == served("show", order, "--json").json["task"]
+    gate = served.root / "mcp-gate"
+    order = served.scenario("wo-mcp", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    issue = {"repository": str(origin.bare), "title": "Say goodbye too", "description": "It greets only."}
+    begun = await tools("run", id=order, priority=5, labels=["fix"], **issue)
+    assert (begun["task"]["id"], begun["task"]["score"]) == (order, 5)
+    again = await tools.refused("run", id=order, **issue)
+    assert again["type"] == "AlreadyRunning"
+    until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
+    assert (await tools("cancel", id=order))["task"]["id"] == order
+    assert (await closed(tools, order))["status"] == "cancelled"
+    assert (await tools.refused("cancel", id=order))["type"] == "RefusedTransition"
+    gate.touch()
+    assert (await tools("retry", id=order, from_step="implement_plan"))["task"]["id"] == order
+    task = await closed(tools, order)
+    assert (task["status"], task["stage"]) == ("completed", "review")
+    assert task["pr_url"]
+    assert task == served("show", order, "--json").json["task"]
 
 
+@beside_others
 async def test_created_task_waits_on_the_board_until_it_is_moved(
-    begin: Begin, served: Septet, origin: Origin
+    tools: Tools, served: Septet, origin: Origin
 ) -> None:
     """No agent starts for it before; a move that is not allowed names those that are, and each is signed."""
-    async with begin() as tools:
-        order, issue = {"id": "wo-mcp-waits"}, {"repository": str(origin.bare), "title": "Say goodbye too"}
-        created = (await tools("create_task", **order, **issue))["task"]
-        assert (created["status"], created["stage"]) == ("pending", "collected")
-        assert (await tools("task_detail", **order))["task"] == created
-        refused = await tools.refused("move", **order, to="executing")
-        assert refused["type"] == "RefusedTransition"
-        assert "triaged" in refused["remedy"]
-        assert not (served.state / "runs" / order["id"]).exists()
-        moved = await tools("move", **order, to="blocked", why="it is unclear")
-        assert moved["task"]["stage"] == "blocked"
-        assert (await tools("move", **order, to="cancelled", who="Ada"))["task"]["status"] == "cancelled"
-        history = (await tools("task_detail", **order))["history"]
-        assert [(move["to"], move["who"]) for move in history[1:]] == [("blocked", WHO.name), ("done", "Ada")]
-        assert history[1]["why"] == "it is unclear"
+    order, issue = {"id": "wo-mcp-waits"}, {"repository": str(origin.bare), "title": "Say goodbye too"}
+    created = (await tools("create_task", **order, **issue))["task"]
+    assert (created["status"], created["stage"]) == ("pending", "collected")
+    assert (await tools("task_detail", **order))["task"] == created
+    refused = await tools.refused("move", **order, to="executing")
+    assert refused["type"] == "RefusedTransition"
+    assert "triaged" in refused["remedy"]
+    assert not (served.state / "runs" / order["id"]).exists()
+    moved = await tools("move", **order, to="blocked", why="it is unclear")
+    assert moved["task"]["stage"] == "blocked"
+    assert (await tools("move", **order, to="cancelled", who="Ada"))["task"]["status"] == "cancelled"
+    history = (await tools("task_detail", **order))["history"]
+    assert [(move["to"], move["who"]) for move in history[1:]] == [("blocked", WHO.name), ("done", "Ada")]
+    assert history[1]["why"] == "it is unclear"
 
 
-async def test_plan_is_rejected_and_approved(begin: Begin, origin: Origin) -> None:
+@beside_others
+async def test_plan_is_rejected_and_approved(tools: Tools, origin: Origin) -> None:
     """A task waits with its plan, is planned again with feedback, and goes on once that plan is approved."""
-    async with begin() as tools:
-        order = {"id": "wo-mcp-plan"}
-        await tools("run", **order, repository=str(origin.bare), title="Say goodbye too", approve_plan=True)
-        first = await waiting_plan(tools, order["id"])
-        refused = await tools.refused("approve", **order, plan_sha256="0" * 64)
-        assert first in refused["message"] + refused["remedy"]
-        assert (await tools.refused("reject", **order))["message"].startswith("feedback ")
-        rejected = await tools("reject", **order, plan_sha256=first, feedback="Say it in French.")
-        assert rejected["task"]["status"] == "running"
-        second = await waiting_plan(tools, order["id"])
-        await tools("approve", **order, plan_sha256=second, why="good")
-        assert (await closed(tools, order["id"]))["status"] == "completed"
+    order = {"id": "wo-mcp-plan"}
+    await tools("run", **order, repository=str(origin.bare), title="Say goodbye too", approve_plan=True)
+    first = await waiting_plan(tools, order["id"])
+    refused = await tools.refused("approve", **order, plan_sha256="0" * 64)
+    assert first in refused["message"] + refused["remedy"]
+    assert (await tools.refused("reject", **order))["message"].startswith("feedback ")
+    rejected = await tools("reject", **order, plan_sha256=first, feedback="Say it in French.")
+    assert rejected["task"]["status"] == "running"
+    second = await waiting_plan(tools, order["id"])
+    await tools("approve", **order, plan_sha256=second, why="good")
+    assert (await closed(tools, order["id"]))["status"] == "completed"
 
 
 async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:
@@ -249,29 +261,29 @@ async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origi
         assert (await closed(tools, task["id"]))["repository_url"] == str(origin.bare)
 
 
-async def test_mistakes_are_answers_that_say_how_to_go_on(begin: Begin) -> None:
+@beside_others
+async def test_mistakes_are_answers_that_say_how_to_go_on(tools: Tools) -> None:
     """A mistake is an error result with type, message and remedy, which keeps to the tool's schema."""
-    async with begin() as tools:
-        for name, arguments, kind, told in MISTAKES:
-            error = await tools.refused(name, **arguments)
-            assert error["type"] == kind, (name, arguments)
-            assert told in error["message"]
-            assert error["remedy"]
-
-
-async def test_completed_task_is_gone_on_with_from_a_named_step_only(begin: Begin, done: dict[str, Any]) -> None:
-    """A refused transition says what is missing."""
-    async with begin() as tools:
-        error = await tools.refused("retry", id=done["id"])
-        assert error["type"] == "RefusedTransition"
+    for name, arguments, kind, told in MISTAKES:
+        error = await tools.refused(name, **arguments)
+        assert error["type"] == kind, (name, arguments)
+        assert told in error["message"]
         assert error["remedy"]
 
 
-async def test_tool_that_there_is_not_is_an_error_of_the_protocol(begin: Begin) -> None:
+@beside_others
+async def test_completed_task_is_gone_on_with_from_a_named_step_only(tools: Tools, done: dict[str, Any]) -> None:
+    """A refused transition says what is missing."""
+    error = await tools.refused("retry", id=done["id"])
+    assert error["type"] == "RefusedTransition"
+    assert error["remedy"]
+
+
+@beside_others
+async def test_tool_that_there_is_not_is_an_error_of_the_protocol(tools: Tools) -> None:
     """It names those that there are."""
-    async with begin() as tools:
-        with pytest.raises(MCPError, match="task_detail"):
-            await tools.client.call_tool("sleep", {})
+    with pytest.raises(MCPError, match="task_detail"):
+        await tools.client.call_tool("sleep", {})
 
 
 async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet, tmp_path: Path) -> None:

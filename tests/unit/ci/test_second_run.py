@@ -116,7 +116,6 @@ def test_what_fails_again_is_a_fault(run: Run) -> None:
     assert ended.text.count("E       AssertionError: it is broken") == 2
 
 
-@_both_ways
 def test_a_fault_beside_a_race_fails_the_run(run: Run) -> None:
     """Each failure has a verdict of its own."""
     ended = run(_FLAKY, _FAULT)
@@ -137,7 +136,6 @@ def test_more_than_three_failures_have_no_second_run(run: Run) -> None:
     assert "no second run: more than 3 tests failed" in ended.text
 
 
-@_both_ways
 def test_a_law_has_no_second_run(run: Run) -> None:
     """One failure of what may never happen is enough."""
     ended = run("\n@pytest.mark.law" + _FLAKY)
@@ -169,7 +167,6 @@ def test_without_the_option_a_failure_is_a_failure(run: Run) -> None:
     assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
 
 
-@_both_ways
 def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: Path) -> None:
     """The bound of the coverage counts after the second run."""
     (tmp_path / "unread.py").write_text("if len('a') > 1:\n" + "    print()\n" * 20)
