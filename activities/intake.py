@@ -1,6 +1,6 @@
 """Taking issues: which are there that nobody has taken, and whose one is from now on."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from activities.failures import translating_failures
 from activities.host import Host
 from activities.new_commands import find_commands
 from septet.contracts.intake import (
+    LOOKED_AT_AGAIN,
     TAKEN_AT_ONCE,
     ClaimIssue,
     FindIssues,
@@ -28,10 +29,12 @@ from septet.contracts.intake import (
     IssuesFound,
     choose_intake,
 )
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
 from septet.forges.forge import Issue
+from septet.forges.issue_history import TellingForge, read_request
 from septet.git.address import Address, parse_address
 from septet.git.issue_claims import IssueClaims
 from septet.git.remote import Remote
@@ -103,6 +106,10 @@ class IntakeActivities:
                 address = parse_address(request.repository, home=Path.home())
                 own = issue_order_id(address, request.issue)
                 order_id = await order_of_issue(activity.client(), address, request.issue) or own
+                check = partial(self._check, request)
+                requested = await cancellable_thread(self.host.threads.network, check) if order_id == own else None
+                if isinstance(requested, str):
+                    return self._refuse(request, forge_name(address, self.host.settings), requested)
                 left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
                 claim = partial(self._claim, address, request, order_id, left_by)
                 is_claimed = await cancellable_thread(self.host.threads.network, claim)
@@ -111,7 +118,28 @@ class IntakeActivities:
                 intake = await self._intake_for(request, address.key, read_labels) if is_own else None
         outcome = "taken" if is_own else "refused"
         RECORDER.record(INTAKE_ISSUES, forge=forge_name(address, self.host.settings), outcome=outcome)
-        return IssueClaim(is_own=is_own, order_id=order_id, intake=intake)
+        return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
+
+    def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
+        """Return what was asked for, or why nobody who may push has asked; `None` where nobody has to be asked."""
+        _, forge = self.host.forge(request.repository)
+        if not isinstance(forge, TellingForge):
+            return None
+        return read_request(
+            forge,
+            request.issue,
+            request.label,
+            delivered=request.delivered,
+            commanded=request.commanded,
+            bots=self.host.settings.trusted_bots,
+            on_unknown_edits=self.host.settings.on_unknown_edits,
+        )
+
+    @staticmethod
+    def _refuse(request: ClaimIssue, forge: str, why_not: str) -> IssueClaim:
+        _log.warning("issue_not_taken", repository=request.repository, issue=request.issue, why=why_not)
+        RECORDER.record(INTAKE_ISSUES, forge=forge, outcome="refused")
+        return IssueClaim(is_own=False, order_id="", why_not=why_not)
 
     def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
         address, forge = self.host.forge(request.repository)
@@ -124,7 +152,7 @@ class IntakeActivities:
         numbers = [each.number for each in issues if each.state == "open" and request.label in each.labels]
         claims = claims_of(self.host, address)
         taken = claims.numbers() - claims.left_by(left_by) if numbers else frozenset()
-        found = IssuesFound(numbers=tuple(each for each in numbers if each not in taken)[:TAKEN_AT_ONCE])
+        found = IssuesFound(numbers=_in_turn([each for each in numbers if each not in taken], request.passed_over))
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
@@ -180,6 +208,13 @@ class IntakeActivities:
     def _claim(self, address: Address, request: ClaimIssue, order_id: str, left_by: AbstractSet[str]) -> bool:
         claims = claims_of(self.host, address)
         return claims.claim(request.issue, order_id, request.claimant, request.claimed_at, left_by)
+
+
+def _in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
+    """Return the issues that one pass looks at: some of those that were not taken before go after all others."""
+    new = [each for each in numbers if each not in passed_over]
+    again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]
+    return tuple(new + again)[:TAKEN_AT_ONCE]
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:

@@ -87,7 +87,8 @@ class _Preparation:
                 f"Septet cannot follow pull requests of {address.url}.",
                 remedy="Answer the pull request yourself; agents can on GitHub, GitLab and Gitea.",
             )
-        feedback = read_feedback(forge, pull_request_number(rework.url), self.call.progress.commit_sha or "")
+        number, commit = pull_request_number(rework.url), self.call.progress.commit_sha or ""
+        feedback = read_feedback(forge, number, commit, self.host.settings.trusted_bots)
         if feedback.pull_request.state != "open":
             return PreparedRework(rework=rework, state=feedback.pull_request.state)
         if frozen is None:

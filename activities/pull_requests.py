@@ -46,7 +46,7 @@ def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
     """
     _, forge = host.forge(look.repository)
     state = forge.pull_request(pull_request_number(look.url), look.commit).state
-    return _with_events(forge, look, state)
+    return _with_events(host, forge, look, state)
 
 
 def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
@@ -63,13 +63,13 @@ def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) ->
         state = polls.state(look.repository, forge, number)
     else:
         state = forge.pull_request(number, look.commit).state
-    return _with_events(forge, look, state)
+    return _with_events(host, forge, look, state)
 
 
-def _with_events(forge: Forge, look: PullRequestLook, state: PullRequestState) -> PullRequestEnd:
+def _with_events(host: Host, forge: Forge, look: PullRequestLook, state: PullRequestState) -> PullRequestEnd:
     if state != "open" or not look.follows or not isinstance(forge, FollowedForge):
         return PullRequestEnd(state=state)
-    feedback = read_feedback(forge, pull_request_number(look.url), look.commit)
+    feedback = read_feedback(forge, pull_request_number(look.url), look.commit, host.settings.trusted_bots)
     return PullRequestEnd(state=feedback.pull_request.state, events=feedback.events)
 
 

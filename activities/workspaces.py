@@ -1,6 +1,5 @@
 """Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs, set-up."""
 
-import json
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,13 +17,17 @@ from activities.remote_checkpoints import keep
 from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import SETTINGS_PATH, Sessions
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
+from septet.errors import IssueChangedError
 from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
+from septet.forges.issue_for_agents import issue_for_agents
+from septet.forges.issue_history import RequestCheck, TellingForge, Writers
 from septet.git.address import Address, parse_address
 from septet.git.destroy import return_to
 from septet.git.evidence import read_base_files
@@ -216,9 +219,30 @@ def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str
     if request.tracker is not None:
         return _tracked(request.tracker, request.work_order_id, settings)
     if request.issue is not None:
-        read: dict[str, JsonValue] = json.loads(forge.issue(request.issue).as_json())
-        return read
+        return _of_forge(request.issue, request.requested, forge, settings)
     return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}
+
+
+def _of_forge(
+    number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
+) -> dict[str, JsonValue]:
+    """Return the issue of a forge as agents see it, if it says what somebody who may push asked for.
+
+    Raises:
+        IssueChangedError: A person has to read it first.
+    """
+    issue = forge.issue(number)
+    if not isinstance(forge, TellingForge):
+        return issue_for_agents(issue, None)
+    writers = Writers(forge, settings.trusted_bots)
+    if requested is not None:
+        why = requested.waits_because
+        if not why and requested.text_sha256 not in {"", issue.text_sha256}:
+            check = RequestCheck(forge.issue_history(number), writers, settings.on_unknown_edits)
+            why = check.changed_since(requested)
+        if why:
+            raise IssueChangedError(why)
+    return issue_for_agents(issue, writers)
 
 
 def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:

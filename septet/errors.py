@@ -173,6 +173,12 @@ class ForgeError(SeptetError):
     """The forge refused."""
 
 
+class IssueChangedError(ForgeError):
+    """The issue may not say any more what somebody who may push asked for."""
+
+    default_remedy = "Read the issue as it is now: `septet retry` works on that text, `septet cancel` on none."
+
+
 class ForgeUnavailableError(ForgeError):
     """The forge did not answer."""
 

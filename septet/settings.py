@@ -120,6 +120,11 @@ class Settings(BaseSettings):
     """GitLab's signing token (`whsec_…`), or the secret token that it sends; none are taken when absent."""
     gitea_webhook_secret: SecretStr | None = None
     """What Gitea or Forgejo signs its webhooks with; none are taken when absent."""
+    trusted_bots: Annotated[tuple[str, ...], NoDecode] = ()
+    """Accounts of GitHub's Apps whose labels, comments and reviews count like those of people who may push,
+    separated by commas: `renovate[bot]`."""
+    on_unknown_edits: Literal["wait", "take"] = "wait"
+    """What happens to an issue that may have been edited since somebody asked for it, where no forge tells."""
     linear_token: SecretStr | None = None
     """The worker's key to Linear: a personal API key (`lin_api_…`) or an app's token; agents never see it."""
     linear_api_url: str | None = None
@@ -312,7 +317,14 @@ class Settings(BaseSettings):
         return self
 
     @field_validator(
-        "guest_paths", "guest_hosts", "model_requests", "forge_logins", "codec_origins", "protected", mode="before"
+        "guest_paths",
+        "guest_hosts",
+        "model_requests",
+        "forge_logins",
+        "codec_origins",
+        "protected",
+        "trusted_bots",
+        mode="before",
     )
     @classmethod
     def _split_paths(cls, paths: object) -> object:

@@ -7,6 +7,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.comments import CommandAnswer, CommentCall
     from septet.contracts.intake import ClaimIssue
+    from septet.contracts.issue_request import IssueRequest
     from septet.system.timestamps import timestamp
     from workflows.activity_stubs import ANSWER_COMMENT, CHECK_COMMENTER, CLAIM_ISSUE, OBEY_COMMENT
     from workflows.intake import OPTIONS, start_order
@@ -43,12 +44,13 @@ async def _take(call: CommentCall) -> CommandAnswer | None:
         claimant=workflow.info().workflow_id,
         claimed_at=now,
         label=call.intake.label,
+        commanded=IssueRequest(by=event.author, at=event.created_at or now, text_sha256=event.text_sha256),
     )
     claim = await CLAIM_ISSUE.start(request, **OPTIONS, summary=f"take issue {event.number}")
     if not claim.is_own:
         return None
     intake = claim.intake or call.intake
-    await start_order(intake.order_for(event.number), claim.order_id, now)
+    await start_order(intake.order_for(event.number, claim.requested), claim.order_id, now)
     return CommandAnswer(
         repository=call.intake.repository,
         number=event.number,

@@ -11,7 +11,8 @@ from temporalio.workflow import ParentClosePolicy
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.comment_commands import CommandComment
     from septet.contracts.comments import CommentCall
-    from septet.contracts.intake import ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.intake import SEEN_LIMIT, ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.issue_request import IssueRequest
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import MEMO, first_task, row_of, waits_in
     from septet.system.timestamps import timestamp
@@ -48,39 +49,49 @@ class Intake:
     async def run(self, request: IntakePass) -> IntakeResult:
         """Find issues, take each, and start its work order."""
         intake = request.intake
-        since, seen = _last_comments() if request.issue is None else ("", ())
+        last = _last_pass() if request.issue is None else IntakeResult()
         found = await FIND_ISSUES.start(
             FindIssues(
                 repository=intake.repository,
                 label=intake.label,
                 issue=request.issue,
-                comments_since=since,
-                comments_seen=seen,
+                comments_since=last.comments_until,
+                comments_seen=last.comments_seen,
+                passed_over=last.passed_over,
             ),
             **OPTIONS,
             summary=f"which issues with the label {intake.label} are new?",
         )
-        started = [order_id for number in found.numbers if (order_id := await _take(intake, number))]
+        started: list[str] = []
+        refused: dict[int, str] = {}
+        for number in found.numbers:
+            order_id, why_not = await _take(intake, number, request.delivered)
+            started += [order_id] if order_id else []
+            refused |= {number: why_not} if why_not else {}
         workflow.set_current_details(
             f"**{intake.repository}** · label `{intake.label}` · {len(started)} of {len(found.numbers)} taken\n\n"
-            + "\n".join(f"- `{order_id}`" for order_id in started)
+            + "\n".join(
+                [*(f"- `{each}`" for each in started), *(f"- #{each}: {refused[each]}" for each in refused)]
+            )
         )
         for comment in found.comments:
             await _obey(intake, comment)
+        passed_over = (*(each for each in last.passed_over if each not in found.numbers), *refused)
         return IntakeResult(
             started=tuple(started),
-            comments_until=found.comments_until or since,
-            comments_seen=found.comments_seen or seen,
+            comments_until=found.comments_until or last.comments_until,
+            comments_seen=found.comments_seen or last.comments_seen,
+            passed_over=passed_over[-SEEN_LIMIT:],
         )
 
 
-def _last_comments() -> tuple[str, tuple[int, ...]]:
-    """Return from when on comments are new, and which ones are known: what the schedule's last pass came to."""
+def _last_pass() -> IntakeResult:
+    """Return what the schedule's last pass came to: from when on comments are new, and what is known."""
     if workflow.has_last_completion_result():
         last = workflow.get_last_completion_result(IntakeResult)
         if last is not None and last.comments_until:
-            return last.comments_until, last.comments_seen
-    return timestamp(workflow.now()), ()
+            return last
+    return IntakeResult(comments_until=timestamp(workflow.now()))
 
 
 async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
@@ -98,8 +109,8 @@ async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
         return
 
 
-async def _take(intake: IntakeInput, number: int) -> str:
-    """Take an issue, and start its work order; return its id, or nothing where somebody else was faster."""
+async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None) -> tuple[str, str]:
+    """Take an issue, and start its work order; return its id where this did, and else why not, if that is news."""
     now = timestamp(workflow.now())
     claim = await CLAIM_ISSUE.start(
         ClaimIssue(
@@ -108,15 +119,16 @@ async def _take(intake: IntakeInput, number: int) -> str:
             claimant=workflow.info().workflow_id,
             claimed_at=now,
             label=intake.label,
+            delivered=delivered,
         ),
         **OPTIONS,
         summary=f"take issue {number}",
     )
     if not claim.is_own:
-        return ""
+        return "", claim.why_not
     tracked, intake = claim.tracked, claim.intake or intake
-    order = intake.order_for(number) if tracked is None else intake.order_for_tracked(tracked)
-    return claim.order_id if await start_order(order, claim.order_id, now) else ""
+    order = intake.order_for(number, claim.requested) if tracked is None else intake.order_for_tracked(tracked)
+    return (claim.order_id if await start_order(order, claim.order_id, now) else ""), ""
 
 
 async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:

@@ -26,10 +26,12 @@ from septet.contracts.forge_events import (
 )
 from septet.contracts.intake import IntakeInput, IntakePass
 from septet.contracts.intake_replies import WebhookReply
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
 from septet.forges.comment_commands import is_own_text, parse_command
 from septet.git.address import parse_address
+from septet.system.timestamps import timestamp
 
 _NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")
 _NO_INTAKE: Final = WebhookReply(
@@ -101,7 +103,9 @@ class Deliveries:
         wanted = [each for each in intakes if each.label in event.labels and event.state == "open"]
         if not wanted:
             return _NO_INTAKE
-        request = IntakePass(intake=wanted[0], issue=event.number)
+        came_at = timestamp(datetime.now(UTC))
+        delivered = IssueRequest(by=event.actor, at=came_at, text_sha256=event.text_sha256)
+        request = IntakePass(intake=wanted[0], issue=event.number, delivered=delivered)
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:

@@ -33,6 +33,10 @@ class IssueChanged(ForgeEvent):
     state: Literal["open", "closed"] = "open"
     labels: tuple[str, ...] = Field(default=(), max_length=_LABELS)
     """All that it has now."""
+    actor: str = Field(default="", max_length=200)
+    """Who did it."""
+    text_sha256: str = Field(default="", max_length=64)
+    """Of the issue's title and body as they were then."""
 
 
 class CommentWritten(ForgeEvent):
@@ -49,6 +53,8 @@ class CommentWritten(ForgeEvent):
     body: str = Field(max_length=EVENT_TEXT_LIMIT)
     created_at: str = Field(default="", max_length=40)
     """ISO 8601."""
+    text_sha256: str = Field(default="", max_length=64)
+    """Of the title and the body of the issue as they were then; empty where it is not told."""
 
 
 class PullRequestChanged(ForgeEvent):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StringConstraints
 
 from septet.contracts.comment_commands import CommandComment
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.order import Name, WorkOrderInput
 from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedClaim
@@ -19,6 +20,8 @@ TAKEN_AT_ONCE: Final = 100
 """The most issues that one pass takes; the next one takes more."""
 OBEYED_AT_ONCE: Final = 20
 """The most comments with commands that one pass finds."""
+LOOKED_AT_AGAIN: Final = 20
+"""Issues that one pass looks at although passes before have not taken them."""
 SEEN_LIMIT: Final = 500
 _DELIVERED: Final = "last webhook: "
 DEFAULT_LABEL: Final = "septet"
@@ -50,10 +53,14 @@ class IntakeInput(StrictWire):
     draft: bool = False
     """Open the pull requests as drafts."""
 
-    def order_for(self, issue: int) -> WorkOrderInput:
-        """Return the input of the work order of an issue: all but its number is the intake's own."""
+    def order_for(self, issue: int, requested: IssueRequest | None) -> WorkOrderInput:
+        """Return the input of the work order of an issue: all but its number and who asked is the intake's own."""
         return WorkOrderInput(
-            repository=self.repository, issue=issue, plan_comment=self.approve_plan, **self._choices()
+            repository=self.repository,
+            issue=issue,
+            requested=requested,
+            plan_comment=self.approve_plan,
+            **self._choices(),
         )
 
     def order_for_tracked(self, claim: TrackedClaim) -> WorkOrderInput:
@@ -64,7 +71,9 @@ class IntakeInput(StrictWire):
         choices = self._choices()
         choices["agent"] = self.agent or claim.agent
         choices["approve_plan"] = self.approve_plan or claim.approve_plan
-        return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
+        return WorkOrderInput(
+            repository=claim.repository, tracker=claim.issue, requested=claim.requested, **choices
+        )
 
     def _choices(self) -> dict[str, Any]:
         """Return what all of its work orders have in common."""
@@ -106,6 +115,8 @@ class IntakePass(Wire):
 
     intake: IntakeInput
     issue: int | None = None
+    delivered: IssueRequest | None = None
+    """Who did what a webhook tells of, and the issue's text as that tells it."""
 
 
 class FindIssues(Wire):
@@ -119,6 +130,8 @@ class FindIssues(Wire):
     """Comments with commands are found from this time on (ISO 8601); none, where it is empty."""
     comments_seen: tuple[int, ...] = ()
     """Ids of comments that passes before have found."""
+    passed_over: tuple[int, ...] = ()
+    """Issues that passes before have not taken, those that were looked at longest ago first: others go first."""
 
 
 class IssuesFound(Wire):
@@ -144,6 +157,10 @@ class ClaimIssue(Wire):
     """ISO 8601, UTC; the same whenever the workflow asks again."""
     label: str = ""
     """Of the intake that asks."""
+    delivered: IssueRequest | None = None
+    """What a webhook tells of the label; a time in it is when the webhook came."""
+    commanded: IssueRequest | None = None
+    """A comment of somebody who may push asks for it, whether it has the label or not."""
 
 
 class IssueClaim(Wire):
@@ -155,6 +172,10 @@ class IssueClaim(Wire):
     """What a tracker and the settings say of it, where a tracker has it."""
     intake: IntakeInput | None = None
     """The intake whose options apply to it; the one that asks when absent."""
+    requested: IssueRequest | None = None
+    """Who asked for it, and which text is worked on; `None` where nobody has to be asked."""
+    why_not: str = Field(default="", max_length=1000)
+    """Why it is not taken, and what helps, where that is for people to know."""
 
 
 class IntakeResult(Wire):
@@ -164,3 +185,5 @@ class IntakeResult(Wire):
     comments_until: str = ""
     """As in `IssuesFound`: a schedule hands it to its next pass."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
+    passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
+    """As in `FindIssues`."""

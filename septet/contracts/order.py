@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.amounts import BudgetText
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
 from septet.contracts.repository import Repository
@@ -103,6 +104,8 @@ class WorkOrderInput(OrderChoices):
     """The issue's body, when the issue is given as text."""
     tracker: TrackedIssue | None = None
     """The issue, when a tracker such as Linear has it and not the repository's forge."""
+    requested: IssueRequest | None = None
+    """Who asked for it on the forge or the tracker, and for which text; intakes say so."""
     plan_comment: bool = False
     """Post a plan that waits for approval to the issue."""
     pipeline: Id | None = None

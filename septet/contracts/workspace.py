@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import Sessions
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
@@ -42,6 +43,8 @@ class OpenWorkspace(Wire):
     """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
     tracker: TrackedIssue | None = None
     """The issue of a tracker, where that has it and not the forge."""
+    requested: IssueRequest | None = None
+    """The text of the issue that may be worked on; any, when absent: a person has started or retried it."""
 
 
 class Workspace(Wire):

@@ -6,6 +6,7 @@ from typing import Final, get_args
 from septet.contracts.comment_commands import CommentCommand, Verb
 from septet.contracts.decisions import FINDINGS_NAMED
 from septet.contracts.names import SHA256, Step
+from septet.outgoing.visible import visible_text
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
 _FINDINGS: Final = re.compile(r"[0-9a-f]{12}(?:\s+[0-9a-f]{12})*")
@@ -23,7 +24,10 @@ def parse_command(body: str) -> CommentCommand | None:
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):
         return None
-    verb, words = (match["verb"] or "").lower(), f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]
+    verb, words = (
+        (match["verb"] or "").lower(),
+        visible_text(f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]),
+    )
     head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
     match verb:
         case "approve" | "reject" if SHA256.fullmatch(head.strip().lower()):

@@ -14,6 +14,9 @@ from pydantic import JsonValue
 from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
 from septet.forges.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
 from septet.forges.forge import Comment, CommitCheck, PullRequest, Review
+from septet.forges.issue_history import Writers
+from septet.outgoing.visible import visible_line, visible_text
+from septet.outgoing.text import readable
 from septet.system.text import cut, without_controls
 
 BODY_LIMIT: Final = 8000
@@ -23,7 +26,6 @@ _MOST_SHOWN: Final = 10
 """Comments of one thread: the newest."""
 _OURS: Final = "<!-- septet: "
 _ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
-_BOT: Final = "[bot]"
 
 
 def mark_answer(event_id: str) -> str:
@@ -37,6 +39,7 @@ class Feedback:
 
     pull_request: PullRequest
     conversation: Conversation | None
+    writers: Writers | None = None
     failures: tuple[CommitCheck, ...] = ()
     reviews: dict[str, Review] = field(default_factory=dict)
     """By the id of their event."""
@@ -59,21 +62,42 @@ class Feedback:
                 for event, each in self.reviews.items()
                 if event in event_ids
             ],
-            "threads": [_thread(each) for event, each in self.threads.items() if event in event_ids],
+            "threads": [self._thread(each) for event, each in self.threads.items() if event in event_ids],
         }
+
+    def _thread(self, thread: ReviewThread) -> JsonValue:
+        """Return the newest comments of a thread: those of writers, and how many of others there are."""
+        newest = thread.comments[-_MOST_SHOWN:]
+        kept = [each for each in newest if self.writers is None or self.writers.may_write(each.comment.author)]
+        comments: list[JsonValue] = [
+            {
+                "author": each.comment.author,
+                "standing": each.comment.standing,
+                "body": _bound_body(each.comment.body),
+            }
+            for each in kept
+        ]
+        told: dict[str, JsonValue] = {
+            "thread": thread.id,
+            "path": thread.path,
+            "line": thread.line,
+            "comments": comments,
+        }
+        return {**told, "left_out": len(newest) - len(kept)} if len(kept) < len(newest) else told
 
     def _check(self, check: CommitCheck) -> JsonValue:
         log = self.conversation.check_log(check) if self.conversation is not None else ""
-        return {"name": check.name, "url": check.url, "log": without_controls(log)[-LOG_LIMIT:]}
+        return {"name": visible_line(check.name), "url": check.url, "log": readable(log)[-LOG_LIMIT:]}
 
 
-def read_feedback(forge: FollowedForge, number: int, commit: str = "") -> Feedback:
+def read_feedback(forge: FollowedForge, number: int, commit: str = "", bots: Iterable[str] = ()) -> Feedback:
     """Return what waits for an answer on an open pull request; nothing of one that has ended.
 
     Args:
         forge: Where.
         number: Which pull request.
         commit: What it brings, as far as the caller knows.
+        bots: Accounts of Apps whose words count.
 
     Raises:
         NotFoundError: There is none of this number that the worker can see.
@@ -84,8 +108,8 @@ def read_feedback(forge: FollowedForge, number: int, commit: str = "") -> Feedba
     if pull_request.state != "open":
         return Feedback(pull_request, None)
     conversation = forge.conversation(number)
-    feedback = Feedback(pull_request, conversation)
-    writers = _Writers(forge)
+    writers = Writers(forge, bots)
+    feedback = Feedback(pull_request, conversation, writers)
     checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
     if not any(check.state == "pending" for check in checks):
         feedback.failures = tuple(check for check in checks if check.state == "failure")
@@ -143,7 +167,7 @@ def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
     return ReworkEvent.model_validate(values)
 
 
-def _answers(comments: Iterable[Comment], writers: "_Writers") -> frozenset[str]:
+def _answers(comments: Iterable[Comment], writers: Writers) -> frozenset[str]:
     """Return the events that are answered by the marks of accounts that may write: others may write marks too."""
     return frozenset(
         event
@@ -153,27 +177,5 @@ def _answers(comments: Iterable[Comment], writers: "_Writers") -> frozenset[str]
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Writers:
-    """Who may write to the repository, each asked for once."""
-
-    forge: FollowedForge
-    known: dict[str, bool] = field(default_factory=dict)
-
-    def may_write(self, account: str) -> bool:
-        """Say whether an account's words count; an App that is installed has been let in by who may."""
-        if account not in self.known:
-            self.known[account] = account.endswith(_BOT) or self.forge.may_write(account)
-        return self.known[account]
-
-
-def _thread(thread: ReviewThread) -> JsonValue:
-    comments: list[JsonValue] = [
-        {"author": each.comment.author, "standing": each.comment.standing, "body": _bound_body(each.comment.body)}
-        for each in thread.comments[-_MOST_SHOWN:]
-    ]
-    return {"thread": thread.id, "path": thread.path, "line": thread.line, "comments": comments}
-
-
 def _bound_body(body: str) -> str:
-    return cut(without_controls(body), BODY_LIMIT)
+    return cut(visible_text(body), BODY_LIMIT)

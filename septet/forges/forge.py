@@ -1,11 +1,11 @@
 """What the engine asks of a forge, whichever it is. What people wrote there is untrusted text, and bounded."""
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
+from septet.contracts.issue_request import text_sha256
 from septet.errors import ForgeError, InvalidInputError
 from septet.forges.renames import asked_for
 from septet.system.masking import mask
@@ -43,6 +43,11 @@ class Comment:
     """What the author is to the repository, in the forge's own word in lower case, such as `owner`, `member`,
     `maintainer`, `collaborator` or `none`; empty where the forge does not tell."""
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is a note of Septet's own about other comments: those of a forge have a time."""
+        return not self.created_at and self.author == "septet"
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -56,10 +61,10 @@ class Issue:
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     """From the oldest to the newest."""
-
-    def as_json(self) -> str:
-        """Return the issue as an agent gets it."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+    author: str = ""
+    """Empty where the forge does not tell."""
+    text_sha256: str = field(default="", compare=False)
+    """Of title and body, before anything was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +400,7 @@ def bounded_issue(issue: Issue) -> Issue:
 
     The body comes first, then the newest comments: they say how things stand.
     """
-    body = _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
+    whole, body = issue.text_sha256, _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
     room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
     comments: list[Comment] = []
     for comment in reversed(issue.comments):
@@ -406,7 +411,8 @@ def bounded_issue(issue: Issue) -> Issue:
     older = len(issue.comments) - len(comments)
     note = (Comment("septet", f"[{older} older comments are left out; all are at {issue.url}]"),) if older else ()
     title = " ".join(issue.title.split())[:TITLE_LIMIT]
-    return replace(issue, title=title, body=body, comments=(*note, *comments))
+    sha256 = whole or text_sha256(issue.title, issue.body)
+    return replace(issue, title=title, body=body, comments=(*note, *comments), text_sha256=sha256)
 
 
 def _cut(text: str, limit_bytes: int, url: str) -> str:

@@ -12,6 +12,7 @@ from septet.contracts.forge_events import (
     PullRequestChanged,
     ReviewWritten,
 )
+from septet.contracts.issue_request import text_sha256
 from septet.forges.forge import CheckState, ReviewState
 from septet.forges.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
 
@@ -45,10 +46,17 @@ class _Numbered(ForeignEvent):
 
 class _IssueFacts(ForeignEvent):
     number: int
+    title: str | None = None
+    body: str | None = None
     html_url: str = ""
     state: Literal["open", "closed"] = "open"
     labels: tuple[_Label, ...] | None = None
     pull_request: dict[str, object] | None = None
+
+    @property
+    def text_sha256(self) -> str:
+        """What title and body are known by; empty where they are not told."""
+        return text_sha256(self.title, self.body) if self.title is not None else ""
 
 
 class _CommentFacts(ForeignEvent):
@@ -149,6 +157,8 @@ class EventForm:
             number=event.issue.number,
             state=event.issue.state,
             labels=tuple(label.name for label in (event.issue.labels or ())[:MOST_LABELS]),
+            actor=event.sender.login,
+            text_sha256=event.issue.text_sha256,
         )
 
     def comment(self, delivery: Delivery) -> ForgeEvent | None:
@@ -165,6 +175,7 @@ class EventForm:
             author=event.comment.user.login,
             body=bounded_text(event.comment.body),
             created_at=event.comment.created_at,
+            text_sha256=event.issue.text_sha256,
         )
 
     def pull_request(self, delivery: Delivery) -> ForgeEvent | None:

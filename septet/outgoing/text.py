@@ -75,17 +75,17 @@ class Outgoing:
 
     def markdown(self, text: str) -> str:
         """Return a text that is shown as Markdown: a body, a comment, a reply."""
-        text = self.without_keys(_readable(text[:_LONGEST]))
+        text = self.without_keys(readable(text[:_LONGEST]))
         labels = text.lower()
-        return _quiet("".join(self._clean(piece, labels) for piece in _without_hidden(text)))
+        return _quiet("".join(self._clean(piece, labels) for piece in without_hidden(text)))
 
     def code(self, text: str) -> str:
         """Return a text that is shown as code, in a fence of the engine's."""
-        return _quiet(self.without_keys(_readable(text[:_LONGEST])))
+        return _quiet(self.without_keys(readable(text[:_LONGEST])))
 
     def line(self, text: str) -> str:
         """Return a title: one line, in which forges see no code."""
-        words = self.without_keys(_without_comments(_readable(text[:_LONGEST_LINE])))
+        words = self.without_keys(_without_comments(readable(text[:_LONGEST_LINE])))
         return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
 
     def message(self, text: str) -> str:
@@ -93,19 +93,17 @@ class Outgoing:
 
         Keys in it are not looked for here: they wait for a person, as those in files do.
         """
-        pieces = pieces_of(_without_comments(_readable(text[:_LONGEST])))
+        pieces = pieces_of(_without_comments(readable(text[:_LONGEST])))
         words = "".join(piece.text if piece.kind == "code" else without_mentions(piece.text) for piece in pieces)
         return _quiet(without_closing(without_trailers(words), self.closes))
 
     def _clean(self, piece: Piece, labels: str) -> str:
         if piece.kind == "code":
-            first, newline, rest = piece.text.partition("\n")
-            return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
+            return without_fence_words(piece.text)
         return self._tag(piece.text) if piece.kind == "tag" else self._prose(piece.text, labels)
 
     def _prose(self, text: str, labels: str) -> str:
-        text = without_attributions(without_invisible(_ENTITY.sub(_character, text)))
-        text = _DEFINITION_TITLE.sub(_first, _LINK_TITLE.sub(r"\1)", text))
+        text = without_link_titles(without_attributions(prose_characters(text)))
         text = _OTHER_PICTURE.sub("[", _PICTURE.sub(self._picture, text))
         text = _DEFINITION.sub(lambda match: _defined(match, labels), _COMMAND.sub(r"\1\\/", text))
         return without_closing(without_mentions(text), self.closes).replace("<!--", "&lt;!--")
@@ -116,7 +114,7 @@ class Outgoing:
         return f"[{match['words']}]({match['to'].partition('?')[0]})"
 
     def _tag(self, tag: str) -> str:
-        tag = _UNSEEN.sub("", tag)
+        tag = without_unseen(tag)
         name = _TAG_NAME.match(tag)
         if name is None or name[1].lower() not in _FETCHING:
             return tag
@@ -142,7 +140,7 @@ _OWN: Final = "\x00"
 """Stands for the `!` of a picture that stays: no text has it, for control characters go first."""
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """Return a text with newlines alone between its lines, and without what is not seen or moves a cursor."""
     plain = without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_invisible(plain.encode(errors="replace").decode())
@@ -155,7 +153,7 @@ def _without_comments(text: str) -> str:
     return "".join((parts[0], *shown))
 
 
-def _without_hidden(text: str) -> Iterator[Piece]:
+def without_hidden(text: str) -> Iterator[Piece]:
     """Return the pieces of a text with a blank for what is hidden: what stands around that is read as one."""
     words = ""
     for piece in pieces_of(text):
@@ -165,6 +163,27 @@ def _without_hidden(text: str) -> Iterator[Piece]:
             yield from (Piece("prose", words), piece)
             words = ""
     yield Piece("prose", words)
+
+
+def prose_characters(text: str) -> str:
+    """Return prose with plain characters in place of entities, and without those that nobody sees."""
+    return without_invisible(_ENTITY.sub(_character, text))
+
+
+def without_link_titles(text: str) -> str:
+    """Return prose without the words that a link shows to who points at it."""
+    return _DEFINITION_TITLE.sub(_first, _LINK_TITLE.sub(r"\1)", text))
+
+
+def without_unseen(tag: str) -> str:
+    """Return a tag without attributes whose words nobody is shown."""
+    return _UNSEEN.sub("", tag)
+
+
+def without_fence_words(code: str) -> str:
+    """Return code as it is shown: of what stands behind a fence only the language."""
+    first, newline, rest = code.partition("\n")
+    return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
 
 
 def _first(match: re.Match[str]) -> str:

@@ -68,7 +68,7 @@ class Webhook:
         """The repository's page."""
         return f"{self.forge.url}/{self.forge.project}"
 
-    def labelled(self, number: int, label: str = "septet") -> Sent:
+    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         """Return the delivery that an issue was given a label."""
         raise NotImplementedError
 
@@ -94,21 +94,26 @@ class Webhook:
 class GitHubWebhook(Webhook):
     """GitHub, with its own examples, changed where they must be."""
 
-    def labelled(self, number: int, label: str = "septet") -> Sent:
+    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         issue = self.forge.issues[number]
         payload = github_example("issues", "labeled")
         payload["issue"] |= {
             "number": number,
             "title": issue.title,
+            "body": issue.body,
             "state": issue.state,
             "labels": [{"id": 1, "name": name} for name in issue.labels],
         }
         payload["label"]["name"] = label
+        payload["sender"]["login"] = actor
         return self.delivery("issues", payload)
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         payload = github_example("issue_comment", "created")
         payload["issue"]["number"] = number
+        if number in self.forge.issues:
+            issue = self.forge.issues[number]
+            payload["issue"] |= {"title": issue.title, "body": issue.body}
         if is_on_pull:
             payload["issue"] |= {"html_url": f"{self.page}/pull/{number}", "pull_request": {"url": "u"}}
         payload["comment"] |= {"id": note.id, "body": note.body, "created_at": now()}
@@ -139,9 +144,11 @@ class GitHubWebhook(Webhook):
 class GiteaWebhook(Webhook):
     """Gitea and Forgejo, after their documentation."""
 
-    def labelled(self, number: int, label: str = "septet") -> Sent:
+    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         return self.delivery(
-            "issues", {"action": "label_updated", "number": number, "issue": self._issue(number), "label": label}
+            "issues",
+            {"action": "label_updated", "number": number, "issue": self._issue(number), "label": label},
+            sender=actor,
         )
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
@@ -172,15 +179,16 @@ class GiteaWebhook(Webhook):
             "number": number,
             "html_url": f"{self.page}/issues/{number}",
             "title": issue.title,
+            "body": issue.body,
             "state": issue.state,
             "labels": [{"id": 1, "name": name} for name in issue.labels],
             "pull_request": None,
         }
 
-    def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
+    def delivery(self, event: str, payload: dict[str, Any], sender: str = "ada") -> Sent:
         """Return a signed delivery of an event of this repository."""
         repository = {"id": 1, "full_name": self.forge.project, "html_url": self.page}
-        body = json.dumps({**payload, "repository": repository, "sender": {"login": "ada"}}).encode()
+        body = json.dumps({**payload, "repository": repository, "sender": {"login": sender}}).encode()
         headers = {
             "Content-Type": "application/json",
             "X-Gitea-Event": event,
@@ -195,14 +203,21 @@ class GiteaWebhook(Webhook):
 class GitLabWebhook(Webhook):
     """GitLab, after its documentation, with a secret token or, where that begins with `whsec_`, a signature."""
 
-    def labelled(self, number: int, label: str = "septet") -> Sent:
+    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         issue = self.forge.issues[number]
         labels = [{"id": 1, "title": name} for name in issue.labels]
         facts = {"id": 1000 + number, "iid": number, "action": "update", "state": "opened", "label": label}
+        facts |= {"title": issue.title, "description": issue.body}
         changes = {"labels": {"previous": [], "current": labels}}
         return self.delivery(
             "Issue Hook",
-            {"object_kind": "issue", "object_attributes": facts, "labels": labels, "changes": changes},
+            {
+                "object_kind": "issue",
+                "user": {"username": actor},
+                "object_attributes": facts,
+                "labels": labels,
+                "changes": changes,
+            },
         )
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
@@ -211,6 +226,9 @@ class GitLabWebhook(Webhook):
         kind, path = ("merge_request", "merge_requests") if is_on_pull else ("issue", "issues")
         facts["noteable_type"] = "MergeRequest" if is_on_pull else "Issue"
         thing = {"id": 1000 + number, "iid": number, "url": f"{self.page}/-/{path}/{number}"}
+        if number in self.forge.issues and not is_on_pull:
+            issue = self.forge.issues[number]
+            thing |= {"title": issue.title, "description": issue.body}
         user = {"id": 1, "username": note.author}
         return self.delivery(
             "Note Hook", {"object_kind": "note", "user": user, "object_attributes": facts, kind: thing}

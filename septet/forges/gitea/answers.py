@@ -1,5 +1,6 @@
 """What Gitea and Forgejo answer, as far as it is used: read strictly in what is needed, and blind to all else."""
 
+from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -48,6 +49,8 @@ class GiteaIssueAnswer(_Foreign):
     html_url: str
     state: Literal["open", "closed"]
     labels: tuple[GiteaLabelAnswer, ...] | None = None
+    user: GiteaUserAnswer | None = None
+    updated_at: datetime | None = None
     comments: int = 0
     """How many there are."""
     pull_request: dict[str, object] | None = None
@@ -56,7 +59,8 @@ class GiteaIssueAnswer(_Foreign):
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
         """Return the issue with `comments`."""
         labels = tuple(label.name for label in self.labels or ())
-        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments)
+        author = self.user.login if self.user else ""
+        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments, author)
 
 
 class GiteaCommentAnswer(_Foreign):
@@ -74,6 +78,21 @@ class GiteaCommentAnswer(_Foreign):
     def marked_comment(self) -> MarkedComment:
         """Return the comment as one that may carry a mark."""
         return MarkedComment(self.id, self.user.login if self.user else "Ghost", self.body or "")
+
+
+class GiteaTimelineAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/issues/{index}/timeline` (`TimelineComment`)."""
+
+    type: str = ""
+    user: GiteaUserAnswer | None = None
+    created_at: datetime
+    label: GiteaLabelAnswer | None = None
+    body: str = ""
+    """Of a label: `1` where it was set, and empty where it was taken off."""
+
+    def sets(self, label: str) -> bool:
+        """Say whether it tells that somebody set a label."""
+        return self.type == "label" and self.body == "1" and self.label is not None and self.label.name == label
 
 
 class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):

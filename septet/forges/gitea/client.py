@@ -21,6 +21,7 @@ from septet.forges.gitea.answers import (
     GiteaReviewAnswer,
     GiteaReviewCommentAnswer,
     GiteaStatusAnswer,
+    GiteaTimelineAnswer,
     GiteaUserAnswer,
 )
 from septet.forges.http_client import ForgeApi
@@ -95,6 +96,11 @@ class GiteaRepository:
         """`GET /issues/comments`: those on issues and on pull requests, from the oldest."""
         query: Query = {"since": since, "page": page, "limit": PAGE}
         return self._ask(list[GiteaRepositoryCommentAnswer], "GET", "/issues/comments", query)
+
+    def issue_get_comments_and_timeline(self, index: int, page: int) -> list[GiteaTimelineAnswer]:
+        """`GET /issues/{index}/timeline`, from the oldest."""
+        query: Query = {"page": page, "limit": PAGE}
+        return self._ask(list[GiteaTimelineAnswer], "GET", f"/issues/{index}/timeline", query)
 
     def issue_create_comment(self, index: int, body: str) -> GiteaCommentAnswer:
         """`POST /issues/{index}/comments`."""

@@ -29,6 +29,7 @@ from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea, is_own_account
 from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http_client import ForgeApi
+from septet.forges.issue_history import IssueEdit, IssueHistory
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -138,6 +139,25 @@ class GiteaForge:
             there = repository.repo_get_pull_request(number).body or ""
             if (body := new.added_to(there)) != there:
                 repository.repo_edit_pull_request(number, {"body": body})
+
+    def issue_history(self, number: int, label: str = "") -> IssueHistory:
+        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`.
+
+        Gitea tells of new titles, but not of new bodies.
+        """
+        what = f"the history of {self._issue_name(number)}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            events = list(_pages(partial(repository.issue_get_comments_and_timeline, number)))
+            updated_at = self._issue_answer(repository, number).updated_at
+        last = max((each for each in events if each.sets(label)), key=lambda each: each.created_at, default=None)
+        renamed = [each for each in events if each.type == "change_title"]
+        return IssueHistory(
+            set_by=last.user.login if last is not None and last.user is not None else "",
+            set_at=last.created_at if last is not None else None,
+            edits=tuple(IssueEdit(each.user.login if each.user else "", each.created_at) for each in renamed),
+            tells_all_edits=False,
+            updated_at=updated_at,
+        )
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
         """Have an issue carry one label instead of others; as `Forge.set_label`."""

@@ -79,6 +79,7 @@ class IssueAnswer(_Foreign):
     html_url: str
     state: Literal["open", "closed"]
     labels: tuple[_Label | str, ...] = ()
+    user: _User | None = None
     comments: int = 0
     """How many there are."""
     pull_request: dict[str, object] | None = None
@@ -88,7 +89,8 @@ class IssueAnswer(_Foreign):
         """Return the issue with `comments`."""
         names = (label if isinstance(label, str) else label.name for label in self.labels)
         labels = tuple(name for name in names if name)
-        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments)
+        author = self.user.login if self.user else ""
+        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments, author)
 
 
 class CommentAnswer(_Foreign):

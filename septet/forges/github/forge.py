@@ -38,7 +38,9 @@ from septet.forges.github.answers import (
 )
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
+from septet.forges.github.issue_history import HISTORY, IssueHistoryAnswer, ask_graphql
 from septet.forges.github.permission import is_own_account, may_write
+from septet.forges.issue_history import IssueHistory
 from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -184,6 +186,15 @@ class GitHubForge:
     def may_write(self, account: str) -> bool:
         """Say whether an account may push to the repository; as `Forge.may_write`."""
         return may_write(self.api_url, self.token, self.project, account)
+
+    def issue_history(self, number: int, label: str = "") -> IssueHistory:
+        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`."""
+        owner, name = self._repository
+        what = f"the history of {self._issue_name(number)}"
+        with asking(self.api_url, self.token, what) as github:
+            variables = {"owner": owner, "name": name, "number": number}
+            issue = ask_graphql(github, what, HISTORY, variables)["repository"]["issue"]
+            return IssueHistoryAnswer.model_validate(issue).history(label)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
         """Have an issue carry one label instead of others; as `Forge.set_label`."""

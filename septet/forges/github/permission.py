@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from septet.errors import NotFoundError
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.github.answers import AccountAnswer, PermissionAnswer
 from septet.forges.github.client import asking, read
+from septet.forges.github.issue_history import VIEWER, ask_graphql
 from septet.forges.own_account import BOT, OWN_ACCOUNTS
 from septet.forges.renames import NAMES
 
@@ -19,6 +20,8 @@ def may_write(api_url: str, token: str | None, project: str, account: str) -> bo
         ForgeUnavailableError: GitHub did not answer.
         ForgeError: It refused.
     """
+    if account.endswith(BOT):  # GitHub tells no App's right; that of our own follows from its key
+        return account.lower() == own_account(api_url, token).lower()
     owner, _, name = NAMES.now(api_url, project).partition("/")
     try:
         with asking(api_url, token, f"what {account} may do in {project}") as github:
@@ -28,16 +31,33 @@ def may_write(api_url: str, token: str | None, project: str, account: str) -> bo
         return False
 
 
-def is_own_account(api_url: str, token: str | None, account: str) -> bool:
-    """Say whether an account is the one that the key writes by; that of an App is not told, but no person's.
+def own_account(api_url: str, token: str | None) -> str:
+    """Return the account that the key writes by; empty where GitHub does not tell.
 
     Raises:
         ForgeUnavailableError: GitHub did not answer.
     """
 
     def ask() -> str:
-        with asking(api_url, token, "whose key this is") as github:
-            return read(AccountAnswer, github.rest.users.get_authenticated(headers=_HEADERS)).login
+        what = "whose key this is"
+        try:
+            with asking(api_url, token, what) as github:
+                return read(AccountAnswer, github.rest.users.get_authenticated(headers=_HEADERS)).login
+        except ForgeUnavailableError:
+            raise
+        except ForgeError:  # the key of an App's installation
+            with asking(api_url, token, what) as github:
+                login = str(ask_graphql(github, what, VIEWER, {})["viewer"]["login"])
+                return login if login.endswith(BOT) else f"{login}{BOT}"
 
-    own = OWN_ACCOUNTS.name_of(api_url, token, ask)
+    return OWN_ACCOUNTS.name_of(api_url, token, ask)
+
+
+def is_own_account(api_url: str, token: str | None, account: str) -> bool:
+    """Say whether an account is the one that the key writes by; where an App's is not told, it is no person's.
+
+    Raises:
+        ForgeUnavailableError: GitHub did not answer.
+    """
+    own = own_account(api_url, token)
     return account.lower() == own.lower() if own else account.endswith(BOT)

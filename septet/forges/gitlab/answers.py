@@ -1,10 +1,12 @@
 """What GitLab answers, as far as it is used: read strictly in what is needed, and blind to all else."""
 
+from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.issue_history import IssueEdit
 from septet.forges.new_comments import NewComment
 from septet.forges.opening import MarkedComment
 
@@ -15,6 +17,8 @@ _CHECKS: Final[dict[str, CheckState]] = {
     "failed": "failure",
     "canceled": "failure",
 }
+_EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
+"""How GitLab's own notes of a change of the text begin; a ticked box is one, too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
     "approved": "approved",
     "requested_changes": "changes_requested",
@@ -71,13 +75,17 @@ class GitLabIssueAnswer(_Foreign):
     state: Literal["opened", "closed"]
     labels: tuple[str, ...] = ()
     user_notes_count: int = 0
+    author: GitLabUserAnswer | None = None
     moved_to_id: int | None = None
     """Present where it is closed because it is in another project now."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
         """Return the issue with `comments`."""
         state: Literal["open", "closed"] = "open" if self.state == "opened" else "closed"
-        return Issue(self.iid, self.title, self.description or "", self.web_url, state, self.labels, comments)
+        author = self.author.username if self.author else ""
+        return Issue(
+            self.iid, self.title, self.description or "", self.web_url, state, self.labels, comments, author
+        )
 
 
 class GitLabNoteAnswer(_Foreign):
@@ -101,6 +109,30 @@ class GitLabNoteAnswer(_Foreign):
     def marked_comment(self) -> MarkedComment:
         """Return the comment as one that may carry a mark."""
         return MarkedComment(self.id, self.author.username if self.author else "ghost", self.body)
+
+    def edit(self) -> IssueEdit | None:
+        """Return the change of title or description that GitLab notes; `None` where it notes something else."""
+        if not self.system or not self.body.startswith(_EDITED):
+            return None
+        return IssueEdit(self.author.username if self.author else "", datetime.fromisoformat(self.created_at))
+
+
+class _LabelName(_Foreign):
+    name: str
+
+
+class GitLabLabelEventAnswer(_Foreign):
+    """One of `GET /projects/{id}/issues/{iid}/resource_label_events`."""
+
+    user: GitLabUserAnswer | None = None
+    created_at: datetime
+    action: str
+    label: _LabelName | None = None
+    """`None` where the label is gone."""
+
+    def sets(self, label: str) -> bool:
+        """Say whether it tells that somebody set a label."""
+        return self.action == "add" and self.label is not None and self.label.name == label
 
 
 class _EventNote(_Foreign):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
@@ -32,6 +32,7 @@ from septet.forges.gitlab.answers import (
     GitLabBranchAnswer,
     GitLabCommentedAnswer,
     GitLabIssueAnswer,
+    GitLabLabelEventAnswer,
     GitLabMemberAnswer,
     GitLabMergeRequestAnswer,
     GitLabNoteAnswer,
@@ -43,6 +44,7 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http_client import ForgeApi
+from septet.forges.issue_history import IssueHistory
 from septet.forges.new_comments import NewComment
 from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
 _MOVED_TO: Final = re.compile(r"moved to ([\w./-]+)#(\d+)")
+T = TypeVar("T")
 _WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
 
 
@@ -116,6 +119,23 @@ class GitLabForge:
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the merge requests of branch `head` in every state; as `Forge.pull_requests_of`."""
         return self._merge_requests(head, fork, "all")
+
+    def issue_history(self, number: int, label: str = "") -> IssueHistory:
+        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`.
+
+        GitLab tells the one in its own notes, and the other in events of labels.
+        """
+        with asking_gitlab(self.api, f"the history of {self._issue_name(number)}") as gitlab:
+            issue = self._project(gitlab).issues.get(number, lazy=True)
+            notes, tells_all = _pages(issue.notes, GitLabNoteAnswer, sort="desc", order_by="created_at")
+            events = _pages(issue.resourcelabelevents, GitLabLabelEventAnswer)[0] if label else []
+        last = max((each for each in events if each.sets(label)), key=lambda each: each.created_at, default=None)
+        return IssueHistory(
+            set_by=last.user.username if last is not None and last.user is not None else "",
+            set_at=last.created_at if last is not None else None,
+            edits=tuple(edit for note in notes if (edit := note.edit()) is not None),
+            tells_all_edits=tells_all,
+        )
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
         """Have an issue carry one label instead of others; as `Forge.set_label`."""
@@ -382,3 +402,14 @@ class GitLabForge:
         for each in read(list[GitLabUserAnswer], gitlab.users.list(username=name, get_all=False)):
             return each.id
         raise NotFoundError(f"There is no account {name}.")
+
+
+def _pages(manager: Any, form: type[T], **order: str) -> tuple[list[T], bool]:  # noqa: ANN401 -- of any thing
+    """Return what a list holds, as far as the last page that is asked for, and whether that is all of it."""
+    found: list[T] = []
+    for page in range(1, _MOST_PAGES + 1):
+        answers = read(list[form], manager.list(per_page=_PAGE, page=page, get_all=False, **order))  # type: ignore[valid-type]
+        found += answers
+        if len(answers) < _PAGE:
+            return found, True
+    return found, False

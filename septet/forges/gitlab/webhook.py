@@ -15,6 +15,7 @@ from septet.contracts.forge_events import (
     PullRequestChanged,
     ReviewWritten,
 )
+from septet.contracts.issue_request import text_sha256
 from septet.forges.forge import ReviewState
 from septet.forges.webhook_events import MOST_LABELS, PullRequestAction
 from septet.forges.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
@@ -55,12 +56,16 @@ class _Commit(ForeignEvent):
 class _Numbered(ForeignEvent):
     iid: int
     url: str = ""
+    title: str | None = None
+    description: str | None = None
 
 
 class _Facts(ForeignEvent):
     id: int = 0
     iid: int = 0
     url: str = ""
+    title: str | None = None
+    description: str | None = None
     action: str = ""
     state: str = ""
     note: str | None = None
@@ -95,7 +100,13 @@ def _issue(delivery: Delivery) -> ForgeEvent | None:
         number=facts.iid,
         state="open" if facts.state == "opened" else "closed",
         labels=tuple(label.title for label in event.labels[:MOST_LABELS]),
+        actor=event.user.username,
+        text_sha256=_text_of(facts),
     )
+
+
+def _text_of(thing: _Numbered | _Facts) -> str:
+    return text_sha256(thing.title, thing.description) if thing.title is not None else ""
 
 
 def _note(delivery: Delivery) -> ForgeEvent | None:
@@ -113,6 +124,7 @@ def _note(delivery: Delivery) -> ForgeEvent | None:
         author=event.user.username,
         body=bounded_text(facts.note),
         created_at=_iso(facts.created_at),
+        text_sha256=_text_of(thing),
     )
 
 

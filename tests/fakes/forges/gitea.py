@@ -45,6 +45,7 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
             ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("GET", rf"{here}/issues/(\d+)/timeline", self._timeline),
             ("GET", rf"{here}/issues/comments", self._all_comments),
             ("GET", "/api/v1/user", lambda _asked: (200, {"id": 1, "login": SEPTET})),
             ("GET", rf"{here}/labels", self._all_labels),
@@ -90,6 +91,23 @@ class GiteaFake(ForgeFake):
     def _comments(self, _asked: Asked, number: str) -> Answer:
         thing = self.pulls.get(int(number)) or self.issues[int(number)]
         return 200, [self._note_json(note) for note in thing.notes]
+
+    def _timeline(self, asked: Asked, number: str) -> Answer:
+        """Return comments, labels and titles; of an edited body Gitea tells nothing."""
+        if int(number) not in self.issues:
+            return 404, {"message": "issue does not exist"}
+        issue = self.issues[int(number)]
+        told = [{**self._note_json(note), "type": "comment"} for note in issue.notes]
+        for count, each in enumerate(issue.events, start=9000):
+            if each.kind == "edited":
+                continue
+            event = {"id": count, "user": {"id": 1, "login": each.actor}, "created_at": each.at, "body": ""}
+            if each.label:
+                label = {"id": self._label_names().index(each.label) + 1, "name": each.label, "color": "ededed"}
+                told.append({**event, "type": "label", "label": label, "body": "1" * (each.kind == "labeled")})
+            else:
+                told.append({**event, "type": "change_title", "old_title": "a", "new_title": issue.title})
+        return 200, asked.page_of(sorted(told, key=lambda one: str(one["created_at"])), "limit", _PAGE)
 
     def _all_comments(self, asked: Asked) -> Answer:
         notes = []
@@ -281,6 +299,8 @@ class GiteaFake(ForgeFake):
             "state": issue.state,
             "html_url": f"{self.url}/{self.project}/issues/{issue.number}",
             "labels": [{"id": names.index(name) + 1, "name": name, "color": "ededed"} for name in issue.labels],
+            "user": {"id": 1, "login": issue.author},
+            "updated_at": issue.updated_at,
             "comments": len(issue.notes),
             "pull_request": None,
         }

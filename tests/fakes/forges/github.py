@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
+from fakes.forges.github_graphql import answer_graphql
 from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
 
 
@@ -40,6 +41,8 @@ class GitHubFake(ForgeFake):
         """Return status and body of a request to the API."""
         if asked.path.startswith("/_logs/"):  # a store of files, whose addresses are known to who was told them
             return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
+        if (asked.method, asked.path) == ("POST", "/graphql"):
+            return answer_graphql(self, asked, viewer="septet[bot]" if self._is_app(asked) else SEPTET)
         asked.path = re.sub(r"^/repositories/1(?=/|$)", f"/repos/{self.project}", asked.path)
         if other := re.fullmatch(r"/repositories/2/issues/(\d+)", asked.path):
             return 200, self._moved_json(int(other[1]))
@@ -135,12 +138,13 @@ class GitHubFake(ForgeFake):
         return 200, asked.page_of(notes, "per_page", 30)
 
     def _account(self, asked: Asked) -> Answer:
-        if (
-            asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
-            in self.app_tokens
-        ):
+        if self._is_app(asked):
             return 403, {"message": "Resource not accessible by integration"}
         return 200, {"login": SEPTET}
+
+    def _is_app(self, asked: Asked) -> bool:
+        given = asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
+        return given in self.app_tokens
 
     def _token(self, asked: Asked) -> Answer:
         assert asked.body in ({"repositories": [self.project.partition("/")[2]]}, {"repository_ids": [1]})
@@ -339,6 +343,8 @@ class GitHubFake(ForgeFake):
             "state": issue.state,
             "html_url": f"{self.url}/{self.project}/issues/{issue.number}",
             "labels": [{"id": 1, "name": label, "color": "ededed"} for label in issue.labels],
+            "user": self._user(issue.author),
+            "updated_at": issue.updated_at,
             "comments": len(issue.notes),
         }
 

@@ -56,6 +56,7 @@ class GitLabFake(ForgeFake):
             ("GET", r"/issues/(\d+)/notes", self._notes),
             ("POST", r"/issues/(\d+)/notes", self._note),
             ("PUT", r"/issues/(\d+)/notes/(\d+)", self._edit),
+            ("GET", r"/issues/(\d+)/resource_label_events", self._label_events),
             ("GET", r"/events", self._events),
             ("GET", r"/members/all", self._members),
             ("GET", r"/merge_requests", self._requests),
@@ -95,8 +96,38 @@ class GitLabFake(ForgeFake):
         ]
         return 200, asked.page_of(issues, "per_page", 20)
 
+    def _label_events(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.issues:
+            return 404, {"message": "404 Issue Not Found"}
+        events = [
+            {
+                "id": count,
+                "user": self._user(each.actor),
+                "created_at": each.at,
+                "resource_type": "Issue",
+                "resource_id": 1000 + int(number),
+                "label": {"id": 1, "name": each.label},
+                "action": "add" if each.kind == "labeled" else "remove",
+            }
+            for count, each in enumerate(self.issues[int(number)].events, start=1)
+            if each.label
+        ]
+        return 200, asked.page_of(events, "per_page", 20)
+
+    def _own_notes(self, issue: IssueState) -> list[Json]:
+        """Return the notes in which GitLab itself tells what became of a text."""
+        words = {"renamed": "changed title from **{-a-}** to **{+b+}**", "edited": "changed the description"}
+        return [
+            {**self._note_json(Note(5000 + count, each.actor, words[each.kind], each.at)), "system": True}
+            for count, each in enumerate(issue.events)
+            if each.kind in words
+        ]
+
     def _notes(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.issues:
+            return 404, {"message": "404 Issue Not Found"}
         notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        notes += self._own_notes(self.issues[int(number)])
         if there := self.moved_issues.get(int(number)):
             project = there[0].removeprefix(f"{self.project.rpartition('/')[0]}/")  # short within one group
             told = self._note_json(Note(9999, SEPTET, f"moved to {project}#{there[1]}", WHEN))
@@ -285,7 +316,8 @@ class GitLabFake(ForgeFake):
         return {"id": 1, "path_with_namespace": self.project}
 
     def _id(self, name: str) -> int:
-        return 100 + sorted({*self.standings, SEPTET}).index(name)
+        known = sorted({*self.standings, SEPTET})
+        return 100 + known.index(name) if name in known else 1000 + zlib.crc32(name.encode()) % 1_000_000
 
     def _user(self, name: str) -> Json:
         return {"id": self._id(name), "username": name, "name": name}
@@ -304,6 +336,7 @@ class GitLabFake(ForgeFake):
             "state": "opened" if issue.state == "open" else "closed",
             "web_url": f"{self.url}/{self.project}/-/issues/{issue.number}",
             "labels": issue.labels,
+            "author": self._user(issue.author),
             "user_notes_count": len(issue.notes),
             "moved_to_id": 4242 if issue.number in self.moved_issues else None,
         }

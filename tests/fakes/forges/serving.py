@@ -161,7 +161,9 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
     if (
         status not in REDIRECTS
         and is_described(forge.name)
-        and not asked.path.startswith(("/_", "/repositories/"))  # whose addresses only GitHub's answers name
+        and not asked.path.startswith(
+            ("/_", "/repositories/", "/graphql")
+        )  # whose addresses only GitHub's answers name
     ):
         path = asked.path.removeprefix(forge.api_path)
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)

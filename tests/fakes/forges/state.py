@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlencode
@@ -59,6 +60,16 @@ class ThreadState:
 
 
 @dataclass
+class IssueEvent:
+    """What somebody did to an issue."""
+
+    kind: Literal["labeled", "unlabeled", "renamed", "edited"]
+    actor: str
+    at: str = WHEN
+    label: str = ""
+
+
+@dataclass
 class IssueState:
     """An issue."""
 
@@ -68,6 +79,9 @@ class IssueState:
     labels: list[str]
     state: str = "open"
     notes: list[Note] = field(default_factory=list)
+    author: str = "ada"
+    events: list[IssueEvent] = field(default_factory=list)
+    updated_at: str = WHEN
 
 
 @dataclass
@@ -192,12 +206,36 @@ class ForgeFake:
         del path
         return self
 
-    def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = ()) -> int:
-        """Add an issue and return its number."""
+    def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = (), author: str = "ada") -> int:
+        """Add an issue and return its number; its author sets its labels, as a template of issues does."""
         with self.lock:
             number = self._next_number(self.issues)
-            self.issues[number] = IssueState(number, title, body, list(labels))
+            events = [IssueEvent("labeled", author, label=label) for label in labels]
+            self.issues[number] = IssueState(number, title, body, list(labels), author=author, events=events)
             return number
+
+    def label_issue(self, number: int, label: str, actor: str = "ada", at: str = "") -> None:
+        """Set a label, or take it off and set it again, as a person does."""
+        with self.lock:
+            issue, at = self.issues[number], at or now()
+            if label in issue.labels:
+                issue.events.append(IssueEvent("unlabeled", actor, at, label))
+                issue.labels.remove(label)
+            issue.labels.append(label)
+            issue.events.append(IssueEvent("labeled", actor, at, label))
+            issue.updated_at = max(issue.updated_at, at)
+
+    def edit_issue(self, number: int, actor: str, *, title: str = "", body: str = "", at: str = "") -> None:
+        """Give an issue another title or body, as a person does."""
+        with self.lock:
+            issue, at = self.issues[number], at or now()
+            if title:
+                issue.title = title
+                issue.events.append(IssueEvent("renamed", actor, at))
+            if body:
+                issue.body = body
+                issue.events.append(IssueEvent("edited", actor, at))
+            issue.updated_at = max(issue.updated_at, at)
 
     def add_comment(self, number: int, body: str, author: str | None = "ada", created_at: str = WHEN) -> None:
         """Add a comment to an issue or a pull request; an account that is gone has no author."""
@@ -205,6 +243,8 @@ class ForgeFake:
             self.next_note += 1
             thing = self.issues.get(number) or self.pulls[number]
             thing.notes.append(Note(self.next_note, author, body, created_at))
+            if isinstance(thing, IssueState):
+                thing.updated_at = max(thing.updated_at, created_at)
 
     def notes_since(self, since: str) -> list[tuple[int, bool, Note]]:
         """Return what was written since a time, the oldest first: where, whether that is a pull request, and what."""
@@ -379,6 +419,11 @@ class ForgeFake:
 
 
 Route = tuple[str, str, Callable[..., Answer]]
+
+
+def now() -> str:
+    """Return the time as forges write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def query_of(text: str) -> dict[str, list[str]]:

@@ -1,6 +1,5 @@
 """What holds for every forge: bounds on untrusted text, and the choice of a forge."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from septet.forges.forge import (
 from septet.forges.gitea.forge import GiteaForge
 from septet.forges.github.forge import GitHubForge
 from septet.forges.gitlab.forge import GitLabForge
+from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
 from septet.settings import Settings
@@ -70,19 +70,19 @@ def test_a_title_is_one_line_within_bounds() -> None:
 
 
 def test_an_issue_is_json_for_the_agent() -> None:
-    """An agent gets all of an issue as one JSON object."""
+    """An agent gets all of an issue as one JSON object, where only people of this machine write."""
     issue = Issue(7, "Größe", "body", URL, labels=("bug",), comments=(Comment("ada", "first", "2026-01-01"),))
 
-    assert json.loads(issue.as_json()) == {
+    assert issue_for_agents(issue, None) == {
         "number": 7,
         "title": "Größe",
+        "author": "",
         "body": "body",
         "url": URL,
         "state": "open",
         "labels": ["bug"],
         "comments": [{"author": "ada", "body": "first", "created_at": "2026-01-01", "standing": ""}],
     }
-    assert "Größe" in issue.as_json()
 
 
 def test_a_new_pull_request_is_bounded_and_marked() -> None:

@@ -46,6 +46,7 @@ def test_an_issue_is_read_whole(github: FakeGitHub, forge: GitHubForge) -> None:
             Comment("bob", "First.", "2026-01-01T00:00:00Z"),
             Comment("ghost", "Second.", "2026-01-01T00:00:00Z"),
         ),
+        author="ada",
     ) == forge.issue(1)
     assert len(github.asked) == 2
     assert {"token good-token"} == {asked.headers["authorization"] for asked in github.asked}

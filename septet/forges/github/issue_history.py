@@ -1,0 +1,136 @@
+"""What became of an issue of GitHub's: its GraphQL API alone tells who has edited a body."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.issue_history import IssueEdit, IssueHistory
+from septet.forges.own_account import BOT
+
+if TYPE_CHECKING:
+    from githubkit import GitHub
+
+HISTORY: Final = """
+query History($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    issue(number: $number) {
+      lastEditedAt
+      editor { __typename login }
+      userContentEdits(first: 100) {
+        nodes { editedAt editor { __typename login } }
+        pageInfo { hasNextPage }
+      }
+      timelineItems(last: 100, itemTypes: [LABELED_EVENT, RENAMED_TITLE_EVENT]) {
+        nodes {
+          ... on LabeledEvent { createdAt actor { __typename login } label { name } }
+          ... on RenamedTitleEvent { createdAt actor { __typename login } }
+        }
+        pageInfo { hasPreviousPage }
+      }
+    }
+  }
+}
+"""
+VIEWER: Final = "query Viewer { viewer { login } }"
+_RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Actor(_Foreign):
+    kind: str = Field(default="", alias="__typename")
+    login: str = ""
+
+    @property
+    def account(self) -> str:
+        """The account as REST names it."""
+        return f"{self.login}{BOT}" if self.kind == "Bot" and not self.login.endswith(BOT) else self.login
+
+
+class _Edit(_Foreign):
+    editedAt: datetime  # noqa: N815 -- GitHub's names
+    editor: _Actor | None = None
+
+
+class _EditPage(_Foreign):
+    hasNextPage: bool  # noqa: N815
+
+
+class _Edits(_Foreign):
+    nodes: tuple[_Edit | None, ...] = ()
+    pageInfo: _EditPage  # noqa: N815
+
+
+class _Label(_Foreign):
+    name: str
+
+
+class _Event(_Foreign):
+    createdAt: datetime  # noqa: N815
+    actor: _Actor | None = None
+    label: _Label | None = None
+    """Of a label that was set; absent where the title was changed."""
+
+
+class _EventPage(_Foreign):
+    hasPreviousPage: bool  # noqa: N815
+
+
+class _Events(_Foreign):
+    nodes: tuple[_Event | None, ...] = ()
+    pageInfo: _EventPage  # noqa: N815
+
+
+class IssueHistoryAnswer(_Foreign):
+    """The issue of what `HISTORY` is answered."""
+
+    lastEditedAt: datetime | None = None  # noqa: N815
+    editor: _Actor | None = None
+    userContentEdits: _Edits | None = None  # noqa: N815
+    timelineItems: _Events  # noqa: N815
+
+    def history(self, label: str) -> IssueHistory:
+        """Return the past that agents' work depends on; where pages follow, GitHub has not told all."""
+        events, edits = [each for each in self.timelineItems.nodes if each is not None], self.userContentEdits
+        of_label = [each for each in events if each.label is not None and each.label.name.lower() == label.lower()]
+        last = of_label[-1] if of_label else None
+        edited = [(each.actor, each.createdAt) for each in events if each.label is None]
+        edited += [(each.editor, each.editedAt) for each in edits.nodes if each is not None] if edits else []
+        if self.lastEditedAt is not None:
+            edited.append((self.editor, self.lastEditedAt))
+        has_more = self.timelineItems.pageInfo.hasPreviousPage or bool(edits and edits.pageInfo.hasNextPage)
+        return IssueHistory(
+            set_by=last.actor.account if last is not None and last.actor is not None else "",
+            set_at=last.createdAt if last is not None else None,
+            edits=tuple(IssueEdit(who.account if who else "", at) for who, at in edited),
+            tells_all_edits=not has_more,
+        )
+
+
+def ask_graphql(github: "GitHub[Any]", what: str, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return what GitHub's GraphQL API answers; its refusals come with a good status.
+
+    Raises:
+        NotFoundError: There is no such thing, or the token may not see it.
+        ForgeUnavailableError: GitHub wants to be left alone, or did not come to its end.
+        ForgeError: It refused.
+    """
+    from githubkit.exception import GraphQLFailed, PrimaryRateLimitExceeded
+
+    try:
+        return github.graphql.request(document, variables)
+    except PrimaryRateLimitExceeded as error:
+        raise ForgeUnavailableError(f"GitHub wants to be left alone ({what}).") from error
+    except GraphQLFailed as error:
+        told = error.response.errors or []
+        kinds, words = {each.type for each in told}, "; ".join(each.message for each in told)[:1000]
+        message = f"GitHub refused ({what}): {words}"
+        if "NOT_FOUND" in kinds:
+            raise NotFoundError(message, remedy=_RIGHTS) from error
+        if kinds <= {"", None}:  # it did not come to its end
+            raise ForgeUnavailableError(message) from error
+        raise ForgeError(message, remedy=_RIGHTS) from error

@@ -1,0 +1,65 @@
+"""An issue as agents get it: what people see of it, and of its comments those that count."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from septet.forges.forge import Comment, Issue
+from septet.forges.issue_history import Writers
+from septet.outgoing.visible import visible_line, visible_text
+
+_MOST_AUTHORS: Final = 30
+"""So many accounts are asked about, the newest first; comments of further ones are left out."""
+
+
+def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
+    """Return an issue as an agent gets it.
+
+    Args:
+        issue: As the forge has it.
+        writers: Who may push: comments of others than these and the issue's author are left out, and counted;
+            `None` where nobody but people on this machine writes.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+    comments = issue.comments if writers is None else _that_count(issue, writers)
+    return {
+        "number": issue.number,
+        "title": visible_line(issue.title),
+        "author": issue.author,
+        "body": visible_text(issue.body),
+        "url": issue.url,
+        "state": issue.state,
+        "labels": [visible_line(label) for label in issue.labels],
+        "comments": [comment_for_agents(each, writers) for each in comments],
+    }
+
+
+def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
+    """Return a comment as an agent gets it; where somebody may not push, that is said."""
+    told: dict[str, JsonValue] = {
+        "author": comment.author,
+        "body": comment.body if comment.is_note else visible_text(comment.body),
+        "created_at": comment.created_at,
+        "standing": comment.standing,
+    }
+    is_strangers = writers is not None and not comment.is_note and not writers.may_write(comment.author)
+    return {**told, "may_write": False} if is_strangers else told
+
+
+def left_out(count: int, url: str) -> tuple[Comment, ...]:
+    """Return a note in place of comments that do not count."""
+    words = f"{count} comment of others is" if count == 1 else f"{count} comments of others are"
+    return (Comment("septet", f"[{words} left out; all are at {url}]"),) if count else ()
+
+
+def _that_count(issue: Issue, writers: Writers) -> Sequence[Comment]:
+    """Return the comments of writers and of the issue's own author, below a note of how many are left out."""
+    authors = dict.fromkeys(each.author for each in reversed(issue.comments) if not each.is_note)
+    asked = [each for each in authors if each != issue.author][:_MOST_AUTHORS]
+    counting = {issue.author, *(each for each in asked if writers.may_write(each))}
+    kept = [each for each in issue.comments if each.is_note or each.author in counting]
+    return (*left_out(len(issue.comments) - len(kept), issue.url), *kept)

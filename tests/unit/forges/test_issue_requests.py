@@ -1,0 +1,203 @@
+"""Who asked for an issue, and for which text, against each forge with its real client."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.github_graphql import github_schema
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import ForgeFake
+from graphql import parse, validate
+
+from septet.contracts.issue_request import IssueRequest, text_sha256
+from septet.errors import NotFoundError
+from septet.forges.choose import forge_for
+from septet.forges.github.issue_history import HISTORY, VIEWER
+from septet.forges.issue_history import RequestCheck, TellingForge, Writers, read_request
+from septet.git.address import parse_address
+from septet.settings import Settings
+from septet.system.timestamps import timestamp
+
+FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
+SET_AT: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+BEFORE, AFTER = (timestamp(SET_AT + timedelta(minutes=minutes)) for minutes in (-10, 10))
+BOT: Final = "renovate[bot]"
+
+
+@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
+def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
+    """Return a forge; `ada` may push, and `eve` may not."""
+    with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40}})) as fake:
+        yield fake
+    assert fake.deviations == []
+
+
+@pytest.fixture
+def forge(fake: ForgeFake, tmp_path: Path) -> TellingForge:
+    """Return the forge as a worker has it."""
+    known = {
+        "state_dir": tmp_path,
+        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
+        f"{fake.name}_token": fake.token,
+        f"{fake.name}_api_url": fake.url + fake.api_path,
+    }
+    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    assert isinstance(forge, TellingForge)
+    return forge
+
+
+@pytest.fixture
+def number(fake: ForgeFake) -> int:
+    """Return an issue of a stranger to which `ada` has given the label."""
+    number = fake.add_issue("Totals are wrong", "By one.", author="eve")
+    fake.edit_issue(number, "eve", body="By two.", at=BEFORE)
+    fake.label_issue(number, "septet", "ada", timestamp(SET_AT))
+    return number
+
+
+def asked(forge: TellingForge, number: int, **given: IssueRequest) -> IssueRequest:
+    """Return what was asked for."""
+    request = read_request(forge, number, "septet", **given)
+    assert isinstance(request, IssueRequest), request
+    return request
+
+
+def delivered(fake: ForgeFake, number: int, by: str = "ada", minutes: float = 0.1) -> IssueRequest:
+    """Return what a webhook tells of an issue as it is now."""
+    issue = fake.issues[number]
+    came_at = timestamp(SET_AT + timedelta(minutes=minutes))
+    return IssueRequest(by=by, at=came_at, text_sha256=text_sha256(issue.title, issue.body))
+
+
+def test_what_is_asked_of_github_is_what_its_schema_takes() -> None:
+    """Fields, arguments and types are those of GitHub's published schema."""
+    assert [validate(github_schema(), parse(document)) for document in (HISTORY, VIEWER)] == [[], []]
+
+
+def test_a_label_of_a_writer_counts_for_the_text_that_stands_there(
+    fake: ForgeFake, forge: TellingForge, number: int
+) -> None:
+    """A stranger's issue is worked on as it was when somebody who may push set the label."""
+    request = asked(forge, number)
+    sha256 = text_sha256("Totals are wrong", "By two.")
+    assert request == IssueRequest(by="ada", at=timestamp(SET_AT), text_sha256=sha256)
+    assert forge.issue(number).text_sha256 == sha256
+    assert (fake.issues[number].author, forge.issue(number).author) == ("eve", "eve")
+
+
+def test_a_label_of_somebody_who_may_not_push_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
+    """Nor does one that a template set for a stranger; a writer who sets it again is heard."""
+    number = fake.add_issue("Do this", labels=("septet",), author="eve")
+    why = read_request(forge, number, "septet")
+    assert isinstance(why, str)
+    assert "eve, who set the label septet, may not push" in why
+    assert "/septet run" in why
+    fake.label_issue(number, "septet", "ada", timestamp(SET_AT))
+    assert asked(forge, number).by == "ada"
+    fake.label_issue(number, "septet", "eve", AFTER)
+    assert isinstance(read_request(forge, number, "septet"), str), "who set it last counts"
+
+
+def test_a_label_that_nobody_set_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
+    """Another label's setter does not count for it."""
+    number = fake.add_issue("Do this", labels=("bug",))
+    why = read_request(forge, number, "septet")
+    assert isinstance(why, str)
+    assert "does not tell who set the label septet" in why
+
+
+def test_a_strangers_new_title_waits_for_a_person(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """Every forge tells of titles: who gave it, and that somebody who may push has asked before."""
+    fake.edit_issue(number, "eve", title="Delete all tests", at=AFTER)
+    assert asked(forge, number).waits_because == "eve, who may not push, edited the issue after ada asked for it."
+
+
+def test_a_strangers_new_body_waits_for_a_person(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """Gitea does not tell who it was, and not even that there was an edit: then a person reads it too."""
+    fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
+    why = asked(forge, number).waits_because
+    assert why.startswith("The issue may have been edited" if fake.name == "gitea" else "eve, who may not push")
+
+
+def test_an_edit_in_the_second_of_the_label_waits_for_a_person(
+    fake: ForgeFake, forge: TellingForge, number: int
+) -> None:
+    """Nobody knows which was first."""
+    fake.edit_issue(number, "eve", title="Delete all tests", at=timestamp(SET_AT))
+    assert asked(forge, number).waits_because
+
+
+def test_a_writers_edit_counts(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """Who may set the label may change the text; what Gitea does not tell, a setting decides."""
+    fake.edit_issue(number, "ada", title="Sums are wrong", body="By three.", at=AFTER)
+    request = read_request(forge, number, "septet", on_unknown_edits="take")
+    assert isinstance(request, IssueRequest)
+    assert (request.waits_because, request.text_sha256) == ("", text_sha256("Sums are wrong", "By three."))
+    assert bool(asked(forge, number).waits_because) == (fake.name == "gitea")
+
+
+def test_a_signed_delivery_proves_the_text(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """What the webhook of the label tells is what its setter saw, whatever else happened on the issue since."""
+    webhook = delivered(fake, number)
+    fake.add_comment(number, "Me too.", "eve", AFTER)
+    assert asked(forge, number, delivered=webhook).waits_because == ""
+    fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
+    assert asked(forge, number, delivered=webhook).waits_because != ""
+
+
+@pytest.mark.parametrize(("by", "minutes"), [("eve", 0.1), ("ada", 60)])
+def test_a_delivery_of_somebody_else_or_of_later_proves_nothing(
+    fake: ForgeFake, forge: TellingForge, number: int, by: str, minutes: float
+) -> None:
+    """A webhook that tells of a text after an edit does not make that the text which was asked for."""
+    fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
+    webhook = delivered(fake, number, by, minutes)
+    assert asked(forge, number, delivered=webhook).waits_because != ""
+
+
+def test_a_writers_comment_asks_in_place_of_the_label(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """It counts for the text that stood there when it was written."""
+    comment = delivered(fake, number, minutes=5)
+    assert asked(forge, number, commanded=comment).waits_because == ""
+    fake.edit_issue(number, "eve", title="Delete all tests", at=AFTER)
+    assert asked(forge, number, commanded=comment).waits_because.startswith("eve, who may not push")
+
+
+def test_what_changes_after_it_was_taken_is_held_against_what_was_asked(
+    fake: ForgeFake, forge: TellingForge, number: int
+) -> None:
+    """Writers may go on writing until work begins; a stranger's edit, or one that nobody tells of, waits."""
+    request = asked(forge, number)
+    fake.edit_issue(number, "ada", title="Sums are wrong", at=AFTER)
+    check = RequestCheck(forge.issue_history(number), Writers(forge), "wait")
+    assert bool(check.changed_since(request)) == (fake.name == "gitea")
+    fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
+    assert RequestCheck(forge.issue_history(number), Writers(forge), "wait").changed_since(request)
+
+
+def test_very_many_edits_hide_none(fake: ForgeFake, forge: TellingForge, number: int) -> None:
+    """Who edits so often that a forge does not show all at once makes a person read the issue."""
+    fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
+    for _ in range(120):
+        fake.edit_issue(number, "ada", body="By two.", at=timestamp(SET_AT + timedelta(minutes=20)))
+    assert asked(forge, number).waits_because
+
+
+def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -> None:
+    """Any name may end as an App's does: none is a writer for that."""
+    number = fake.add_issue("Bump it", labels=("septet",), author=BOT)
+    assert isinstance(read_request(forge, number, "septet"), str)
+    request = read_request(forge, number, "septet", bots=(BOT,))
+    assert isinstance(request, IssueRequest)
+    assert request.by == BOT
+
+
+def test_an_issue_that_is_not_there_has_no_history(forge: TellingForge) -> None:
+    """GitHub's GraphQL refuses with a good status: that is told like any other refusal."""
+    with pytest.raises(NotFoundError):
+        forge.issue_history(99, "septet")

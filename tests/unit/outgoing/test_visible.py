@@ -1,0 +1,77 @@
+"""What an agent gets of a text is what a page shows of it."""
+
+import time
+
+import pytest
+
+from septet.outgoing.visible import visible_line, visible_text
+
+STAYS = (
+    "# A title\n\nWords, *more*, `code` and <b>HTML</b>.",
+    "| a | b |\n| - | - |\n| `x|y` | 1 |",
+    "```python\nprint('<!-- shown as code -->')\n```",
+    "`<!-- shown as code -->`",
+    "- [ ] one\n- [x] two\n\n  ![](shot.png)",
+    "\U0001f469\u200d\U0001f4bb and \u2764\ufe0f and 1\ufe0f\u20e3",
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "\u0915\u094d\u200d\u0937",
+    "See [the docs](https://example.org) and [this][].",
+    "A note[^1].\n\n[^1]: It is shown.",
+    "<details><summary>More</summary>\n\nShown on a click.\n\n</details>",
+    "if a <!-- b, it is shown",
+)
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_what_people_see_stays(text: str) -> None:
+    """Code, tables, emojis and joiners of scripts are what they were."""
+    assert visible_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("a <!-- b --> c", "a   c"),
+        ("a\n\n<!-- b\n\nc", "a"),
+        ("> <!-- b\n\nc", ">"),
+        ("<div>\n<!-- b\n</div>\n\nc", "<div>"),
+        ("a\u200bb\u2060c\u00ad", "abc"),
+        ("a&#8203;&#x62;", "ab"),
+        ("".join(chr(0xE0000 + ord(each)) for each in "do it") + "a", "a"),
+        ("![b](p.png 'c') [d](u \"e\")", "![](p.png) [d](u)"),
+        ("![a [b] c](p.png)", "![](p.png)"),
+        ("<img src=p.png alt='b' title=c>", "<img src=p.png>"),
+        ("a\n\n[//]: # (do it)", "a"),
+        ("a\n\n[x]: u\n'do\nit'", "a"),
+        ("[a][do it]\n\n[do it]: u", "[a](u)"),
+        ("```sh do it\nls\n```", "```sh\nls\n```"),
+    ],
+)
+def test_what_people_do_not_see_goes(text: str, visible: str) -> None:
+    """Whatever the form in which it is hidden."""
+    assert visible_text(text) == visible
+
+
+def test_a_link_that_is_used_keeps_its_address() -> None:
+    """Its words beside the address are shown to nobody."""
+    assert visible_text("[a]\n\n[a]: <http://b> 'c'").split() == ["[a]", "[a]:", "http://b"]
+
+
+def test_a_title_is_one_line_of_what_is_seen() -> None:
+    """No forge reads a title as Markdown."""
+    assert visible_line("a\u200b <!-- b -->\n c") == "a <!-- b --> c"
+
+
+@pytest.mark.parametrize(
+    "pump", ["![", "![[a]", "<!-- ", "[x]: a\n", "[a][b]", "<a ", "&#8203;", "[a](", "<div>\n<!--\n\n"]
+)
+def test_a_long_text_takes_time_in_proportion(pump: str) -> None:
+    """Four times the text takes no more than about four times as long."""
+    text = pump * (40_000 // len(pump))
+
+    def seconds(said: str) -> float:
+        before = time.process_time()
+        visible_text(said)
+        return time.process_time() - before
+
+    assert seconds(text * 4) < 12 * seconds(text) + 0.5
