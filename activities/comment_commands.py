@@ -128,7 +128,7 @@ class CommentActivities:
     def _check(self, call: CommentCall) -> CommenterStanding:
         event = call.event
         _, forge = self.host.forge(call.intake.repository)
-        if not Writers(forge, self.host.settings.trusted_bots).may_write(event.author):
+        if not Writers(forge, self.host.settings.trusted_accounts).may_write(event.author):
             return CommenterStanding(is_obeyed=False, why_not=f"{event.author} may not push to the repository")
         if _is_old(event.created_at) and _is_answered(forge, event):
             return CommenterStanding(is_obeyed=False, why_not="it was already answered")

@@ -131,7 +131,7 @@ class IntakeActivities:
             request.label,
             delivered=request.delivered,
             commanded=request.commanded,
-            bots=self.host.settings.trusted_bots,
+            trusted=self.host.settings.trusted_accounts,
             on_unknown_edits=self.host.settings.on_unknown_edits,
         )
 
@@ -152,7 +152,7 @@ class IntakeActivities:
         numbers = [each.number for each in issues if each.state == "open" and request.label in each.labels]
         claims = claims_of(self.host, address)
         taken = claims.numbers() - claims.left_by(left_by) if numbers else frozenset()
-        found = IssuesFound(numbers=_in_turn([each for each in numbers if each not in taken], request.passed_over))
+        found = IssuesFound(numbers=in_turn([each for each in numbers if each not in taken], request.passed_over))
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
@@ -210,7 +210,7 @@ class IntakeActivities:
         return claims.claim(request.issue, order_id, request.claimant, request.claimed_at, left_by)
 
 
-def _in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
+def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
     """Return the issues that one pass looks at: some of those that were not taken before go after all others."""
     new = [each for each in numbers if each not in passed_over]
     again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]

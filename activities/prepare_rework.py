@@ -88,7 +88,7 @@ class _Preparation:
                 remedy="Answer the pull request yourself; agents can on GitHub, GitLab and Gitea.",
             )
         number, commit = pull_request_number(rework.url), self.call.progress.commit_sha or ""
-        feedback = read_feedback(forge, number, commit, self.host.settings.trusted_bots)
+        feedback = read_feedback(forge, number, commit, self.host.settings.trusted_accounts)
         if feedback.pull_request.state != "open":
             return PreparedRework(rework=rework, state=feedback.pull_request.state)
         if frozen is None:

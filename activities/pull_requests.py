@@ -69,7 +69,7 @@ def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) ->
 def _with_events(host: Host, forge: Forge, look: PullRequestLook, state: PullRequestState) -> PullRequestEnd:
     if state != "open" or not look.follows or not isinstance(forge, FollowedForge):
         return PullRequestEnd(state=state)
-    feedback = read_feedback(forge, pull_request_number(look.url), look.commit, host.settings.trusted_bots)
+    feedback = read_feedback(forge, pull_request_number(look.url), look.commit, host.settings.trusted_accounts)
     return PullRequestEnd(state=feedback.pull_request.state, events=feedback.events)
 
 

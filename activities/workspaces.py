@@ -234,7 +234,7 @@ def _of_forge(
     issue = forge.issue(number)
     if not isinstance(forge, TellingForge):
         return issue_for_agents(issue, None)
-    writers = Writers(forge, settings.trusted_bots)
+    writers = Writers(forge, settings.trusted_accounts)
     if requested is not None:
         why = requested.waits_because
         if not why and requested.text_sha256 not in {"", issue.text_sha256}:

@@ -120,9 +120,9 @@ class Settings(BaseSettings):
     """GitLab's signing token (`whsec_…`), or the secret token that it sends; none are taken when absent."""
     gitea_webhook_secret: SecretStr | None = None
     """What Gitea or Forgejo signs its webhooks with; none are taken when absent."""
-    trusted_bots: Annotated[tuple[str, ...], NoDecode] = ()
-    """Accounts of GitHub's Apps whose labels, comments and reviews count like those of people who may push,
-    separated by commas: `renovate[bot]`."""
+    trusted_accounts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Accounts whose labels, comments and reviews count as if the forge said that they may push, such as those of
+    GitHub's Apps, separated by commas: `renovate[bot]`."""
     on_unknown_edits: Literal["wait", "take"] = "wait"
     """What happens to an issue that may have been edited since somebody asked for it, where no forge tells."""
     linear_token: SecretStr | None = None
@@ -323,7 +323,7 @@ class Settings(BaseSettings):
         "forge_logins",
         "codec_origins",
         "protected",
-        "trusted_bots",
+        "trusted_accounts",
         mode="before",
     )
     @classmethod

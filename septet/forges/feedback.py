@@ -15,8 +15,8 @@ from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
 from septet.forges.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
 from septet.forges.forge import Comment, CommitCheck, PullRequest, Review
 from septet.forges.issue_history import Writers
-from septet.outgoing.visible import visible_line, visible_text
 from septet.outgoing.text import readable
+from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, without_controls
 
 BODY_LIMIT: Final = 8000
@@ -90,14 +90,14 @@ class Feedback:
         return {"name": visible_line(check.name), "url": check.url, "log": readable(log)[-LOG_LIMIT:]}
 
 
-def read_feedback(forge: FollowedForge, number: int, commit: str = "", bots: Iterable[str] = ()) -> Feedback:
+def read_feedback(forge: FollowedForge, number: int, commit: str = "", trusted: Iterable[str] = ()) -> Feedback:
     """Return what waits for an answer on an open pull request; nothing of one that has ended.
 
     Args:
         forge: Where.
         number: Which pull request.
         commit: What it brings, as far as the caller knows.
-        bots: Accounts of Apps whose words count.
+        trusted: Accounts whose words count whatever the forge says.
 
     Raises:
         NotFoundError: There is none of this number that the worker can see.
@@ -108,7 +108,7 @@ def read_feedback(forge: FollowedForge, number: int, commit: str = "", bots: Ite
     if pull_request.state != "open":
         return Feedback(pull_request, None)
     conversation = forge.conversation(number)
-    writers = Writers(forge, bots)
+    writers = Writers(forge, trusted)
     feedback = Feedback(pull_request, conversation, writers)
     checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
     if not any(check.state == "pending" for check in checks):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Protocol, runtime_checkable
 
 from septet.contracts.issue_request import IssueRequest
+from septet.errors import ForgeError, ForgeUnavailableError
 from septet.forges.forge import Forge, Issue
 from septet.system.text import cut, one_line
 from septet.system.timestamps import timestamp
@@ -58,23 +59,34 @@ class TellingForge(Forge, Protocol):
 
 @dataclass(slots=True)
 class Writers:
-    """Who may push to a repository, each asked for once; Apps count where they are named."""
+    """Who may push to a repository, each asked for once."""
 
     forge: Forge
-    bots: Iterable[str] = ()
+    trusted: Iterable[str] = ()
+    """Accounts that count whatever the forge says, such as those of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
+    refusal: str = ""
+    """Why the forge has not told of an account; who is not told of does not count."""
 
     def may_write(self, account: str) -> bool:
         """Say whether what an account says counts.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
         """
         if account not in self.known:
-            is_named = account.lower() in {each.lower() for each in self.bots}
-            self.known[account] = bool(account) and (is_named or self.forge.may_write(account))
+            is_named = account.lower() in {each.lower() for each in self.trusted}
+            self.known[account] = bool(account) and (is_named or self._ask(account))
         return self.known[account]
+
+    def _ask(self, account: str) -> bool:
+        try:
+            return self.forge.may_write(account)
+        except ForgeUnavailableError:
+            raise
+        except ForgeError as error:  # such as that the key itself may not push there
+            self.refusal = self.refusal or str(error)
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +102,12 @@ class RequestCheck:
         set_by = self.history.set_by
         if self.history.set_at is not None and self.writers.may_write(set_by):
             return ""
-        who = f"{one_line(set_by)}, who set the label {label}, may not push to the repository" if set_by else ""
-        helps = "Somebody who may can set it again, or comment `/septet run`"
-        return cut(f"{who or f'the forge does not tell who set the label {label}'}. {helps}.", _WHY_LIMIT)
+        why = f"the forge does not tell who set the label {label}"
+        if set_by:
+            why = f"{one_line(set_by)}, who set the label {label}, may not push to the repository"
+        if set_by and self.writers.refusal:
+            why = f"nobody knows whether {one_line(set_by)}, who set the label {label}, may push: {self.writers.refusal}"
+        return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
         """Return what the setter of a label asked for; one that counts.
@@ -159,7 +174,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
     *,
     delivered: IssueRequest | None = None,
     commanded: IssueRequest | None = None,
-    bots: Iterable[str] = (),
+    trusted: Iterable[str] = (),
     on_unknown_edits: UnknownEdits = "wait",
 ) -> IssueRequest | str:
     """Return what somebody who may push asked for, or why nobody has.
@@ -170,7 +185,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
         label: By which it is asked for.
         delivered: What a webhook tells of the label; its time is when the webhook came.
         commanded: A comment of somebody who may push, which counts in place of the label.
-        bots: Accounts of Apps that count.
+        trusted: Accounts that count whatever the forge says.
         on_unknown_edits: What holds where the forge does not tell of edits.
 
     Raises:
@@ -181,7 +196,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
     if not issues:
         return f"there is no issue {number}"
     history = forge.issue_history(number, label)  # read after the text that it is about
-    check = RequestCheck(history, Writers(forge, bots), on_unknown_edits)
+    check = RequestCheck(history, Writers(forge, trusted), on_unknown_edits)
     if commanded is not None:
         return check.by_comment(issues[0], commanded)
     return check.label_refusal(label) or check.by_label(issues[0], delivered)

@@ -184,6 +184,10 @@ class GiteaRepository:
         """
         return self._ask(GiteaPermissionAnswer, "GET", f"/collaborators/{quote(collaborator, safe='')}/permission")
 
+    def repo_get_assignees(self) -> list[GiteaUserAnswer]:
+        """`GET /assignees`: all who may push, for it has no pages."""
+        return self._ask(list[GiteaUserAnswer], "GET", "/assignees")
+
     def _ask(
         self, form: type[T], method: str, path: str, query: Query | None = None, *, body: Body | None = None
     ) -> T:

@@ -209,11 +209,22 @@ class GiteaForge:
         return tuple(answer.new_comment() for answer in found)
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the repository; as `Forge.may_write`."""
+        """Say whether an account may push to the repository; as `Forge.may_write`.
+
+        Gitea tells an account's right to administrators of a repository alone, and to others who can be assigned
+        to its issues: who may push.
+        """
         what = f"what {account} may do in {self.project}"
-        with suppress(NotFoundError), asking_gitea(self.api, self.project, what) as repository:
-            return repository.repo_get_repo_permissions(account).permission in _WRITERS
-        return False
+        try:
+            with asking_gitea(self.api, self.project, what) as repository:
+                return repository.repo_get_repo_permissions(account).permission in _WRITERS
+        except NotFoundError:
+            return False
+        except ForgeUnavailableError:
+            raise
+        except ForgeError:
+            with asking_gitea(self.api, self.project, what) as repository:
+                return account.lower() in {each.login.lower() for each in repository.repo_get_assignees()}
 
     def _comment_place(self, number: int) -> CommentPlace:
         return CommentPlace(

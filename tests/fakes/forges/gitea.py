@@ -63,6 +63,7 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/branches", self._branches),
             ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
             ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
+            ("GET", rf"{here}/assignees", self._assignees),
             ("GET", rf"{here}/collaborators/([^/]+)", self._collaborator),
         )
 
@@ -273,7 +274,14 @@ class GiteaFake(ForgeFake):
         ]
         return 200, asked.page_of(statuses, "limit", _PAGE)
 
+    def _assignees(self, _asked: Asked) -> Answer:
+        return 200, [{"id": 1, "login": name} for name in (*self.standings, SEPTET) if self.may_write(name)]
+
     def _permission(self, _asked: Asked, name: str) -> Answer:
+        if self.is_own_right_lacking and name != SEPTET:
+            return 403, {
+                "message": "Only admins can query all permissions, repo admins can query all repo permissions"
+            }
         if name not in {*self.standings, SEPTET}:
             return 404, {"message": "not found"}
         words = {"owner": "owner", "member": "write", "collaborator": "write"}

@@ -298,6 +298,8 @@ class GitHubFake(ForgeFake):
         ]
 
     def _permission(self, _asked: Asked, name: str) -> Answer:
+        if self.is_own_right_lacking:
+            return 403, {"message": "Must have push access to view collaborator permission."}
         if name not in {*self.standings, SEPTET}:
             return 404, {"message": "Not Found"}
         return 200, {"permission": "write" if self.may_write(name) else "read", "role_name": "", "user": None}

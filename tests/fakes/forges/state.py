@@ -190,6 +190,8 @@ class ForgeFake:
     """Issues that are in another repository now, under another number."""
     lags: list[Literal["no head", "no commits"]] = field(default_factory=list)
     """What the next askings for a pull request find in place of the branch: other servers took the push."""
+    is_own_right_lacking: bool = False
+    """Whether the key may not ask who may push: on GitHub it may not push itself, on Gitea it is no administrator's."""
     next_note: int = 0
     changes: int = 0
     deviations: list[str] = field(default_factory=list)

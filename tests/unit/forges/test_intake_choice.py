@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 
+from activities.intake import in_turn
 from septet.contracts.intake import IntakeInput, choose_intake
 
 INTAKES = tuple(
@@ -26,3 +27,13 @@ INTAKES = tuple(
 def test_the_choice_depends_on_labels_and_options_alone(labels: tuple[str, ...], chosen: str) -> None:
     """A label of the issue goes first, then the wait for approval, then the alphabet; never the order of the list."""
     assert {choose_intake(order, labels).label for order in permutations(INTAKES)} == {chosen}
+
+
+def test_issues_that_were_not_taken_keep_no_others_from_their_turn() -> None:
+    """Strangers may give hundreds of issues the label: new ones go first, and of the others some at a time."""
+    passed_over = tuple(range(1, 301))
+    numbers = [*passed_over, 301, 302]
+    first = in_turn(numbers, passed_over)
+    assert first == (301, 302, *range(1, 21))
+    assert in_turn(numbers, (*passed_over[20:], *passed_over[:20]))[:3] == (301, 302, 21)
+    assert in_turn([2, 3], ()) == (2, 3)

@@ -60,9 +60,14 @@ def number(fake: ForgeFake) -> int:
     return number
 
 
-def asked(forge: TellingForge, number: int, **given: IssueRequest) -> IssueRequest:
+def asked(
+    forge: TellingForge,
+    number: int,
+    delivered: IssueRequest | None = None,
+    commanded: IssueRequest | None = None,
+) -> IssueRequest:
     """Return what was asked for."""
-    request = read_request(forge, number, "septet", **given)
+    request = read_request(forge, number, "septet", delivered=delivered, commanded=commanded)
     assert isinstance(request, IssueRequest), request
     return request
 
@@ -192,9 +197,23 @@ def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -
     """Any name may end as an App's does: none is a writer for that."""
     number = fake.add_issue("Bump it", labels=("septet",), author=BOT)
     assert isinstance(read_request(forge, number, "septet"), str)
-    request = read_request(forge, number, "septet", bots=(BOT,))
+    request = read_request(forge, number, "septet", trusted=(BOT,))
     assert isinstance(request, IssueRequest)
     assert request.by == BOT
+
+
+def test_where_a_key_may_not_ask_only_named_accounts_count(
+    fake: ForgeFake, forge: TellingForge, number: int
+) -> None:
+    """Of who may push GitHub tells only keys that may; Gitea tells writers who can be assigned, who may push, too."""
+    fake.is_own_right_lacking = True
+    request = read_request(forge, number, "septet")
+    if fake.name != "github":
+        assert isinstance(request, IssueRequest)
+        return
+    assert isinstance(request, str)
+    assert "Must have push access" in request
+    assert isinstance(read_request(forge, number, "septet", trusted=("ada",)), IssueRequest)
 
 
 def test_an_issue_that_is_not_there_has_no_history(forge: TellingForge) -> None:

@@ -196,7 +196,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
 """By setting: another value than the default, and what it changes, without a server or an agent."""
 
 TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
-    "trusted_bots": ("unit/forges/test_conversation.py", "test_the_words_of_an_app_count_where_it_is_named"),
+    "trusted_accounts": ("unit/forges/test_conversation.py", "test_the_words_of_an_app_count_where_it_is_named"),
     "on_unknown_edits": ("unit/forges/test_issue_requests.py", "test_a_writers_edit_counts"),
     "linear_approve_plan": ("acceptance/test_linear.py", "site"),
     "agent": (
