@@ -106,7 +106,8 @@ class RequestCheck:
         if set_by:
             why = f"{one_line(set_by)}, who set the label {label}, may not push to the repository"
         if set_by and self.writers.refusal:
-            why = f"nobody knows whether {one_line(set_by)}, who set the label {label}, may push: {self.writers.refusal}"
+            why = f"nobody knows whether {one_line(set_by)}, who set the label {label}, may push"
+            why = f"{why}: {self.writers.refusal}"
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:

@@ -48,19 +48,15 @@ function listen() {
   events.addEventListener("put", change(put));
   events.addEventListener("add", change(add));
   let lost = "";
-  events.addEventListener("open", () => {
-    lost = "";
-    mark.classList.add("on");
-    mark.textContent = "live";
-  });
-  events.addEventListener("error", () => {
-    lost ||= new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    mark.classList.remove("on");
-    mark.textContent =
-      events.readyState === EventSource.CLOSED
-        ? "The link is no longer valid: open the new one (septet open)"
-        : `Connection lost at ${lost}, trying again`;
-  });
+  const say = (words) => {
+    mark.classList.toggle("on", !words);
+    mark.textContent = words || "live";
+  };
+  events.onopen = () => say((lost = ""));
+  events.onerror = () => {
+    lost ||= new Date().toLocaleTimeString();
+    say(events.readyState === 2 ? "This link has ended: septet open" : `Connection lost since ${lost}, trying again`);
+  };
   events.addEventListener("over", () => {
     events.close();
     mark.remove();
