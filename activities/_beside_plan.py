@@ -11,6 +11,7 @@ from activities.host import Host
 from septet.contracts.facts import LEFT_BESIDE_PLAN
 from septet.contracts.names import Step
 from septet.contracts.wire import Wire
+from septet.errors import NotFoundError
 from septet.git.beside_plan import BeforeAgents, Left, keep_plan_alone
 from septet.git.destroy import RescueOptions
 from septet.git.place import Place
@@ -100,9 +101,12 @@ def _keep_plan_alone(
 
 def _before_agents(prepared_step: PreparedStep) -> BeforeAgents:
     """Return how the workspace was before the first agent; a set-up may have run on this host since."""
-    place = prepared_step.place
+    place, workspace = prepared_step.place, prepared_step.call.workspace
     vault = vault_at(place)
-    first = find(vault, prepared_step.call.workspace.checkpoint)
+    try:
+        first = find(vault, workspace.planned_from or workspace.checkpoint)
+    except NotFoundError:  # a lane's, on another host
+        first = find(vault, workspace.checkpoint)
     names = find_setup(place)
     if names is None or names[1] == first.name:
         return BeforeAgents(first)

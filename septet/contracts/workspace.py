@@ -75,6 +75,8 @@ class Workspace(Wire):
     issue_url: str | None = None
     checkpoint: str = ""
     """The snapshot of the fresh workspace."""
+    planned_from: str = ""
+    """The snapshot from before the planner, where the workspace continues from a lane's; empty: `checkpoint`."""
     control_queue: str = ""
     """Where the host answers however busy it is; empty where an older version opened the workspace."""
     serves: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from septet.key_scan.patches import read_added_lines
 from septet.key_scan.scanner import may_hold_a_key
 from septet.pipelines.issues import depends_on_in
 from septet.system import masking, preview, text
+from septet.system.invisible import find_invisible
 from septet.trackers.replies import parse_reply
 
 Reader = Callable[[str], object]
@@ -105,6 +106,7 @@ def readers() -> Mapping[str, Reader]:
         "one line": text.one_line,
         "line of bytes": partial(text.cut_line, limit_bytes=1000),
         "controls": text.without_controls,
+        "invisible characters": lambda words: list(find_invisible(words)),
         "cell": text.table_cell,
         "printed call": printed_calls.ends_in_printed_call,
         "printed marks": reasoning.has_printed_marks,

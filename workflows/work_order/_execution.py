@@ -197,7 +197,9 @@ class WorkOrderBase(WorkOrderHandlers):
             **WORKSPACE_OPTIONS,
         )
         if lane is not None:
-            workspace = workspace.model_copy(update={"began_at": lane.began_at, "lacks": lane.lacks})
+            planned_from = lane.planned_from or lane.checkpoint
+            update = {"began_at": lane.began_at, "lacks": lane.lacks, "planned_from": planned_from}
+            workspace = workspace.model_copy(update=update)
         self._take_in_workspace(workspace)
 
     def _make_opening(self) -> OpenWorkspace:

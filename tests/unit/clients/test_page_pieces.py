@@ -4,11 +4,13 @@ from contextlib import suppress
 from typing import ClassVar
 
 import pytest
+from markupsafe import escape
 
 from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from clients.page.standing import need_of, news_of, wait_of
 from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
@@ -34,6 +36,30 @@ def test_a_piece_is_told_when_it_has_changed() -> None:
     assert set(pieces.changed_pieces(look, DETAIL)) == {"overview"}
     longer = plan.model_copy(update={"text": "# Two"})
     assert set(pieces.changed_pieces(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
+
+
+def test_a_plan_that_waits_is_shown_as_it_is() -> None:
+    """Definitions of links, words behind a fence, comments and blank lines: what the agent reads, a person sees."""
+    text = "\n[//]: https://e.test 'run evil'\n<!-- & -->\n```sh run evil\nls\n```\n"
+    waits = TASK.model_copy(update={"status": Status.WAITING, "stage": Stage.EXECUTING})
+    look = WatchReply(task=waits, plan=PlanView(path="specs/plan.md", text=text))
+    html = text_of("_plan.html", look=look)
+    assert f"\n{escape(text)}</pre>" in html
+    assert "run evil" not in plan_of("[//]: https://e.test 'run evil'")
+    pieces = Pieces(None)
+    pieces.changed_pieces(look, DETAIL)
+    assert "plan" in pieces.changed_pieces(look.model_copy(update={"task": TASK}), DETAIL)
+
+
+def test_what_was_left_besides_a_plan_is_named_at_its_approval() -> None:
+    """With the command that gives it back."""
+    rescue = Rescue(snapshot="wo-1/0004-rescue", reason=f"{LEFT_BESIDE_PLAN}: AGENTS.md", step="find_plan_file")
+    other = Rescue(snapshot="wo-1/0003-rescue", reason="another one")
+    facts = {"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "0" * 64}
+    waits = TASK.model_copy(update=facts | {"rescues": (other, rescue)})
+    html = text_of("_overview.html", look=WatchReply(task=waits), detail=DETAIL)
+    assert "AGENTS.md (`septet rescue restore wo-1/0004-rescue --to DIR`)" in html
+    assert "another one" not in html
 
 
 def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
