@@ -9,7 +9,6 @@ from activities._prepared_steps import PreparedStep
 from activities._workspace_setup import find_setup
 from activities.host import Host
 from septet.contracts.facts import LEFT_BESIDE_PLAN
-from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
 from septet.git.beside_plan import BeforeAgents, Left, keep_plan_alone
@@ -61,8 +60,6 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
     Raises:
         SnapshotError: The disk failed on the way.
     """
-    if prepared_step.call.step is not Step.FIND_PLAN_FILE:
-        return False
     place = prepared_step.place
     begun = read_model(place.records / _FILE, _Return)
     if begun is None or begun.run != run:
@@ -93,13 +90,13 @@ def _keep_plan_alone(
         return host.rescue_options(cut(reason, _REASON_LENGTH), step)
 
     prepared_step.fence.lease.check()
-    before = _before_agents(prepared_step)
+    before = _before_agents(host, prepared_step)
     is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, goes_on=goes_on)
     host.note_rescue(place, rescue)
     return is_changed
 
 
-def _before_agents(prepared_step: PreparedStep) -> BeforeAgents:
+def _before_agents(host: Host, prepared_step: PreparedStep) -> BeforeAgents:
     """Return how the workspace was before the first agent; a set-up may have run on this host since."""
     place, workspace = prepared_step.place, prepared_step.call.workspace
     vault = vault_at(place)
@@ -107,8 +104,8 @@ def _before_agents(prepared_step: PreparedStep) -> BeforeAgents:
         first = find(vault, workspace.planned_from or workspace.checkpoint)
     except NotFoundError:  # a lane's, on another host
         first = find(vault, workspace.checkpoint)
-    names = find_setup(place)
+    names, shares_files = find_setup(place), not host.sandbox.confines
     if names is None or names[1] == first.name:
-        return BeforeAgents(first)
+        return BeforeAgents(first, shares_files=shares_files)
     setup = find(vault, names[0]), find(vault, names[1])
-    return BeforeAgents(first, setup if setup[1].taken_at > first.taken_at else None)
+    return BeforeAgents(first, setup if setup[1].taken_at > first.taken_at else None, shares_files)

@@ -11,7 +11,7 @@ from activities.host import Host
 from septet.agents.runs.refusals import recording_refusals
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import AnswerError
-from septet.contracts.names import Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepResult
 from septet.errors import AgentApiError, AgentError
 from septet.git.evidence import gather
@@ -34,7 +34,8 @@ def settle_finalizer(
         except AnswerError as error:
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = add_turn(begin_again(finalizing.result), turn)
-        if not finish_return(host, prepared_step, turn.run.name):
+        is_plan = prepared_step.call.step is Step.FIND_PLAN_FILE
+        if not (is_plan and finish_return(host, prepared_step, turn.run.name)):
             result = _without_edits(host, prepared_step, result)
         evidence = gather(prepared_step.place, prepared_step.began_at)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)

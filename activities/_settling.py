@@ -30,7 +30,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.printed_calls import ends_in_printed_call
 from septet.answers.steps import read_pieces, read_step_answer
-from septet.contracts.names import Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
@@ -56,7 +56,8 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
-        finish_return(host, prepared_step, turn.run.name)
+        if prepared_step.call.step is Step.FIND_PLAN_FILE:
+            finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
         host.scan(prepared_step.place)  # what the agent has left is not too large to be read
         evidence = gather(prepared_step.place, prepared_step.began_at)

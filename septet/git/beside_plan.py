@@ -15,27 +15,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from septet.errors import EvidenceError, WorkspaceError
+from septet.errors import EvidenceError, SnapshotError, WorkspaceError
 from septet.git.changes import shown_path
-from septet.git.destroy import RescueOptions, aside_of, return_to, set_aside
+from septet.git.destroy import RescueOptions, aside_of, put_index_back, return_to, set_aside
 from septet.git.evidence import plan_file
 from septet.git.place import Place
 from septet.git.plan import plan_items
-from septet.git.snapshots.contents import FILE, LINK
+from septet.git.snapshots.contents import LINK
 from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
-from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
 from septet.git.snapshots.vault import vault_at
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})
 """What git rewrites by itself, and settings: put back like all else, and nobody's work."""
-_INDEX: Final = b".git/index"
 _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
 """Where a snapshot's commit has the index."""
-_BITS: Final = 0o644
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 
 
@@ -46,6 +42,8 @@ class BeforeAgents:
     first: Snapshot
     setup: tuple[Snapshot, Snapshot] | None = None
     """The snapshots around a set-up that ran later, where the workspace has moved to this host."""
+    shares_files: bool = False
+    """Whether set-up may have linked files of a cache that others use: a new link changes their change time."""
 
     @property
     def since_ns(self) -> int:
@@ -102,12 +100,12 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
     unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
     if before.setup is not None:
         unkept_first |= read_left_out(vault, before.setup[1].commit)
-    touched = _touched_in(place, unkept_first, before.since_ns)
+    touched = _touched_in(place, unkept_first, before)
     if not (touched or before.setup or goes_on) and before.first.index:
         changed = _changed_names(place, before.first, current) - _names_of(path)
         if changed <= _INDEX_THERE:
             if changed:
-                _put_index_back(place, before.first)
+                put_index_back(place, before.first)
             return bool(changed), None
     left = _find_left(place, current, before, path, unkept_first, touched)
     if left.unkept and not goes_on:
@@ -156,15 +154,6 @@ def _names_of(path: str) -> set[bytes]:
     return {plan, *above(plan)}
 
 
-def _put_index_back(place: Place, first: Snapshot) -> None:
-    """Put git's index back as it was; the snapshot of now has the other one."""
-    vault = vault_at(place)
-    size = int(vault.text("cat-file", "-s", first.index))
-    want = {_INDEX: Item(FILE, first.index, _BITS, size, in_tree=False)}
-    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
-        lay(root, {_INDEX: want[_INDEX]._replace(sha="")}, want, partial(read_blobs, vault))
-
-
 def _plan_items(
     place: Place,
     current: Snapshot,
@@ -208,24 +197,39 @@ def _folders(paths: Collection[bytes]) -> set[bytes]:
     return {folder for path in paths for folder in (*above(path), b"")}
 
 
-def _touched_in(place: Place, tops: Collection[bytes], since_ns: int) -> set[bytes]:
-    """Return what was made or changed since then of what set-up left and no snapshot holds."""
+def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
+    """Return what was made or changed since then of what set-up left and no snapshot holds.
+
+    Raises:
+        SnapshotError: It cannot be looked at.
+    """
     touched: set[bytes] = set()
+    is_newer = partial(_is_newer, before.since_ns, shares_files=before.shares_files)
     with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         for top in tops:
-            with suppress(OSError), close_after(open_below(root, parent(top))) as folder:
-                touched |= set(_touched(folder, top, since_ns, 0)[0])
+            try:
+                holder = open_below(root, parent(top))
+            except OSError:  # what held it is gone, or a link
+                continue
+            try:
+                with close_after(holder) as folder, suppress(FileNotFoundError):
+                    touched |= set(_touched(folder, top, is_newer, 0)[0])
+            except OSError as error:
+                remedy = "Nothing was removed. Make it readable, then run `septet retry`."
+                raise SnapshotError(f"{place.worktree} cannot be checked: {error}.", remedy=remedy) from error
     return touched
 
 
-def _touched(folder: int, path: bytes, since_ns: int, depth: int) -> tuple[list[bytes], bool]:
+def _touched(
+    folder: int, path: bytes, is_newer: Callable[[os.stat_result], bool], depth: int
+) -> tuple[list[bytes], bool]:
     """Return what was touched of a file or a folder, and whether something of it was not.
 
     A folder that has nothing untouched in it is one of its own.
     """
     name = path.rpartition(b"/")[2]
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    is_touched = facts.st_ctime_ns > since_ns
+    is_touched = is_newer(facts)
     if not stat.S_ISDIR(facts.st_mode):
         return ([path], False) if is_touched else ([], True)
     if depth > MAX_DEPTH or (facts.st_mode & _USABLE != _USABLE and os.geteuid()):
@@ -233,12 +237,17 @@ def _touched(folder: int, path: bytes, since_ns: int, depth: int) -> tuple[list[
     found, has_untouched = list[bytes](), False
     with close_after(os.open(name, OPEN_FOLDER, dir_fd=folder)) as inner:
         for child in _names(inner):
-            below, untouched = _touched(inner, join(path, child), since_ns, depth + 1)
+            below, untouched = _touched(inner, join(path, child), is_newer, depth + 1)
             found += below
             has_untouched = has_untouched or untouched
     if is_touched and not has_untouched:
         return [path], False
     return found, has_untouched or not is_touched
+
+
+def _is_newer(since_ns: int, facts: os.stat_result, *, shares_files: bool) -> bool:
+    is_shared = shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+    return facts.st_ctime_ns > since_ns and not is_shared
 
 
 def _names(folder: int) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ from septet.git.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
 from septet.git.pipes import refuse_pipes
 from septet.git.place import Place, vault_lock
 from septet.git.repository_stamp import find_baseline, gitlinks, is_own, note_own
-from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.contents import FILE, FOLDER
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
@@ -39,6 +39,8 @@ from septet.system.text import name_some
 
 _SHOWN_PATHS: Final = 5
 _CHECKOUT_SECONDS: Final = 600.0
+_INDEX: Final = b".git/index"
+_INDEX_BITS: Final = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,16 @@ def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was ke
     _, rescue = _secure(place, options, secured_by)
     git.run("read-tree", "-m", "-u", was, to, timeout_seconds=_CHECKOUT_SECONDS)
     return rescue
+
+
+def put_index_back(place: Place, snapshot: Snapshot) -> None:
+    """Put git's index back as it was at a snapshot; the caller has one that holds the other index."""
+    vault = vault_at(place)
+    item = Item(
+        FILE, snapshot.index, _INDEX_BITS, int(vault.text("cat-file", "-s", snapshot.index)), in_tree=False
+    )
+    with _naming(place, snapshot), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        lay(root, {_INDEX: item._replace(sha="")}, {_INDEX: item}, partial(read_blobs, vault))
 
 
 def aside_of(place: Place) -> Path | None:

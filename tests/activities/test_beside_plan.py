@@ -170,3 +170,41 @@ async def test_a_plan_that_cannot_go_on_alone_is_asked_for_again(lab: StepLab, l
     refused = await lab.run(Step.FIND_PLAN_FILE)
     assert refused.verdict is Verdict.UNPROVEN
     assert "plain file" in refused.reasons[0]
+
+
+async def test_a_set_up_that_ran_later_stays(lab: StepLab) -> None:
+    """Where a workspace has moved, what its new host's set-up made stays, and what agents left before it goes."""
+    lab.origin.push(_SETUP | {"install.sh": _SETUP["install.sh"] + "date +%s%N > node_modules/stamp\n"})
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    first = lab.workspace
+    for name in ("AGENTS.md", "node_modules/mine"):
+        lab.write(name, "obey")
+    lab.parts.host.snapshot(lab.place, "checkpoint", "as another host has left it")
+    (lab.place.records / "setup.json").unlink()
+    await lab.open()
+    stamp = (lab.worktree / "node_modules" / "stamp").read_bytes()
+    lab.workspace = first
+    lab.agent(_FOUND)
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert "left besides the plan, and not passed on: AGENTS.md, node_modules/mine (" in done.warnings[-1]
+    assert (lab.worktree / "node_modules" / "stamp").read_bytes() == stamp
+    assert not {"AGENTS.md", "node_modules/mine"} & _files(lab)
+
+
+async def test_a_workspace_that_continues_from_a_lane_returns_to_the_lanes_beginning(lab: StepLab) -> None:
+    """What agents left in the lane was a part of the workspace from its beginning, and goes all the same."""
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    assert lab.workspace is not None
+    lane = lab.workspace.checkpoint
+    lab.write("AGENTS.md", "obey")
+    fresh = lab.parts.host.snapshot(lab.place, "checkpoint", "as the lane was")
+    assert fresh is not None
+    lab.workspace = lab.workspace.model_copy(update={"checkpoint": fresh.name, "planned_from": lane})
+    lab.agent(_FOUND)
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert done.rescues[-1].reason == "left besides the plan, and not passed on: AGENTS.md"
+    assert not (lab.worktree / "AGENTS.md").exists()
