@@ -11,7 +11,7 @@ from activities.host import Host
 from septet.contracts.facts import LEFT_BESIDE_PLAN
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
-from septet.git.beside_plan import BeforeAgents, Left, keep_plan_alone
+from septet.git.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
 from septet.git.destroy import RescueOptions
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
@@ -81,12 +81,12 @@ def _keep_plan_alone(
 ) -> bool:
     place, step = prepared_step.place, prepared_step.call.name
 
-    def options_of(left: Left, aside: Path | None) -> RescueOptions:
-        reason = f"{LEFT_BESIDE_PLAN}: {name_some(left.shown, _SHOWN_PATHS)}"
+    def options_of(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
+        reason = f"{LEFT_BESIDE_PLAN}: {name_some(leftovers.shown_paths, _SHOWN_PATHS)}"
         if aside is not None:
             reason += f"; what is too large for a rescue is in {aside}"
-        if left.paths:
-            _log.warning("planner_left_files", step=step, paths=left.shown[:_SHOWN_PATHS])
+        if leftovers.paths:
+            _log.warning("planner_left_files", step=step, paths=leftovers.shown_paths[:_SHOWN_PATHS])
         return host.rescue_options(cut(reason, _REASON_LENGTH), step)
 
     prepared_step.fence.lease.check()

@@ -53,7 +53,7 @@ class BeforeAgents:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Leftovers:
     """What is in a workspace beside its plan, and was not there before the first agent."""
 
     adding: Mapping[bytes, Item]
@@ -64,7 +64,7 @@ class Left:
     """All of it, in order; without what git rewrites by itself."""
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def shown_paths(self) -> tuple[str, ...]:
         """The paths as people see them; what is in `.git` is one of them."""
         names = (path if path.split(b"/")[0] != GIT_FOLDER else GIT_FOLDER for path in self.paths)
         return tuple(dict.fromkeys(map(shown_path, names)))
@@ -75,7 +75,7 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
     current: Snapshot,
     before: BeforeAgents,
     path: str,
-    options_of: Callable[[Left, Path | None], RescueOptions],
+    options_of: Callable[[Leftovers, Path | None], RescueOptions],
     *,
     goes_on: bool = False,
 ) -> tuple[bool, Snapshot | None]:
@@ -107,24 +107,24 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
             if changed:
                 put_index_back(place, before.first)
             return bool(changed), None
-    left = _find_left(place, current, before, path, unkept_first, touched)
-    if left.unkept and not goes_on:
-        set_aside(place, left.unkept)
-    secured_by = None if left.paths or goes_on else current
-    options = options_of(left, aside_of(place))
-    rescue = return_to(place, before.first, options, adding=left.adding, secured_by=secured_by)
+    leftovers = _find_leftovers(place, current, before, path, unkept_first, touched)
+    if leftovers.unkept and not goes_on:
+        set_aside(place, leftovers.unkept)
+    secured_by = None if leftovers.paths or goes_on else current
+    options = options_of(leftovers, aside_of(place))
+    rescue = return_to(place, before.first, options, adding=leftovers.adding, secured_by=secured_by)
     plan_file(place, path)
     return True, rescue
 
 
-def _find_left(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and what no snapshot tells
+def _find_leftovers(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and what no snapshot tells
     place: Place,
     current: Snapshot,
     before: BeforeAgents,
     path: str,
     unkept_first: Collection[bytes],
     touched: Collection[bytes],
-) -> Left:
+) -> Leftovers:
     vault = vault_at(place)
     have, first = read(vault, current.commit), read(vault, before.first.commit)
     adding = _of_setup(place, before)
@@ -139,7 +139,7 @@ def _find_left(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and 
     unkept += [each for each in touched if each not in have]
     differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
     paths = tuple(sorted({*differing - _folders(differing), *unkept}))
-    return Left(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
+    return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
 
 def _changed_names(place: Place, first: Snapshot, current: Snapshot) -> set[bytes]:

@@ -12,7 +12,7 @@ from fakes.repositories import git_env, make_origin
 
 from septet.agents.turns.supervisors import Supervisors
 from septet.git.address import parse_address
-from septet.git.beside_plan import BeforeAgents, Left, keep_plan_alone
+from septet.git.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
 from septet.git.destroy import RescueOptions
 from septet.git.place import Place
 from septet.git.repository_stamp import note_baseline
@@ -55,9 +55,9 @@ def set_up(machine: GitMachine, name: str) -> Place:
     return machine.place
 
 
-def options(left: Left, aside: Path | None) -> RescueOptions:
+def options(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
     """Say what a rescue says."""
-    return RescueOptions(f"{left.shown} {aside}", MIB, "find_plan_file")
+    return RescueOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
 
 
 @pytest.mark.parametrize("route", PLAN_ROUTES, ids=lambda route: route.name)

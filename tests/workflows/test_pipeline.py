@@ -435,6 +435,7 @@ async def test_outside_of_its_pipeline_it_still_begins_with_the_work_of_others(c
         await client.get_workflow_handle(order, result_type=Task).result()
         again = line.doubles.calls_of(Step.CREATE_PULL_REQUEST)[-1].workspace
         assert (again.place_id, again.began_at, again.lacks) == (order, "a" * 40, ("feat-b",))
+        assert again.planned_from, "what its planner left in the lane goes all the same"
 
 
 async def before_first(client: Client, order_id: str, activity_name: str) -> int:
