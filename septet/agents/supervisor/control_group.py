@@ -13,8 +13,8 @@ CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
 """A group holds a quarter more than the limit, which the supervisor's look is to find and name first."""
-DELEGATED = ("user.delegate", "trusted.delegate")
-"""By these attributes systemd says that a group is somebody's own."""
+DELEGATED = "user.delegate"
+"""By this attribute systemd, since 251, says that a group is for others to divide."""
 
 
 class GuestGroup:
@@ -104,15 +104,17 @@ def mount_point(root: str) -> str:
 
 
 def is_delegated(group: str) -> bool:
-    """Return whether a group is this process's to divide; for root, systemd has to say so."""
-    if os.geteuid() != 0:
-        names = ("cgroup.procs", "cgroup.subtree_control")
-        return os.access(group, os.W_OK) and all(os.access(f"{group}/{name}", os.W_OK) for name in names)
-    for name in DELEGATED:
-        with suppress(OSError):
-            if os.getxattr(group, name) == b"1":
-                return True
-    return False
+    """Return whether a group is this process's to divide: it may write there, and the attribute says so.
+
+    Slices of the user's own systemd can be written to, and are systemd's.
+    """
+    names = ("cgroup.procs", "cgroup.subtree_control")
+    if not all(os.access(f"{group}/{name}", os.W_OK) for name in names) or not os.access(group, os.W_OK):
+        return False
+    try:
+        return os.getxattr(group, DELEGATED) == b"1"
+    except OSError:
+        return False
 
 
 def write_file(path: str, content: bytes) -> None:
