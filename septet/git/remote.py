@@ -30,6 +30,8 @@ _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
 """As git traces what a server answered."""
 _MOST_REDIRECTS: Final = 5
+_NEW_ADDRESSES: Final[dict[str, str]] = {}
+"""Where servers have led this process, so that it asks there at once; forgotten when git fails there."""
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
@@ -159,7 +161,7 @@ class Remote:
             GitError: It refused.
         """
         git = self._git(git_dir)
-        url = self.url
+        url = _NEW_ADDRESSES.get(self.url, self.url)
         for _ in range(_MOST_REDIRECTS):
             words = (url if each == self.url else each for each in args)
             completed = git.try_run(
@@ -172,6 +174,10 @@ class Remote:
             if not (git.secret_config and _LED_ON.search(completed.stderr)):
                 break
             url = self._led_on(git, url)
+        if completed.exit_code != 0:
+            _NEW_ADDRESSES.pop(self.url, None)
+        elif url != self.url:
+            _NEW_ADDRESSES[self.url] = url
         if completed.timed_out:
             message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
             raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} Septet tries again.")

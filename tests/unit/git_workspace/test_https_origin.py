@@ -121,6 +121,8 @@ def test_an_origin_may_lead_to_a_new_name_of_a_repository(
     else:
         old.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
         assert old.push(vault, origin.sha("main"), "refs/heads/work", "").is_done
+        server.renamed = {}
+        assert old.refs(vault).shas["refs/heads/work"] == origin.sha("main")  # the new address is remembered
 
 
 def bare(tmp_path: Path) -> Path:
