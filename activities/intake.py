@@ -131,7 +131,7 @@ class IntakeActivities:
             request.label,
             delivered=request.delivered,
             commanded=request.commanded,
-            trusted=self.host.settings.trusted_accounts,
+            trusted_accounts=self.host.settings.trusted_accounts,
             on_unknown_edits=self.host.settings.on_unknown_edits,
         )
 

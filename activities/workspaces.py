@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from pydantic import JsonValue
 from temporalio import activity
 
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
+from activities._resets import error_before_reset
 from activities._workspace_setup import Hold, forget_setup_of_removed, set_up_workspace, writing
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
@@ -43,6 +45,8 @@ from septet.settings import Settings
 from septet.trackers.choose import tracker_for
 from septet.trackers.tracker import IssueMark
 
+_CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
+
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceActivities:
@@ -67,6 +71,7 @@ class WorkspaceActivities:
             pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
+                request = await _as_retried(request)
                 _, workspace = await cancellable_thread(
                     self.host.threads.network, self.open, request, request.work_order_id, run_id
                 )
@@ -206,6 +211,16 @@ def _follow_terms(place: Place, issue: dict[str, JsonValue]) -> FollowTerms:
 def sessions_of(request: OpenWorkspace, repository: RepositorySettings, worker: Settings) -> Sessions:
     """Return whether steps share sessions: as the work order says, or else the repository, or else the worker."""
     return request.sessions or repository.sessions or worker.sessions
+
+
+async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
+    """Return what is asked for; who has retried after the issue was changed has read it as it is."""
+    info = activity.info()
+    run_id = info.workflow_run_id or ""
+    if request.requested is None or request.first_run_id in {"", run_id}:
+        return request
+    error = await error_before_reset(activity.client(), info.workflow_id or "", run_id)
+    return request.model_copy(update={"requested": None}) if error == _CHANGED else request
 
 
 def _opens_again(request: OpenWorkspace) -> bool:

@@ -154,7 +154,6 @@ class OrderDecisions:
                 feedback=call.feedback,
                 history=(await orders.history(task.id))[-HISTORY_KEPT:],
                 host=description.typed_search_attributes.get(HOST, ""),
-                error=task.error.type if task.error is not None else "",
             )
             run_id = description.run_id or ""
             event_id = await reset_point(orders.handle(task.id, run_id), task, call.from_step)

@@ -90,8 +90,6 @@ class PreviousRun(Wire):
     """The moves of the run before."""
     host: Annotated[str, Field(max_length=200)] = ""
     """The host on which the run before ended; empty where nothing tells."""
-    error: Annotated[str, Field(max_length=200)] = ""
-    """The type of the error with which it ended; empty where it did not fail."""
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:

@@ -71,9 +71,7 @@ class IntakeInput(StrictWire):
         choices = self._choices()
         choices["agent"] = self.agent or claim.agent
         choices["approve_plan"] = self.approve_plan or claim.approve_plan
-        return WorkOrderInput(
-            repository=claim.repository, tracker=claim.issue, requested=claim.requested, **choices
-        )
+        return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
 
     def _choices(self) -> dict[str, Any]:
         """Return what all of its work orders have in common."""

@@ -1,4 +1,4 @@
-"""Who asked on a forge or a tracker that an issue is worked on, and which of its texts stood there then."""
+"""Who asked on a forge that an issue is worked on, and which of its texts stood there then."""
 
 import hashlib
 import json

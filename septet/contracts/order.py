@@ -105,7 +105,7 @@ class WorkOrderInput(OrderChoices):
     tracker: TrackedIssue | None = None
     """The issue, when a tracker such as Linear has it and not the repository's forge."""
     requested: IssueRequest | None = None
-    """Who asked for it on the forge or the tracker, and for which text; intakes say so."""
+    """Who asked for it on the forge, and for which text; intakes say so."""
     plan_comment: bool = False
     """Post a plan that waits for approval to the issue."""
     pipeline: Id | None = None

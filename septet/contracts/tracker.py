@@ -4,7 +4,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.issue_request import IssueRequest
 from septet.contracts.wire import InnerWire, Wire
 
 TrackerName = Literal["linear"]
@@ -70,8 +69,6 @@ class TakeTrackedIssue(Wire):
     issue: TrackedIssue
     claimant: str
     """The workflow that takes it: its id, and its first run's."""
-    label: str = ""
-    """The label for which it is taken; empty where somebody has asked for it in a session."""
 
 
 class TrackedClaim(Wire):
@@ -87,5 +84,3 @@ class TrackedClaim(Wire):
     approve_plan: bool = False
     why_not: str = Field(default="", max_length=2000)
     """Why it is not taken, for people."""
-    requested: IssueRequest | None = None
-    """Who set the label, and which text is worked on; `None` where a session asks for it."""

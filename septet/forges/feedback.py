@@ -90,14 +90,16 @@ class Feedback:
         return {"name": visible_line(check.name), "url": check.url, "log": readable(log)[-LOG_LIMIT:]}
 
 
-def read_feedback(forge: FollowedForge, number: int, commit: str = "", trusted: Iterable[str] = ()) -> Feedback:
+def read_feedback(
+    forge: FollowedForge, number: int, commit: str = "", trusted_accounts: Iterable[str] = ()
+) -> Feedback:
     """Return what waits for an answer on an open pull request; nothing of one that has ended.
 
     Args:
         forge: Where.
         number: Which pull request.
         commit: What it brings, as far as the caller knows.
-        trusted: Accounts whose words count whatever the forge says.
+        trusted_accounts: Accounts whose words count whatever the forge says.
 
     Raises:
         NotFoundError: There is none of this number that the worker can see.
@@ -108,7 +110,7 @@ def read_feedback(forge: FollowedForge, number: int, commit: str = "", trusted: 
     if pull_request.state != "open":
         return Feedback(pull_request, None)
     conversation = forge.conversation(number)
-    writers = Writers(forge, trusted)
+    writers = Writers(forge, trusted_accounts)
     feedback = Feedback(pull_request, conversation, writers)
     checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
     if not any(check.state == "pending" for check in checks):

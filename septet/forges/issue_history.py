@@ -62,7 +62,7 @@ class Writers:
     """Who may push to a repository, each asked for once."""
 
     forge: Forge
-    trusted: Iterable[str] = ()
+    trusted_accounts: Iterable[str] = ()
     """Accounts that count whatever the forge says, such as those of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
     refusal: str = ""
@@ -75,7 +75,7 @@ class Writers:
             ForgeUnavailableError: The forge did not answer.
         """
         if account not in self.known:
-            is_named = account.lower() in {each.lower() for each in self.trusted}
+            is_named = account.lower() in {each.lower() for each in self.trusted_accounts}
             self.known[account] = bool(account) and (is_named or self._ask(account))
         return self.known[account]
 
@@ -106,8 +106,8 @@ class RequestCheck:
         if set_by:
             why = f"{one_line(set_by)}, who set the label {label}, may not push to the repository"
         if set_by and self.writers.refusal:
-            why = f"nobody knows whether {one_line(set_by)}, who set the label {label}, may push"
-            why = f"{why}: {self.writers.refusal}"
+            who = one_line(set_by)
+            why = f"nobody knows whether {who}, who set the label {label}, may push: {self.writers.refusal}"
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
@@ -175,7 +175,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
     *,
     delivered: IssueRequest | None = None,
     commanded: IssueRequest | None = None,
-    trusted: Iterable[str] = (),
+    trusted_accounts: Iterable[str] = (),
     on_unknown_edits: UnknownEdits = "wait",
 ) -> IssueRequest | str:
     """Return what somebody who may push asked for, or why nobody has.
@@ -186,7 +186,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
         label: By which it is asked for.
         delivered: What a webhook tells of the label; its time is when the webhook came.
         commanded: A comment of somebody who may push, which counts in place of the label.
-        trusted: Accounts that count whatever the forge says.
+        trusted_accounts: Accounts that count whatever the forge says.
         on_unknown_edits: What holds where the forge does not tell of edits.
 
     Raises:
@@ -197,7 +197,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
     if not issues:
         return f"there is no issue {number}"
     history = forge.issue_history(number, label)  # read after the text that it is about
-    check = RequestCheck(history, Writers(forge, trusted), on_unknown_edits)
+    check = RequestCheck(history, Writers(forge, trusted_accounts), on_unknown_edits)
     if commanded is not None:
         return check.by_comment(issues[0], commanded)
     return check.label_refusal(label) or check.by_label(issues[0], delivered)

@@ -9,10 +9,14 @@ from pydantic import JsonValue
 
 from septet.contracts.tracker import SessionMessage, TrackerName
 from septet.forges.forge import Comment
+from septet.forges.issue_for_agents import comment_for_agents, left_out
+from septet.outgoing.visible import visible_line, visible_text
 
 _ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
 _TITLE_LIMIT: Final = 256
+_HEARD: Final = ("member", "guest")
+"""Whose comments agents get: those of people in the workspace, and none of Apps or from outside."""
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
 
@@ -36,17 +40,16 @@ class TrackerIssue:
 
     def as_agents_see_it(self) -> dict[str, JsonValue]:
         """Return the issue in the form in which agents get a forge's; it has no number there."""
-        comments: list[JsonValue] = [
-            {"author": each.author, "body": each.body, "created_at": each.created_at, "standing": each.standing}
-            for each in self.comments
-        ]
+        kept = [each for each in self.comments if each.is_note or each.standing in _HEARD]
+        note = left_out(len(self.comments) - len(kept), self.url)
+        comments = [comment_for_agents(each, None) for each in (*note, *kept)]
         return {
             "number": "",
-            "title": self.title,
-            "body": self.body,
+            "title": visible_line(self.title),
+            "body": visible_text(self.body),
             "url": self.url,
             "state": "open",
-            "labels": list(self.labels),
+            "labels": [visible_line(label) for label in self.labels],
             "comments": comments,
         }
 

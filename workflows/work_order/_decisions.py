@@ -45,8 +45,6 @@ class Decisions:
         """Whether a reset has taken it up again since somebody looked."""
         self.is_of_a_reset = False
         """Whether this run is one that a reset began."""
-        self.previous_error = ""
-        """The type of the error after which a reset has taken it up again."""
 
     def watch(self) -> None:
         """Take the running task for the work that a person may end."""
@@ -129,7 +127,6 @@ class Decisions:
         if previous is None:
             return is_taken_up
         self._feedback = previous.feedback
-        self.previous_error = previous.error
         self._state.resume(previous, workflow.now())
         self._hosts.leave_lost_host(previous.host)
         self._show()

@@ -1,7 +1,5 @@
 """How a work order works: its workspace, or the lanes of its pipeline, and one step after the other."""
 
-from typing import Final
-
 from temporalio import workflow
 
 from septet.contracts.lanes import Role, SummariseCall
@@ -19,9 +17,6 @@ from workflows.policies import WORKSPACE_OPTIONS, priority_of
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._role_sessions import RoleSessions
-
-_CHANGED: Final = "IssueChanged"
-"""Who retries a work order that failed so has read the issue as it is."""
 
 
 class WorkOrderBase(WorkOrderHandlers):
@@ -217,7 +212,7 @@ class WorkOrderBase(WorkOrderHandlers):
             sessions=order.sessions,
             first_run_id=workflow.info().first_execution_run_id,
             tracker=order.tracker,
-            requested=None if self._decisions.previous_error == _CHANGED else order.requested,
+            requested=order.requested,
         )
 
     def _take_in_workspace(self, workspace: Workspace) -> None:

@@ -104,8 +104,8 @@ def test_the_words_of_an_app_count_where_it_is_named(fake: ForgeFake, forge: Fol
     """Any account may have a name that ends as an App's: none is a writer for that."""
     fake.add_thread(1, "renovate[bot]", "app.py", 7, "Bump it.")
     assert titles(forge) == []
-    trusted = Settings.model_validate({"trusted_accounts": "renovate[bot], other[bot]"}).trusted_accounts
-    feedback = read_feedback(forge, 1, trusted=trusted)
+    accounts = Settings.model_validate({"trusted_accounts": "renovate[bot], other[bot]"}).trusted_accounts
+    feedback = read_feedback(forge, 1, trusted_accounts=accounts)
     assert [event.title for event in feedback.events] == ["renovate[bot] on app.py:7"]
 
 

@@ -197,7 +197,7 @@ def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -
     """Any name may end as an App's does: none is a writer for that."""
     number = fake.add_issue("Bump it", labels=("septet",), author=BOT)
     assert isinstance(read_request(forge, number, "septet"), str)
-    request = read_request(forge, number, "septet", trusted=(BOT,))
+    request = read_request(forge, number, "septet", trusted_accounts=(BOT,))
     assert isinstance(request, IssueRequest)
     assert request.by == BOT
 
@@ -213,7 +213,7 @@ def test_where_a_key_may_not_ask_only_named_accounts_count(
         return
     assert isinstance(request, str)
     assert "Must have push access" in request
-    assert isinstance(read_request(forge, number, "septet", trusted=("ada",)), IssueRequest)
+    assert isinstance(read_request(forge, number, "septet", trusted_accounts=("ada",)), IssueRequest)
 
 
 def test_an_issue_that_is_not_there_has_no_history(forge: TellingForge) -> None:
