@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
 
@@ -22,7 +22,7 @@ from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.facts import FileChange
+from septet.contracts.facts import FileChange, Usage
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import LockHeldError, SeptetError, SnapshotError, WorkspaceBusyError
@@ -73,7 +73,10 @@ class StepAttempt:
             on_progress=self.heartbeats.progress.append,
             before_rerun=partial(shielded_thread, self.host.threads.disk, rescue),
         )
-        return await (turn() if self.budget is None else self.budget.carry_out(turn))
+        result = await (turn() if self.budget is None else self.budget.carry_out(turn))
+        if self.prepared_step.call.settles and result.recovered_by == "read":
+            result = replace(result, usage=Usage(), duration_seconds=0.0, recovered_by=None)  # told before
+        return result
 
     async def _begin(self) -> None:
         """See that the worktree is untouched, and meanwhile ask what the start of the first agent depends on."""

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from activities._fence import Fence
 from septet.agents.turns.guest_run import GuestRunner
+from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall
@@ -49,6 +50,8 @@ class Proof:
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
     """What is remembered of a solution, where the step has one."""
+    findings: tuple[KeyFinding, ...] = ()
+    """What a reader suspects."""
 
 
 class RefusedError(EvidenceError):
@@ -62,6 +65,15 @@ class EarlierStepError(EvidenceError):
         """Say what is to be done in which step."""
         self.step = step
         super().__init__(message)
+
+
+class UnreadError(EvidenceError):
+    """What is about to leave waits for a reader, and nothing was pushed."""
+
+    def __init__(self, digest: str) -> None:
+        """Name what is to be read."""
+        self.digest = digest
+        super().__init__("What is about to be pushed waits for its reader.")
 
 
 class UnclearAnswerError(EvidenceError):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from temporalio import activity
 
@@ -10,6 +11,7 @@ from activities._fence import Fence, take_fence
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs
 from activities._frozen_rework import words_of
 from activities._pipeline import pipeline_note, summary_for_new_session
+from activities._reading import folder_of_reader, leaving_of, parts_of
 from activities.budget_openings import Opening, openings_of
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
@@ -29,6 +31,7 @@ from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
 from septet.git.place import Place
 from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.outgoing.reading import reading_prompt
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
 
@@ -71,19 +74,18 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     place = opened_place(host, call)
     inputs = read_frozen_inputs(place)
     settings = load_repository_settings(inputs.files.get)
-    command, filled = _command_of(call, place, inputs)
     warm = call.keeps_process and host.keeps_process(call.workspace.agent)
     note = pipeline_note(host.state, call) if call.pipeline else ""
     summary = summary_for_new_session(host.state, call) if call.pipeline else ""
     turn = Turn(
-        prompt=prompt(command, filled, note, step_note(call.reasons, call.attempt)),
-        worktree=place.worktree,
+        prompt=_prompt_of(call, place, inputs, note),
+        worktree=_folder_of(host, call, place),
         for_new_session=summary,
         resume_id=call.session_id,
         warm=warm,
-        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None),
-        tools=settings.tools_for(call.step, call.settings, one_process=warm),
-        model=settings.model_for(call.step, call.model, call.settings, host.settings.model),
+        schema=request_schema_of(call.name, in_pipeline=bool(call.pipeline)),
+        tools=settings.tools_for(call.table, call.settings, one_process=warm),
+        model=settings.model_for(call.table, call.model, call.settings, host.settings.model),
     )
     return _prepare(host, call, place, settings, turn)
 
@@ -96,18 +98,16 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
     """
     call = finalizing.call
-    place, in_pipeline, in_rework = opened_place(host, call), bool(call.pipeline), call.rework is not None
+    place, in_pipeline = opened_place(host, call), bool(call.pipeline)
     settings = load_repository_settings(read_frozen_inputs(place).files.get)
     turn = Turn(
-        prompt=finalizer_prompt(
-            call.step, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline, in_rework=in_rework
-        ),
-        worktree=place.worktree,
+        prompt=finalizer_prompt(call.name, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline),
+        worktree=_folder_of(host, call, place),
         resume_id=finalizing.session_id,
         about_session=True,
-        schema=request_schema_of(call.step, in_pipeline=in_pipeline, in_rework=in_rework),
+        schema=request_schema_of(call.name, in_pipeline=in_pipeline),
         tools="none",
-        model=settings.model_for(call.step, call.model, call.settings, host.settings.model),
+        model=settings.model_for(call.table, call.model, call.settings, host.settings.model),
     )
     step = _prepare(host, call, place, settings, turn)
     return replace(step, starts_from=finalizing.result.checkpoint or "", earlier=finalizing.result)
@@ -158,19 +158,17 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     runtime, workspace = host.runtime, call.workspace
     fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
     request = TurnRequest(
-        key=fence.key,
+        key=replace(fence.key, activity_id=call.settles) if call.settles else fence.key,
         order_id=workspace.place_id,
         number=call.number,
         step=_finalizer_of(call.name) if turn.about_session else call.name,
         adapter=adapter_for(workspace.agent),
         turn=turn,
-        limits=settings.limits_for(call.step, call.limits, call.settings),
+        limits=settings.limits_for(call.table, call.limits, call.settings),
         runtime=runtime,
-        objects=place.objects,
+        objects=None if call.reads else place.objects,
         payer=payer_of(workspace, call.name, call.project, call.model),
-        is_answer=partial(
-            is_step_answer, step=call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None
-        ),
+        is_answer=partial(is_step_answer, name=call.name, in_pipeline=bool(call.pipeline)),
     )
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:
@@ -178,7 +176,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     warm = call.keeps_process and not turn.about_session and host.keeps_process(workspace.fallback_agent)
     tools = turn.tools
     if not turn.about_session:
-        tools = settings.tools_for(call.step, call.settings, one_process=warm)
+        tools = settings.tools_for(call.table, call.settings, one_process=warm)
     own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
     find_openings = partial(openings_of, host.settings, call, settings)
     return PreparedStep(
@@ -233,6 +231,19 @@ def by_agents(
     keeps = bool(asked) and request.turn.model is None and request.adapter.capabilities.keeps_model
     own_turn = replace(request.turn, resume_id=session if owner == workspace.agent and not keeps else None)
     return replace(request, turn=own_turn, has_fallback=second is not None), second
+
+
+def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
+    """Return where the agent of a call works: in the worktree, or a reader in a folder with nothing in it."""
+    return folder_of_reader(host, call) if call.reads else place.worktree
+
+
+def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str) -> str:
+    if call.reads:
+        leaving = leaving_of(place, call)
+        return reading_prompt(leaving, parts_of(place, leaving), inputs.issue)
+    command, filled = _command_of(call, place, inputs)
+    return prompt(command, filled, note, step_note(call.reasons, call.attempt))
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:

@@ -96,6 +96,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
             "plan_sha256": proof.plan_sha256,
             "plan_bytes": proof.plan_bytes,
             "outline": proof.outline,
+            "findings": proof.findings,
             "warnings": _bound_texts((*result.warnings, *warnings)),
         }
     )

@@ -8,7 +8,15 @@ from typing import Any, Final
 import structlog
 
 from activities._beside_plan import end_return, finish_return, leave_plan_alone
-from activities._claims import AnyClaim, Claim, EarlierStepError, Proof, RefusedError, UnclearAnswerError
+from activities._claims import (
+    AnyClaim,
+    Claim,
+    EarlierStepError,
+    Proof,
+    RefusedError,
+    UnclearAnswerError,
+    UnreadError,
+)
 from activities._clones import (
     MAKES_WORK,
     WorkElsewhere,
@@ -82,11 +90,11 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
         AnswerError: It could not be read.
     """
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
-    where = {"in_pipeline": bool(call.pipeline), "in_rework": call.rework is not None}
+    in_pipeline = bool(call.pipeline)
     try:
-        answer = read_step_answer(call.step, outcome.text, structured=outcome.structured, **where)
+        answer = read_step_answer(call.name, outcome.text, structured=outcome.structured, in_pipeline=in_pipeline)
     except AnswerError as error:
-        in_pieces = read_pieces(call.step, outcome.pieces, **where)
+        in_pieces = read_pieces(call.name, outcome.pieces, in_pipeline=in_pipeline)
         if in_pieces is None:
             raise AnswerError((*error.reasons, *notes)) from None
         answer = in_pieces
@@ -127,6 +135,12 @@ class Settling:
             checkpoint, lacking = self._checkpoint(f"back to {error.step.value}")
             result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *lacking)
             result = result.model_copy(update={"goes_back_to": error.step})
+            return complete(self.host, self.prepared_step, result, checkpoint)
+        except UnreadError as error:
+            checkpoint, lacking = self._checkpoint("its push waits for a reader")
+            warnings = (*lacking, *self._keep(result.agent, None))
+            result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *warnings)
+            result = result.model_copy(update={"unread": error.digest})
             return complete(self.host, self.prepared_step, result, checkpoint)
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN

@@ -26,10 +26,10 @@ class Opening:
 
 def openings_of(settings: Settings, call: StepCall, repository: RepositorySettings) -> list[Opening]:
     """Return the accounts that are asked before an agent of a step starts."""
-    if call.rework is not None:
+    if call.rework is not None and not call.reads:
         step_limit = repository.budget_for_rounds(settings.follow_budget)
     else:
-        step_limit = repository.budget_for_step(call.step, call.settings)
+        step_limit = repository.budget_for_step(call.table, call.settings)
     return _openings(settings, call, repository, call.pipeline or call.pays_from, step_limit)
 
 

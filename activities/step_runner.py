@@ -131,7 +131,7 @@ class StepRunner:
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
         """Where this was its last step, note that its costs are whole, and end a process kept for a next turn."""
         call = prepared_step.call
-        if call.step is not Step.CREATE_PULL_REQUEST or result.verdict is not Verdict.DONE:
+        if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return
         if self.host.accounts is not None:
             await note_costs(self.host, prepared_step, result.model, completes=True)
@@ -143,7 +143,7 @@ class StepRunner:
 def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
     """Return what tells the issue's readers of the step, as the repository and the work order ask for it."""
     call, settings = prepared_step.call, prepared_step.repository_settings
-    if result.verdict is Verdict.OVER_BUDGET:
+    if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
         return []
     tellers: list[Teller] = []
     if settings.progress_comment and call.rework is None:

@@ -3,6 +3,7 @@
 ```toml
 protected = [".github/workflows", "CLAUDE.md"]   # in place of what is protected by default; in all folders
 on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
+read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
 branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
@@ -21,7 +22,7 @@ check_seconds = 600         # for each of the checks
 setup_seconds = 1200        # for all of set-up together
 budget = "5usd"             # what the agents of one work order may use, as `2Mtok` and `90min`
 
-[steps.implement_plan]      # any of the seven: model and limits of that step alone
+[steps.implement_plan]      # any of the seven, or `read_outgoing`: model and limits of that step alone
 model = "sonnet"
 turns = 400
 
@@ -71,7 +72,7 @@ from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
 from septet.contracts.branch_name import BranchPrefix
 from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Timeouts, Tools, Word
-from septet.contracts.names import SETTINGS_PATH, Sessions, Step
+from septet.contracts.names import READ_OUTGOING, SETTINGS_PATH, Sessions, Step
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
 from septet.contracts.wording import reason_of
@@ -125,7 +126,7 @@ class _Limits(SomeLimits):
 _NOTHING: Final = StepSettings()
 _NAMING: Final = StepSettings(tools="read", wall_seconds=900.0, turns=60)
 _WORKING: Final = StepSettings(tools="all")
-STEP_TABLE: Final[Mapping[Step, StepSettings]] = MappingProxyType(
+STEP_TABLE: Final[Mapping[str, StepSettings]] = MappingProxyType(
     {
         Step.CLASSIFY_ISSUE: _NAMING,
         Step.BUILD_PLAN: _WORKING,
@@ -134,6 +135,7 @@ STEP_TABLE: Final[Mapping[Step, StepSettings]] = MappingProxyType(
         Step.IMPLEMENT_PLAN: _WORKING,
         Step.CREATE_COMMIT: _WORKING,
         Step.CREATE_PULL_REQUEST: _WORKING,
+        READ_OUTGOING: _NAMING.model_copy(update={"tools": "none"}),
     }
 )
 """What each step's agent has where nobody says otherwise: what classifies and names needs no write access.
@@ -150,6 +152,7 @@ class _Steps(StrictWire):
     implement_plan: StepSettings = StepSettings()
     create_commit: StepSettings = StepSettings()
     create_pull_request: StepSettings = StepSettings()
+    read_outgoing: StepSettings = StepSettings()
 
 
 class AllowedFinding(StrictWire):
@@ -222,6 +225,7 @@ _Commands = Annotated[list[str | list[str]], Field(max_length=50)]
 class _File(StrictWire):
     protected: list[PathPattern] | None = Field(default=None, max_length=200)
     on_protected: OnProtected | None = None
+    read_outgoing: bool = False
     setup: _Commands = Field(default_factory=list)
     checks: _Commands = Field(default_factory=list)
     branch_prefix: BranchPrefix | None = None
@@ -248,7 +252,7 @@ class RepositorySettings:
     """Whether steps share sessions, for work orders that do not say."""
     limits: SomeLimits = field(default_factory=SomeLimits)
     """For every step."""
-    steps: Mapping[Step, StepSettings] = field(default_factory=dict)
+    steps: Mapping[str, StepSettings] = field(default_factory=dict)
     setup: tuple[tuple[str, ...], ...] = ()
     """Programs with their arguments, run one after the other in each workspace before its first agent."""
     setup_seconds: float = SETUP_SECONDS
@@ -265,6 +269,8 @@ class RepositorySettings:
     """Paths whose changes wait for a person; the worker's choice where there are none."""
     on_protected: OnProtected | None = None
     """What becomes of these changes; the worker's choice when absent."""
+    read_outgoing: bool = False
+    """Whether a second agent reads what is about to leave, also where the worker does not ask for it."""
     assisted_by: bool = True
     """Whether the engine's commits name the agent in a trailer."""
     sign_off: bool = False
@@ -281,7 +287,7 @@ class RepositorySettings:
         """Return what a work order may use: what it says itself, or less."""
         return _lower_limit(text, self.budget)
 
-    def budget_for_step(self, step: Step, by_order: StepSettings = _NOTHING) -> Limit | None:
+    def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
         """Return what a step may use: what the work order says for it, or less."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
@@ -291,7 +297,7 @@ class RepositorySettings:
 
     def model_for(
         self,
-        step: Step,
+        step: str,
         by_order: str | None = None,
         by_order_for_step: StepSettings = _NOTHING,
         by_worker: str | None = None,
@@ -303,11 +309,11 @@ class RepositorySettings:
         for_step = by_order_for_step.model or self._own(step).model
         return for_step or by_order or self.model or by_worker
 
-    def limits_for(self, step: Step, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
+    def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
         """Return the limits for `step`: those that the work order names for it, else the lowest of all."""
         return by_order.over(self._lowest(step, bounds))
 
-    def tools_for(self, step: Step, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
+    def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
         """Return what the agent of `step` may use: what the work order names for it, else the fewest.
 
         One process for all steps of a workspace has the tools of those that work there; its steps' evidence holds
@@ -317,7 +323,7 @@ class RepositorySettings:
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
         return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
 
-    def _lowest(self, step: Step, bounds: Timeouts) -> Timeouts:
+    def _lowest(self, step: str, bounds: Timeouts) -> Timeouts:
         lower = (self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=min(filter(None, (bounds.wall_seconds, *(limits.wall_seconds for limits in lower)))),
@@ -325,7 +331,7 @@ class RepositorySettings:
             turns=min(filter(None, (bounds.turns, *(limits.turns for limits in lower)))),
         )
 
-    def _own(self, step: Step) -> StepSettings:
+    def _own(self, step: str) -> StepSettings:
         return self.steps.get(step, _NOTHING)
 
 
@@ -358,7 +364,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         model=file.agents.model,
         sessions=file.agents.sessions,
         limits=file.limits,
-        steps={step: getattr(file.steps, step.value) for step in Step},
+        steps={name: getattr(file.steps, name) for name in STEP_TABLE},
         setup=_argvs(file.setup, text, "setup", "set-up command"),
         setup_seconds=file.limits.setup_seconds,
         checks=_argvs(file.checks, text, "checks", "check"),
@@ -367,6 +373,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         allow_findings=tuple(file.allow_findings),
         protected=tuple(file.protected) if file.protected is not None else None,
         on_protected=file.on_protected,
+        read_outgoing=file.read_outgoing,
         assisted_by=file.commit.assisted_by,
         sign_off=file.commit.sign_off,
         progress_comment=file.issue.progress_comment,

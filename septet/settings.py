@@ -196,6 +196,8 @@ class Settings(BaseSettings):
     """Days until the vault gives back the room of snapshots that were forgotten."""
     drop_ignored_files: bool = False
     """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
+    read_outgoing: bool = False
+    """A second agent reads diff and texts before each push, also where a repository does not ask for it."""
     sign_off: bool = False
     """End all commits' messages with the committer's `Signed-off-by`, also where a repository does not ask."""
     sign_commits: bool = False

@@ -31,6 +31,7 @@ from activities.others import Others
 from activities.pipelines import PipelineActivities
 from activities.prepare_rework import PrepareRework
 from activities.pull_requests import PullRequestActivities
+from activities.read_outgoing import ReadOutgoing
 from activities.rework import ReworkPullRequest
 from activities.send_notification import SendNotification
 from activities.step_runner import StepRunner
@@ -185,6 +186,7 @@ def _own(host: Host) -> Mapping[str, Activity]:
         CreatePullRequest(runner).run,
         PrepareRework(host).run,
         ReworkPullRequest(runner).run,
+        ReadOutgoing(runner).run,
         FinalizeJson(runner).run,
         EndWork(runner).run,
         SweepHost(host).run,

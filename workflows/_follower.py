@@ -228,7 +228,7 @@ class Follower:
             reasons = result.reasons
             if result.findings and (result.is_a_persons or tries >= _TRIES):
                 reasons, tries = (await self.findings_gate.wait_for_words(result.findings),), 0
-            elif tries >= _TRIES:
+            elif result.unread or tries >= _TRIES:
                 break
         self._end_round("failed")
         self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")

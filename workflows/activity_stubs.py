@@ -68,6 +68,7 @@ class ActivityStub(Generic[Input, Result]):
 
 STEPS: Final = {step: ActivityStub(step.value, StepCall, StepResult) for step in Step}
 FINALIZE_JSON: Final = ActivityStub("finalize_json", FinalizeCall, StepResult)
+READ_OUTGOING: Final = ActivityStub("read_outgoing", StepCall, StepResult)
 END_WORK: Final = ActivityStub("end_work", EndCall, StepResult)
 PREPARE_REWORK: Final = ActivityStub("prepare_rework", StepCall, PreparedRework)
 REWORK: Final = ActivityStub("rework", StepCall, StepResult)

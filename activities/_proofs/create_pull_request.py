@@ -10,6 +10,7 @@ from activities._edits_inside import tell_edits_inside
 from activities._findings import changes_of_protected, notice_of, on_protected, refuse_findings, refuse_paths
 from activities._lost_submodules import refuse_lost_submodules
 from activities._outgoing import outgoing_for, warn_of_masked
+from activities._reading import refuse_unread
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
@@ -33,6 +34,7 @@ from septet.git.protected_changes import ProtectedChange
 from septet.git.push import push, remote_branch
 from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
+from septet.outgoing.reading import Leaving
 from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 
@@ -51,6 +53,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
     Raises:
         FindingsError: What is to be pushed holds what waits for a person's word.
+        UnreadError: It waits for a reader.
         EvidenceError: There is no commit, or the pull request stands elsewhere.
         EarlierStepError: The base was written anew, and an agent is to bring the work together with it.
         ForgeError: The pull request has ended: an agent that is asked again cannot help.
@@ -74,10 +77,13 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         changes = changes_of_protected(host, claim, work.sha, work.base)
     if there != work.sha:
         refuse_paths(host, claim, changes, opens=_opens(forge, claim, changes))
-    claim.fence.check()
-    sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     masks: list[str] = []
     new = _new(host, claim, changes, outgoing_for(host, claim, masks))
+    texts = {"(title)": new.title, "(body)": new.body}
+    since = tuple(dict.fromkeys((work.base, claim.began_at)))
+    refuse_unread(host, claim, Leaving(branch=progress.branch_name, head=work.sha, since=since, texts=texts))
+    claim.fence.check()
+    sha = push(claim.place, progress.branch_name, work.sha, expected_tip=there, token=token)
     claim.fence.check()
     try:
         opened = _find_or_open(forge, claim, new, sha)

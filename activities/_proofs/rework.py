@@ -8,6 +8,7 @@ from activities._edits_inside import tell_edits_inside
 from activities._findings import changes_of_protected, notice_of
 from activities._outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
+from activities._reading import is_read, refuse_unread
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import ReworkAnswer
@@ -22,7 +23,8 @@ from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.new_base import refuse_erased_base
 from septet.git.outgoing import refuse_large_files
 from septet.git.push import push, remote_branch
-from septet.git.rework_tree import fetch_tips, unresolved
+from septet.git.rework_tree import fetch_tips, is_clean, unresolved
+from septet.outgoing.reading import Leaving
 from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
@@ -43,7 +45,8 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
         raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
     _expect_tree(claim, rework)
     inside = tell_edits_inside(claim, asks=True)
-    run_checks(host, claim)
+    if not (is_read(claim) and is_clean(claim.place)):  # else they have passed before it was read
+        run_checks(host, claim)
     sha = _commit(host, claim, rework)
     if sha != rework.head:
         _push(host, claim, rework, sha)
@@ -90,6 +93,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
 
     Raises:
         FindingsError: A commit adds what looks like a key, or changes a protected path.
+        UnreadError: It waits for a reader.
         EvidenceError: The branch has moved.
         LostBaseError: It would push what was taken out of the base meanwhile.
     """
@@ -104,6 +108,11 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
     if not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
     see_fit_to_leave(host, claim, None, sha)  # the message of this round's commit among the rest
+    outgoing, replies = outgoing_for(host, claim), enumerate(claim.answer.replies, 1)
+    texts = {f"(reply {number})": outgoing.markdown(each.reply[:_SHOWN]) for number, each in replies}
+    texts["(comment)"] = outgoing.markdown(claim.answer.summary[:_SHOWN])
+    since = tuple(filter(None, dict.fromkeys((claim.began_at, rework.head, rework.merges))))
+    refuse_unread(host, claim, Leaving(branch=branch, head=sha, since=since, texts=texts))
     claim.fence.check()
     try:
         push(claim.place, branch, sha, expected_tip=rework.head, token=token)

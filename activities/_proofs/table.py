@@ -11,9 +11,10 @@ from activities._proofs.create_pull_request import prove_create_pull_request
 from activities._proofs.find_plan_file import prove_find_plan_file
 from activities._proofs.generate_branch import prove_generate_branch
 from activities._proofs.implement_plan import prove_implement_plan
+from activities._proofs.read_outgoing import prove_read_outgoing
 from activities._proofs.rework import prove_rework
 from activities.host import Host
-from septet.contracts.names import REWORK, Step
+from septet.contracts.names import READ_OUTGOING, REWORK, Step
 
 PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CLASSIFY_ISSUE: prove_classify_issue,
@@ -24,5 +25,6 @@ PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CREATE_COMMIT: prove_create_commit,
     Step.CREATE_PULL_REQUEST: prove_create_pull_request,
     REWORK: prove_rework,
+    READ_OUTGOING: prove_read_outgoing,
 }
 """Each holds a claim against git and the forge, and does of it what the agent has left to the engine."""

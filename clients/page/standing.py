@@ -97,9 +97,10 @@ def need_of(task: Task) -> str:
 
 def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
     paths = [finding.path for finding in findings if finding.kind == "path"]
-    keys = "what looks like a key" if len(paths) < len(findings) else ""
+    keys = "what looks like a key" if any(finding.kind == "key" for finding in findings) else ""
     named = f"changes of {name_some(paths, _PATHS_SHOWN)}" if paths else ""
-    return f"Waiting for you to decide on {' and '.join(filter(None, (keys, named)))}"
+    read = "what a reader found before the push" if any(each.kind == "outgoing" for each in findings) else ""
+    return f"Waiting for you to decide on {' and '.join(filter(None, (keys, named, read)))}"
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:

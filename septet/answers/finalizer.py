@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from septet.answers.steps import JsonSchema, forms_of, schema_of
-from septet.contracts.names import REWORK, Step
 
 _FIRST: Final = """\
 Your last message was not a valid answer for the step `{step}`.
@@ -44,14 +43,12 @@ The schema that it is checked against:
 """
 
 
-def finalizer_prompt(
-    step: Step, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False, in_rework: bool = False
-) -> str:
+def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
     """Return the prompt of the first attempt, or for any later one the more explicit prompt of the second."""
-    schema = schema_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
-    forms = forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
+    schema = schema_of(name, in_pipeline=in_pipeline)
+    forms = forms_of(name, in_pipeline=in_pipeline)
     return (_FIRST if attempt == 1 else _SECOND).format(
-        step=REWORK if in_rework else step.value,
+        step=name,
         schema=json.dumps(schema, indent=2, ensure_ascii=False),
         shapes="\nor\n".join(shape_of(form) for form in forms),
         reasons="\n".join(f"- {reason}" for reason in reasons) or "- It held no JSON object.",

@@ -28,10 +28,11 @@ from septet.contracts.answers import (
     FindPlanFileAnswer,
     GenerateBranchAnswer,
     ImplementPlanAnswer,
+    ReadOutgoingAnswer,
     ReworkAnswer,
     StepAnswer,
 )
-from septet.contracts.names import Step
+from septet.contracts.names import READ_OUTGOING, REWORK, Step
 from septet.contracts.solution import ExecutionAnswer, SolutionAnswer
 
 JsonSchema = dict[str, Any]
@@ -72,33 +73,31 @@ PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
 )
 """Those that are others inside a pipeline."""
 
-REWORK_FORM: Final = AnswerForm(TypeAdapter(ReworkAnswer))
-"""That of a round on a pull request, whatever the step."""
+OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
+    {
+        REWORK: AnswerForm(TypeAdapter(ReworkAnswer)),
+        READ_OUTGOING: AnswerForm(TypeAdapter(ReadOutgoingAnswer)),
+    }
+)
+"""Those of what is no step: of a round on a pull request, and of a reader."""
 
 
-def contract_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> TypeAdapter[Any]:
+def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
     """Return the contract of a step's answer."""
-    return _form_of(step, in_pipeline=in_pipeline, in_rework=in_rework).contract
+    return _form_of(name, in_pipeline=in_pipeline).contract
 
 
 def read_step_answer(
-    step: Step,
-    text: str | None,
-    structured: JsonValue = None,
-    *,
-    in_pipeline: bool = False,
-    in_rework: bool = False,
+    name: str, text: str | None, structured: JsonValue = None, *, in_pipeline: bool = False
 ) -> Answer[AnyAnswer]:
     """Read a step's answer from what its agent said last; raises `AnswerError`."""
-    form = _form_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
+    form = _form_of(name, in_pipeline=in_pipeline)
     return read_answer(form.contract, text, structured=structured, plain=form.plain)
 
 
-def read_pieces(
-    step: Step, pieces: Sequence[str], *, in_pipeline: bool = False, in_rework: bool = False
-) -> Answer[AnyAnswer] | None:
+def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
     """Read the answer that stands in a message of several parts: in all of them together, or in one alone."""
-    read = partial(read_step_answer, step, in_pipeline=in_pipeline, in_rework=in_rework)
+    read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     for texts in (["".join(pieces)], pieces):
         found: dict[str, Answer[AnyAnswer]] = {}
         for text in texts:
@@ -110,44 +109,45 @@ def read_pieces(
     return None
 
 
-def is_step_answer(text: str, *, step: Step, in_pipeline: bool, in_rework: bool) -> bool:
+def is_step_answer(text: str, *, name: str, in_pipeline: bool) -> bool:
     """Say whether a text answers a step."""
     try:
-        read_step_answer(step, text, in_pipeline=in_pipeline, in_rework=in_rework)
+        read_step_answer(name, text, in_pipeline=in_pipeline)
     except AnswerError:
         return False
     return True
 
 
-def schema_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> JsonSchema:
+def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the JSON Schema of a step's answer, self-contained, with the fields' descriptions."""
-    forms = forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
+    forms = forms_of(name, in_pipeline=in_pipeline)
     return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
 @cache
-def request_schema_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> JsonSchema:
+def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the schema to give to a CLI that asks its model for structured output.
 
     Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
     is the first form of the answer, without them. What comes back is checked against the contract all the same.
     It is made once, and nobody changes it.
     """
-    return _without_bounds(forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)[0])
+    return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 
 
-def forms_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> tuple[JsonSchema, ...]:
+def forms_of(name: str, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
     """Return the JSON Schemas of the objects that answer a step: one, or one for each member of a union."""
-    contract = contract_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
+    contract = contract_of(name, in_pipeline=in_pipeline)
     schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})
     forms = tuple(form for form in schema.get("anyOf", ())) or (schema,)
     return tuple(_resolve(form, definitions) for form in forms)
 
 
-def _form_of(step: Step, *, in_pipeline: bool, in_rework: bool) -> AnswerForm:
-    if in_rework:
-        return REWORK_FORM
+def _form_of(name: str, *, in_pipeline: bool) -> AnswerForm:
+    if name in OTHER_FORMS:
+        return OTHER_FORMS[name]
+    step = Step(name)
     return (PIPELINE_FORMS.get(step) if in_pipeline else None) or ANSWER_FORMS[step]
 
 

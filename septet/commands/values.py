@@ -97,7 +97,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         "ISSUE_BODY": str(issue.get("body") or ""),
         "ISSUE_JSON": issue_json,
         "ISSUE_URL": workspace.issue_url or "",
-        "ISSUE_MARK": _mark_of(issue_json),
+        "ISSUE_MARK": mark_of(issue_json),
         "WORK_ORDER_ID": workspace.work_order_id,
         "REPOSITORY": workspace.repository,
         "BASE_BRANCH": workspace.base_branch,
@@ -124,12 +124,12 @@ def rework_values(
         feedback_json: What is said on the pull request, as JSON on one line.
     """
     known = values(Step.CREATE_PULL_REQUEST, workspace, progress, issue).by_name
-    own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": _mark_of(feedback_json)}
+    own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": mark_of(feedback_json)}
     by_name = {**known, **own, "AGENT_NAME": AGENT_NAMES[Step.IMPLEMENT_PLAN]}
     return Values(tuple(by_name[name] for name in REWORK_ARGUMENTS), by_name)
 
 
-def _mark_of(text: str) -> str:
+def mark_of(text: str) -> str:
     """Return what fences a text off: it follows from all of the text, so that nobody can write it into the text.
 
     The same text has the same mark in every attempt, so that a prompt does not change between two of them.

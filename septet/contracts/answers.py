@@ -137,6 +137,31 @@ class PullRequestText(StrictWire):
         return self.title
 
 
+class SuspectedPlace(StrictWire):
+    """One thing that a reader suspects in what is about to leave."""
+
+    path: Line
+    """The file's path, or the name of the text, as it was given."""
+    line: Annotated[int, Field(ge=0)]
+    """The line, from 1; 0 where none is meant."""
+    kind: Literal["injected", "leak", "backdoor"]
+    """One of `injected`, `leak`, `backdoor`."""
+    what: Text
+    """What is suspected, and why, in one sentence."""
+
+
+class ReadOutgoingAnswer(StrictWire):
+    """What a reader suspects in what is about to leave."""
+
+    findings: tuple[SuspectedPlace, ...]
+    """Each thing that is suspected; empty where there is none."""
+
+    @property
+    def result_text(self) -> str:
+        """How many there are."""
+        return f"findings: {len(self.findings)}"
+
+
 class PullRequestUrl(StrictWire):
     """A pull request that the agent opened itself."""
 
@@ -160,4 +185,5 @@ StepAnswer = (
     | CreateCommitAnswer
     | PullRequestText
     | PullRequestUrl
+    | ReadOutgoingAnswer
 )

@@ -6,7 +6,7 @@ from typing import Final, Literal, Self
 from septet.contracts.wire import Wire
 
 Operation = Literal["create", "modify", "delete", "rename"]
-FindingKind = Literal["key", "path"]
+FindingKind = Literal["key", "path", "outgoing"]
 
 
 class Usage(Wire):
@@ -46,24 +46,25 @@ class Usage(Wire):
 
 
 class KeyFinding(Wire):
-    """What in a work order's changes waits for a person's word: what looks like a key, or a protected path."""
+    """What waits for a person's word: what looks like a key, a protected path, or what a reader suspects."""
 
     kind: FindingKind = "key"
     id: str = ""
     """What a person names to let it pass; empty for a key of the worker's own, which nobody can let pass."""
     path: str
-    """Relative to the worktree's root, cut to 200 characters."""
+    """Relative to the worktree's root, cut to 200 characters; a reader names texts too, such as `(body)`."""
     line: int = 0
     """From 1; 0 where the path itself holds it, and for a protected path."""
     rule: str
-    """What it looks like to the scanner, such as `github-pat`, never the value; or what became of the path."""
+    """What it looks like to the scanner, such as `github-pat`, never the value; what became of the path; or what
+    is suspected."""
     commit: str = ""
     """The first characters of the commit that adds it; empty where nothing is committed yet."""
 
     @property
     def where(self) -> str:
         """File, line and rule in words."""
-        if self.kind == "path":
+        if self.kind == "path" or (self.kind == "outgoing" and not self.line):
             return f"{self.path} ({self.rule})"
         commit = f" of commit {self.commit}" if self.commit else ""
         line = f" line {self.line}" if self.line else ", the name itself,"
@@ -72,13 +73,14 @@ class KeyFinding(Wire):
 
 def tell_findings(findings: Iterable[KeyFinding]) -> str:
     """Return what was found and where, as a sentence without its full stop."""
-    places: dict[FindingKind, list[str]] = {"key": [], "path": []}
+    places: dict[FindingKind, list[str]] = {"key": [], "path": [], "outgoing": []}
     for finding in findings:
         places[finding.kind].append(finding.where)
-    keys, paths = (", ".join(each) for each in places.values())
+    keys, paths, suspected = (", ".join(each) for each in places.values())
     parts = (
         f"something that looks like a key is in {keys}" if keys else "",
         f"the work changes what CI, forges or agents act on unreviewed: {paths}" if paths else "",
+        f"the reader of what is about to be pushed reports {suspected}" if suspected else "",
     )
     told = ", and ".join(filter(None, parts))
     return told[:1].upper() + told[1:]

@@ -64,6 +64,8 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
 
 REWORK: Final = "rework"
 """What comes after the seven, where an agent follows the pull request: activity, command, folder."""
+READ_OUTGOING: Final = "read_outgoing"
+"""What comes before each push, where a second agent reads what is about to leave: activity, settings, folder."""
 
 
 class IssueClass(StrEnum):

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.limits import StepSettings, Timeouts
-from septet.contracts.names import REWORK, IssueClass, Step, Verdict
+from septet.contracts.names import READ_OUTGOING, REWORK, IssueClass, Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.solution import Outline
 from septet.contracts.wire import Wire
@@ -28,6 +28,14 @@ class Progress(Wire):
     """The size of that file."""
     branch_name: str | None = None
     commit_sha: str | None = None
+
+
+class ReaderReport(Wire):
+    """What a reader has said of what is about to leave."""
+
+    digest: str
+    """Of what was read: commits, branch and texts."""
+    findings: tuple[KeyFinding, ...] = ()
 
 
 class StepCall(Wire):
@@ -68,11 +76,24 @@ class StepCall(Wire):
     """The workflow waits where the step comes back as `over_budget`; else it is tried again."""
     rework: Rework | None = None
     """What its agent answers on the pull request; it is `implement_plan` in all else."""
+    reading: ReaderReport | None = None
+    """What a reader has said of what leaves with the answer of this call."""
+    settles: str = ""
+    """The activity whose agent has answered this call already: that answer is read again, and no agent begins."""
+    reads: str = ""
+    """What a second agent is to read before it leaves, by its digest: then the call is that reader's."""
 
     @property
     def name(self) -> str:
-        """What people and folders call it: the step, or `rework`."""
+        """What people and folders call it: the step, `rework`, or `read_outgoing`."""
+        if self.reads:
+            return READ_OUTGOING
         return REWORK if self.rework is not None else self.step.value
+
+    @property
+    def table(self) -> str:
+        """The table of a repository's settings that is for it: the step's, or `read_outgoing`."""
+        return READ_OUTGOING if self.reads else self.step.value
 
     @property
     def number(self) -> int:
@@ -82,7 +103,7 @@ class StepCall(Wire):
     @property
     def shares_session(self) -> bool:
         """Whether a later turn goes on in this one's session: in a lane, or where steps share sessions."""
-        return bool(self.pipeline) or self.workspace.sessions == "shared"
+        return not self.reads and (bool(self.pipeline) or self.workspace.sessions == "shared")
 
     @property
     def keeps_process(self) -> bool:
@@ -171,7 +192,9 @@ class StepResult(StepFacts):
     outline: Outline | None = None
     """Of the solution that a pipeline's planner found."""
     findings: tuple[KeyFinding, ...] = ()
-    """What looks like a key in the work, and the protected paths that it changes: it stops there."""
+    """What looks like a key in the work, the protected paths that it changes, and what a reader suspects."""
+    unread: str = ""
+    """What a reader has to look at before it is pushed, by its digest: the push waits for that."""
     goes_back_to: Step | None = None
     """The earlier step that has to do more first, with this one's reasons; its own second try would not help."""
     budget_wait: BudgetWait | None = None
@@ -180,7 +203,7 @@ class StepResult(StepFacts):
     @property
     def is_a_persons(self) -> bool:
         """Whether nothing but a person's word is missing: an agent has nothing to mend."""
-        return bool(self.findings) and all(finding.kind == "path" for finding in self.findings)
+        return bool(self.findings) and all(finding.kind != "key" for finding in self.findings)
 
 
 class SweepCall(Wire):

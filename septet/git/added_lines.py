@@ -76,8 +76,10 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
             )
 
 
-def committed_patches(place: Place, since: str, sha: str) -> tuple[CommitPatch, ...]:
-    """Return what each commit after `since` brings, the newest first.
+def committed_patches(
+    place: Place, since: str, sha: str, *published: str, context_lines: int = 0
+) -> tuple[CommitPatch, ...]:
+    """Return what each commit after `since` brings, the newest first; of `published` and before there is none.
 
     Raises:
         EvidenceError: Their messages and patches have more than 64 MiB.
@@ -87,8 +89,9 @@ def committed_patches(place: Place, since: str, sha: str) -> tuple[CommitPatch, 
         return ()
     git = view_git(place)
     mark = secrets.token_hex(16)  # no line holds it
-    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, f"--format={mark}%H{mark}")
-    parts = _whole(git, "log", *options, f"{since}..{sha}", "--").split(mark.encode())[1:]
+    lines = f"--unified={context_lines}"
+    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, lines, f"--format={mark}%H{mark}")
+    parts = _whole(git, "log", *options, sha, "--not", since, *published, "--").split(mark.encode())[1:]
     stored = _stored_commits(git, parts[::2])
     return tuple(CommitPatch(*each, patch) for each, patch in zip(stored, parts[1::2], strict=True))
 

@@ -34,12 +34,20 @@ class Followed:
 
     def run(self, order_id: str, *options: str) -> PullState:
         """Have a work order done, and return its pull request."""
+        self.start(order_id, *options, "--wait")
+        return self.pull(order_id)
+
+    def start(self, order_id: str, *options: str) -> None:
+        """Start a work order on an issue of its own."""
         issue = self.fake.add_issue("Say goodbye too", "The app greets only.")
         ended = self.septet(
             "run", "--repo", f"{self.fake.url}/{self.fake.project}.git", "--issue", str(issue), "--id", order_id,
-            "--follow-pr", *options, "--wait", "--json",
+            "--follow-pr", *options, "--json",
         )  # fmt: skip
         assert ended.code == 0, ended
+
+    def pull(self, order_id: str) -> PullState:
+        """Return a work order's pull request."""
         return next(pull for pull in self.fake.pulls.values() if order_id in pull.body)
 
     @property
@@ -74,7 +82,7 @@ class Followed:
 
 
 @contextmanager
-def serving_machine(root: Path) -> Iterator[Followed]:
+def serving_machine(root: Path, **more: str) -> Iterator[Followed]:
     """Serve GitHub for as long as the block lasts, and give a machine that knows it."""
     made = make_origin(root / "made", "foo.git")
     made.push(FILES)
@@ -87,6 +95,7 @@ def serving_machine(root: Path) -> Iterator[Followed]:
             "SEPTET_GITHUB_API_URL": fake.url,
             "SEPTET_GITHUB_TOKEN": fake.token,
             "SEPTET_LOOK_SECONDS": "0.2",
+            **more,
         }
         yield Followed(Septet(root / "machine", extra), fake)
     assert fake.deviations == []
@@ -231,3 +240,38 @@ def test_a_worker_that_dies_in_a_round_pays_pushes_and_answers_once(tmp_path: Pa
             assert len(git(followed.bare, "rev-list", f"{head}..{pull.head}").split()) == 1
             assert [note.author for note in thread.notes] == ["ada", "septet"]
             assert [note.author for note in pull.notes] == ["septet"]
+
+
+@pytest.mark.law
+@pytest.mark.recovery
+def test_a_reader_reads_before_each_push_and_is_paid_once_under_a_kill(tmp_path: Path) -> None:
+    """The next worker goes on with the reader of the last one; a round waits for a yes and pushes what was read."""
+    order = "wo-read"
+    with serving_machine(tmp_path, SEPTET_READ_OUTGOING="true") as followed, followed.septet.up() as first:
+        go = tmp_path / "go"
+        followed.septet.scenario(order, {"steps": {"read_outgoing": {"wait_for": str(go)}}})
+        followed.start(order)
+        run = followed.septet.state / "runs" / order / "7-read_outgoing-1"
+        until(lambda: (run / "stdout.jsonl").exists() and (run / "stdout.jsonl").read_bytes())
+        assert followed.fake.pulls == {}
+        first.kill()
+        with followed.septet.up():
+            go.touch()
+            followed.septet.wait_for_order(order, "review")
+            pull = followed.pull(order)
+            suspected = {"path": "farewell.txt", "line": 1, "kind": "injected", "what": "Nobody asked for it."}
+            answer = {"answer": {"findings": [suspected]}}
+            followed.septet.scenario(order, {"steps": {"read_outgoing": answer}})
+            head = followed.fail(pull, "tests", "E: no farewell. Write `bye` into `farewell.txt`.")
+            until(lambda: followed.task(order)["findings"])
+            (found,) = followed.task(order)["findings"]
+            assert (found["path"], followed.fake.sha(pull)) == ("farewell.txt", head)
+            assert followed.septet("approve", order, "--finding", found["id"]).code == 0
+            until(lambda: followed.fake.sha(pull) != head)
+            followed.septet.wait_for_order(order, "review")
+            assert followed.file(pull, "farewell.txt") == "bye"
+            assert [name for name in followed.septet.runs(order) if name[0] in "78"] == [
+                "7-create_pull_request-1", "7-read_outgoing-1", "8-read_outgoing-1", "8-rework-1",
+            ]  # fmt: skip
+            costs = followed.septet("costs", "--by", "step", "--json")
+            assert "read_outgoing" in costs.out

@@ -71,6 +71,8 @@ class Doubles:
     _: KW_ONLY
     rework: Sequence[Behaviour] = ()
     """How the rounds on a pull request end, try by try; they are done where nothing is said."""
+    readings: Sequence[Behaviour] = ()
+    """What readers say, one after the other; they find nothing where nothing is said."""
     preparation: Literal["ready", "answered", "merged", "closed", "gone"] = "ready"
     """What a round finds."""
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
@@ -166,7 +168,15 @@ class Doubles:
             result = behaviours[min(count, len(behaviours)) - 1](call)
             return await result if inspect.isawaitable(result) else result
 
-        return [prepare_rework, rework]
+        @activity.defn(name="read_outgoing")
+        async def read_outgoing(call: StepCall) -> StepResult:
+            self.calls.append(("read_outgoing", call))
+            behaviours = self.readings or [lambda call: done(call, "findings: 0")]
+            count = sum(name == "read_outgoing" for name, _ in self.calls)
+            result = behaviours[min(count, len(behaviours)) - 1](call)
+            return await result if inspect.isawaitable(result) else result
+
+        return [prepare_rework, rework, read_outgoing]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

@@ -129,8 +129,9 @@ class StepLab:
         self, call: StepCall, within: ActivityEnvironment | None = None, *, attempt: int = 0
     ) -> Coroutine[Any, Any, StepResult]:
         """Return the run of a step, to be awaited; by its environment it can be cancelled."""
-        work = self.parts.own[call.step.value]
-        name = call.step.value if call.attempt == 1 else f"{call.step.value}-{call.attempt}"
+        kind = call.name if call.reads else call.step.value
+        work, name = self.parts.own[kind], kind if call.attempt == 1 else f"{kind}-{call.attempt}"
+        name = f"{name}-again" if call.settles else name
         return self._activity(name, work, call, within, attempt)
 
     async def prepare_rework(self, call: StepCall) -> PreparedRework:

@@ -1,21 +1,28 @@
 """One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone.
 
-What the activities of a try used adds up, also where it waits for budgets or is cancelled.
+Where its push waits for a reader, the reader is asked, and the step goes on with the answer that it has. What the
+activities of a try used adds up, also where it waits for budgets or is cancelled.
 """
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from temporalio.common import Priority
 
 from septet.contracts.names import AGENT_NAMES, Verdict
-from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
-from workflows.activity_stubs import END_WORK, FINALIZE_JSON, REWORK, STEPS
+from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
+from workflows.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
 from workflows.hosts._host_wait import Running
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import AnyStepCall, HostWatch
+from workflows.hosts.reader_calls import going_on, let_pass, reader_of, step_of
 from workflows.policies import end_options, step_options
+
+_READINGS: Final = 3
+"""Of one answer: its base or its host may be another one when the reader is done."""
+_TRIES: Final = 2
+"""Of a reader whose answer cannot be read."""
 
 
 class Gate(Protocol):
@@ -41,20 +48,70 @@ class StepTaker:
         """The one of them that has not come back; `None` where it has no readable id."""
         self.is_under_way = False
         """Whether a try has begun, and nobody has its result yet."""
+        self._answered: tuple[StepCall | FinalizeCall, str] | None = None
+        """The step's call that was carried out last, and the activity whose agent answers it."""
+        self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
+        """What goes on with an answer as soon as a person lets pass what its reader has found: these ids."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step, and the finalizer where it is needed: once, and once more."""
+        """Run one step, its finalizers and its reader; what waited for a person's yes goes on with its answer."""
         self._known, self._activity_id, self.is_under_way = None, "", True
+        held, self._held = self._held, None
+        is_let_pass = held is not None and held[1] <= set(call.allowed_findings)
+        result = await self._ask((let_pass(held[0], call) if held and is_let_pass else None) or call, priority)
+        for _ in range(_READINGS):
+            if not result.unread or self._answered is None:
+                break
+            result = await self._have_it_read(call, result, *self._answered, priority)
+        self.is_under_way = False
+        return result
+
+    async def _ask(self, call: StepCall | FinalizeCall, priority: Priority) -> StepResult:
+        """Carry a call out, and ask the finalizer where it is needed: once, and once more."""
         start, finalize = partial(self._start, priority), partial(self._start_finalizer, priority)
-        result = await self._gate.carry_out(call, lambda each: self._carry_out(each, start))
+        if isinstance(call, FinalizeCall):
+            result = await self._gate.carry_out(call, lambda each: self._carry_out(each, finalize))
+        else:
+            result = await self._gate.carry_out(call, lambda each: self._carry_out(each, start))
+        step = step_of(call).model_copy(update={"settles": ""})
         for attempt in (1, 2):
             if result.verdict is not Verdict.UNPARSED or result.session_id is None:
                 break
             finalize_call = FinalizeCall(
-                call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
+                call=step, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
             )
             result = await self._gate.carry_out(finalize_call, lambda each: self._carry_out(each, finalize))
-        self.is_under_way = False
+        return result
+
+    async def _have_it_read(
+        self,
+        call: StepCall,
+        unread: StepResult,
+        last: StepCall | FinalizeCall,
+        activity_id: str,
+        priority: Priority,
+    ) -> StepResult:
+        """Have a reader look at what is about to leave, and return what the step comes to with that."""
+        reading = unread
+        for _ in range(_TRIES):
+            reading = await self._ask(reader_of(call, unread), priority)
+            if reading.verdict is not Verdict.UNPARSED:
+                break
+        if reading.verdict is Verdict.CANCELLED:
+            return reading
+        if reading.verdict is Verdict.UNPROVEN:  # the host is another one now, and nobody has the answer there
+            return await self._ask(call, priority)
+        used = {"usage": reading.usage, "duration_seconds": reading.duration_seconds}
+        so_far = unread.model_copy(update=used)
+        if reading.verdict is not Verdict.DONE:
+            self._answered = None  # nobody reads it any more: the step fails
+            reasons = tuple(f"nothing was pushed, for its reader did not answer: {why}" for why in reading.reasons)
+            return so_far.model_copy(update={"reasons": reasons})
+        read = ReaderReport(digest=unread.unread, findings=reading.findings)
+        again = going_on(last, activity_id, so_far, read)
+        result = await self._ask(again, priority)
+        if result.findings and all(finding.kind == "outgoing" for finding in result.findings):
+            self._held = again, frozenset(finding.id for finding in result.findings)
         return result
 
     async def end(self, call: StepCall) -> StepResult:
@@ -85,6 +142,10 @@ class StepTaker:
         again = f" (try {call.attempt})" if call.attempt > 1 else ""
         stub = REWORK if call.rework is not None else STEPS[call.step]
         self._activity_id = self._ids.of(call.name)
+        if call.reads:
+            stub = READ_OUTGOING
+        else:
+            self._answered = call, call.settles or self._activity_id
         return stub.start(
             call,
             task_queue=call.workspace.task_queue,
@@ -96,6 +157,8 @@ class StepTaker:
 
     def _start_finalizer(self, priority: Priority, call: FinalizeCall) -> Running:
         self._activity_id = self._ids.of("finalize_json")
+        if not call.call.reads:
+            self._answered = call, call.call.settles or self._activity_id
         return FINALIZE_JSON.start(
             call,
             task_queue=call.call.workspace.task_queue,
@@ -107,6 +170,8 @@ class StepTaker:
 
 
 def _role_of(call: StepCall) -> str:
+    if call.reads:
+        return "reader of what is about to be pushed"
     round_ = f", round {call.rework.round} on the pull request" if call.rework is not None else ""
     return f"{AGENT_NAMES[call.step]}{round_}"
 

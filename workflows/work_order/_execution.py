@@ -133,6 +133,8 @@ class WorkOrderBase(WorkOrderHandlers):
             self._show()
             if result.verdict is Verdict.DONE or result.is_a_persons or result.goes_back_to is not None:
                 break
+            if result.unread:
+                break
             if result.verdict is Verdict.CANCELLED:
                 raise AgentEnded
             reasons = result.reasons

@@ -36,7 +36,7 @@ _SCRIPT = {
 _STEPS = frozenset(
     {
         "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
-        "create_pull_request", "rework", "*",
+        "create_pull_request", "rework", "read_outgoing", "*",
     }
 )  # fmt: skip
 

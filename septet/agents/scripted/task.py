@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 STEPS = (
     "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
-    "create_pull_request", "rework",
+    "create_pull_request", "rework", "read_outgoing",
 )  # fmt: skip
 _HEADING_LINES = 5
 """A command names its step in a heading within its first lines."""
@@ -25,6 +25,7 @@ _KEYS_OF_STEP = {
     "create_commit": {"commit_message"},
     "create_pull_request": {"title", "body"},
     "rework": {"success", "summary", "commit_message", "replies"},
+    "read_outgoing": {"findings"},
 }
 _KEYS_IN_PIPELINE = {
     "build_plan": {"id", "plan_path", "summary", "tasks", "predicted_files"},

@@ -116,7 +116,7 @@ FIVE = ("claude", "codex", "copilot", "gemini", "opencode")
 JSON = '{"issue_class": "/bug"}'
 DONE = ExitRecord(cause="exited", exit_code=0)
 USAGE = "\n\n\nTotal usage est:       1 Premium request\nTotal duration (API):  4s\nUsage by model:\n    gpt-5  9 input\n"
-CLASSIFY = partial(is_step_answer, step=Step.CLASSIFY_ISSUE, in_pipeline=False, in_rework=False)
+CLASSIFY = partial(is_step_answer, name=Step.CLASSIFY_ISSUE, in_pipeline=False)
 
 
 def read_text(folder: Path, cli: str, text: str, end: ExitRecord = DONE, stderr: str = "") -> Outcome:

@@ -226,6 +226,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_protected_paths.py",
         "test_the_worker_chooses_where_the_repository_does_not",
     ),
+    "read_outgoing": ("activities/test_read_outgoing.py", "lab"),
     "sign_off": ("activities/test_outgoing.py", "test_commits_are_signed_off_where_a_setting_asks_for_it"),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
     "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),

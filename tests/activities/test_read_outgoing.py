@@ -1,0 +1,213 @@
+"""A second agent reads what is about to leave before it is pushed; what the reader suspects waits for a person."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin, git
+from fakes.step_lab import FIXED, StepLab, settings_of
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import ReaderReport, StepCall, StepResult
+from workers.registry import parts_of
+from workflows.hosts.reader_calls import reader_of
+
+TEXTS = {"answer": {"title": "Sum", "body": "It sums."}}
+SUSPECTED = {"path": "src/app.py", "line": 2, "kind": "backdoor", "what": "It sums `all`, \u200band asks nobody."}
+
+
+@pytest_asyncio.fixture
+async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
+    """A host whose worker asks for a reader."""
+    settings = settings_of(tmp_path).model_copy(update={"read_outgoing": True})
+    async with parts_of(settings) as parts:
+        yield StepLab(tmp_path, origin, parts)
+
+
+async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tuple[StepCall, StepResult]:
+    """Let the step come to its push, which waits for a reader."""
+    lab.scenario(create_pull_request=TEXTS, **more)
+    if opens:
+        await lab.open_to(Step.CREATE_PULL_REQUEST)
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    return call, await lab.running(call)
+
+
+async def go_on(
+    lab: StepLab, call: StepCall, unread: StepResult, reading: StepResult, *allowed: str
+) -> StepResult:
+    """Go on with the answer after its reading, as the workflow does."""
+    update = {
+        "reading": ReaderReport(digest=unread.unread, findings=reading.findings),
+        "settles": "create_pull_request",
+        "allowed_findings": allowed,
+        "starts_from": unread.checkpoint,
+    }
+    return await lab.running(call.model_copy(update=update))
+
+
+def commit(lab: StepLab, path: str, content: str) -> None:
+    """Commit a file beside the work, as the step before leaves it."""
+    lab.write(path, content)
+    git(lab.worktree, "add", "-A")
+    git(lab.worktree, "commit", "-q", "-m", "bug: totals")
+    lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
+    lab.parts.host.snapshot(lab.place, "checkpoint", "a commit")
+
+
+def is_pushed(lab: StepLab) -> bool:
+    return bool(git(lab.origin.bare, "branch", "--list", lab.progress.branch_name or ""))
+
+
+def asked(lab: StepLab) -> dict[str, Any]:
+    """Return what the reader was given, between the marks of the prompt."""
+    run = next(run for run in lab.runs if "read_outgoing" in run.name)
+    lines = (run.folder / "prompt.md").read_text(encoding="utf-8").split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("<outgoing-"))
+    assert lines[at + 2] == lines[at].replace("<", "</")
+    content: dict[str, Any] = json.loads(lines[at + 1])
+    return content
+
+
+async def test_nothing_is_pushed_before_it_was_read(lab: StepLab) -> None:
+    """A reader that finds nothing lets the step go on with the answer that it has: no agent of it is paid again."""
+    call, unread = await come_to_push(lab)
+    assert (unread.verdict, bool(unread.unread), is_pushed(lab)) == (Verdict.UNPROVEN, True, False)
+    reading = await lab.running(reader_of(call, unread))
+    assert (reading.verdict, reading.findings, bool(reading.usage.cost_usd)) == (Verdict.DONE, (), True)
+    opened = await go_on(lab, call, unread, reading)
+    assert (opened.verdict, opened.usage.tokens, is_pushed(lab)) == (Verdict.DONE, 0, True)
+    assert [run.folder.name for run in lab.runs] == ["7-create_pull_request-1", "7-read_outgoing-1"]
+
+
+async def test_the_reader_is_another_agent_without_tools(lab: StepLab) -> None:
+    """It begins a session of its own in an empty folder, with all that leaves and what was asked, and no tool."""
+    call, unread = await come_to_push(lab)
+    await lab.running(reader_of(call, unread))
+    first, reader = (run.record for run in lab.runs)
+    assert first is not None
+    assert reader is not None
+    assert (reader.resumed_from, reader.session_id == first.session_id) == (None, False)
+    assert reader.argv[reader.argv.index("--tools") + 1] == ""
+    assert (reader.worktree != first.worktree, list(Path(reader.worktree).iterdir())) == (True, [])
+    content = asked(lab)
+    assert content["issue"]["title"] == "Totals are wrong"
+    texts = {part["path"].partition(" of commit ")[0]: part["text"] for part in content["parts"]}
+    assert (texts["(title)"], texts["(body)"].split("\n")[0]) == ("Sum", "It sums.")
+    assert "bug: totals" in texts["(message)"]
+    assert FIXED.split("\n")[1] in texts["src/app.py"]
+
+
+async def test_a_suspicion_waits_and_a_yes_pushes_what_was_read(lab: StepLab) -> None:
+    """The finding names file, line and kind without markup; the yes for it pushes, and nobody is asked or paid again."""
+    call, unread = await come_to_push(lab, read_outgoing={"answer": {"findings": [SUSPECTED]}})
+    reading = await lab.running(reader_of(call, unread))
+    refused = await go_on(lab, call, unread, reading)
+    (found,) = refused.findings
+    assert (refused.verdict, refused.is_a_persons, is_pushed(lab)) == (Verdict.UNPROVEN, True, False)
+    assert found.where == "src/app.py line 2 (backdoor: It sums 'all', and asks nobody.)"
+    lab.begun.clear()
+    opened = await go_on(lab, call, unread, reading, found.id)
+    assert (opened.verdict, opened.reasons, is_pushed(lab)) == (Verdict.DONE, (), True)
+    assert len(lab.runs) == 2
+
+
+async def test_a_yes_is_for_a_path_and_its_content(lab: StepLab) -> None:
+    """In another content, of another kind or elsewhere it is another finding; other words for the same are not."""
+    call, unread = await come_to_push(lab)
+    others = [
+        SUSPECTED | {"what": "In other words.", "line": 1},
+        SUSPECTED | {"kind": "leak"},
+        SUSPECTED | {"path": "(body)"},
+        SUSPECTED | {"path": "made/up.py"},
+    ]
+    lab.scenario(read_outgoing={"answer": {"findings": [SUSPECTED, *others]}})
+    reading = await lab.running(reader_of(call, unread))
+    assert [each.path for each in reading.findings] == ["src/app.py", "src/app.py", "(body)", "made/up.py"]
+    assert len({each.id for each in reading.findings}) == 4
+    commit(lab, "src/app.py", "def total(prices):\n    return 1\n")
+    lab.scenario(create_pull_request=TEXTS, read_outgoing={"answer": {"findings": [SUSPECTED, *others]}})
+    call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2)
+    unread = await lab.running(call)
+    lab.begun.clear()
+    lab.run_id = "run-2"
+    again = await lab.running(reader_of(call, unread))
+    same = {each.path for each in again.findings} - {
+        each.path for each in again.findings if each.id not in {one.id for one in reading.findings}
+    }
+    assert same == {"(body)"}
+
+
+async def test_other_bytes_than_those_that_were_read_are_not_pushed(lab: StepLab) -> None:
+    """A reading of another commit or text is none: the step waits for a reader once more."""
+    call, unread = await come_to_push(lab)
+    reading = await lab.running(reader_of(call, unread))
+    other = await go_on(lab, call, unread.model_copy(update={"unread": "0" * 64}), reading)
+    assert (other.unread, other.findings, is_pushed(lab)) == (unread.unread, (), False)
+
+
+async def test_a_killed_worker_pays_for_one_reading(lab: StepLab) -> None:
+    """The next attempt reads the answer that is on disk."""
+    call, unread = await come_to_push(lab, read_outgoing={"answer": {"findings": [SUSPECTED]}})
+    first = await lab.running(reader_of(call, unread))
+    second = await lab.running(reader_of(call, unread))
+    assert (first.findings, second.recovered_by) == (second.findings, "read")
+    assert len([run for run in lab.runs if "read_outgoing" in run.name]) == 1
+
+
+async def test_an_answer_that_is_no_json_goes_to_the_finalizer(lab: StepLab) -> None:
+    """The reader's own session is asked for the JSON alone, in the same empty folder."""
+    told = {"answer": {"findings": [SUSPECTED]}, "malformed": "prose"}
+    call, unread = await come_to_push(lab, read_outgoing=told)
+    reader = reader_of(call, unread)
+    unparsed = await lab.running(reader)
+    assert (unparsed.verdict, unparsed.findings) == (Verdict.UNPARSED, ())
+    reading = await lab.finalize(reader, unparsed)
+    assert (reading.verdict, reading.recovered_by, len(reading.findings)) == (Verdict.DONE, "finalizer", 1)
+
+
+async def test_what_does_not_fit_is_told_to_the_reader_and_to_a_person(lab: StepLab) -> None:
+    """A file that is too large is named, not cut, and waits for a person's word on its content."""
+    lab.scenario(create_pull_request=TEXTS)
+    await lab.open_to(Step.CREATE_COMMIT)
+    commit(lab, "data/large.txt", "".join(f"{number} is a number of no interest\n" for number in range(10_000)))
+    call, unread = await come_to_push(lab, opens=False)
+    reading = await lab.running(reader_of(call, unread))
+    (found,) = reading.findings
+    assert found.where.startswith("data/large.txt of commit ")
+    assert "not read: 1 parts do not fit into 256 KiB" in found.where
+    content = asked(lab)
+    assert [path.partition(" of commit ")[0] for path in content["not_shown"]] == ["data/large.txt"]
+    assert "src/app.py" in json.dumps(content["parts"])
+
+
+async def test_nobody_reads_where_nobody_asks_for_it(tmp_path: Path, origin: Origin) -> None:
+    """Without the setting it is pushed at once."""
+    async with parts_of(settings_of(tmp_path)) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        _, opened = await come_to_push(lab)
+        assert (opened.verdict, opened.unread, is_pushed(lab)) == (Verdict.DONE, "", True)
+
+
+@pytest.mark.parametrize("of_base", [True, False])
+async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: Origin, *, of_base: bool) -> None:
+    """The base's settings ask for a reader and name its model; no edit of an agent takes the reader away."""
+    if of_base:
+        origin.push({".septet/septet.toml": 'read_outgoing = true\n[steps.read_outgoing]\nmodel = "small"\n'})
+    async with parts_of(settings_of(tmp_path)) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        await lab.open_to(Step.CREATE_COMMIT)
+        commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
+        lab.scenario(create_pull_request=TEXTS)
+        ids = tuple(each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings)  # its own settings
+        call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=ids)
+        result = await lab.running(call)
+        assert bool(result.unread) is of_base
+        if of_base:
+            await lab.running(reader_of(call, result))
+            record = lab.runs[-1].record
+            assert record is not None
+            assert record.model == "small"

@@ -1,0 +1,178 @@
+"""A work order whose pushes wait for a reader: nothing leaves unread, and nobody is paid twice for an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done, ended
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.worker import Replayer, Worker
+
+from clients.page.standing import need_of
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.facts import KeyFinding, Usage
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.task import Task
+from workers.plugin import SeptetPlugin
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+DIGEST = "c0de" * 16
+FOUND = KeyFinding(kind="outgoing", id="facade" * 2, path="src/login.py", line=3, rule="backdoor: it lets root in")
+WITHIN_SECONDS = 60
+
+
+def used(dollars: float) -> dict[str, Any]:
+    return {"usage": Usage(input_tokens=100, cost_usd=dollars)}
+
+
+def push(call: StepCall) -> StepResult:
+    """Push what was read and may leave, as a host does."""
+    if call.reading is None or call.reading.digest != DIGEST:
+        facts: dict[str, Any] = {"unread": DIGEST, "checkpoint": "committed", **used(0.5)}
+        return ended(call, Verdict.UNPROVEN, "It waits for its reader.", **facts)
+    if left := [each for each in call.reading.findings if each.id not in call.allowed_findings]:
+        return ended(call, Verdict.UNPROVEN, "A person decides on that.", findings=tuple(left))
+    return done(call)
+
+
+def prose(call: StepCall) -> StepResult:
+    return ended(call, Verdict.UNPARSED, "It is prose.")
+
+
+def suspects(call: StepCall) -> StepResult:
+    return done(call, "findings: 1", findings=(FOUND,), **used(0.25))
+
+
+@asynccontextmanager
+async def work_order(client: Client, **doubled: Any) -> AsyncIterator[tuple[WorkflowHandle[Any, Any], Doubles]]:
+    """Start a work order with doubled activities; at the end its history is replayed."""
+    doubles = Doubles(f"queue-{uuid.uuid4().hex}", {Step.CREATE_PULL_REQUEST: [push]}, **doubled)
+    worker = Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequestWorkflow],
+        activities=doubles.activities(),
+    )
+    order = {"repository": "/app", "title": "Totals are wrong", "model": "large"}
+    async with worker:
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
+        )
+        yield handle, doubles
+        history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
+
+
+async def end_of(handle: WorkflowHandle[Any, Any]) -> Task:
+    result: Task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+    return result
+
+
+async def until_it_waits(handle: WorkflowHandle[Any, Any]) -> Task:
+    return await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: bool(task.findings))
+
+
+async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: Client) -> None:
+    """The reader has a session of its own; the step goes on by the run of its first activity, and all costs count."""
+    async with work_order(client, readings=[lambda call: done(call, "findings: 0", **used(0.25))]) as (
+        handle,
+        doubles,
+    ):
+        task = await end_of(handle)
+    assert (task.status, task.usage.cost_usd) == ("completed", 0.75)
+    assert doubles.names()[-3:] == ["create_pull_request", "read_outgoing", "create_pull_request"]
+    first, last = doubles.calls_of(Step.CREATE_PULL_REQUEST)
+    reader = next(call for name, call in doubles.calls if name == "read_outgoing")
+    assert (reader.reads, reader.session_id, reader.starts_from) == (DIGEST, None, "committed")
+    assert (first.settles, last.settles, last.attempt) == ("", "create_pull_request-1", 1)
+    (row,) = [row for row in task.steps if row.step == "create_pull_request"]
+    assert (row.success, row.attempts, row.usage.cost_usd) == (True, 1, 0.75)
+
+
+async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client) -> None:
+    """Every face names place and suspicion; after the yes neither agent is asked again."""
+    async with work_order(client, readings=[suspects]) as (handle, doubles):
+        task = await until_it_waits(handle)
+        assert "src/login.py line 3 (backdoor: it lets root in)" in task.findings_question
+        assert need_of(task) == "Waiting for you to decide on what a reader found before the push"
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).approve(
+            task.id, who="ann", findings=(FOUND.id,)
+        )
+        assert (await end_of(handle)).status == "completed"
+    assert doubles.names()[-4:] == [
+        "create_pull_request", "read_outgoing", "create_pull_request", "create_pull_request",
+    ]  # fmt: skip
+    last = doubles.calls_of(Step.CREATE_PULL_REQUEST)[-1]
+    assert (last.settles, last.allowed_findings) == ("create_pull_request-1", (FOUND.id,))
+
+
+async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client) -> None:
+    """The committer is told what the person says; another answer is another reading."""
+    async with work_order(client, readings=[suspects, lambda call: done(call, "findings: 0")]) as (
+        handle,
+        doubles,
+    ):
+        task = await until_it_waits(handle)
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).reject(task.id, "Let nobody in.", who="ann")
+        assert (await end_of(handle)).status == "completed"
+    assert doubles.names()[-5:] == [
+        "create_pull_request", "create_commit", "create_pull_request", "read_outgoing", "create_pull_request",
+    ]  # fmt: skip
+    assert "Let nobody in." in doubles.calls_of(Step.CREATE_COMMIT)[-1].reasons[0]
+    assert [call.settles for call in doubles.calls_of(Step.CREATE_PULL_REQUEST)] == [
+        "", "create_pull_request-1", "", "create_pull_request-3",
+    ]  # fmt: skip
+
+
+async def test_a_reader_without_an_answer_stops_the_push(client: Client) -> None:
+    """It is asked twice, with its finalizers; then the work order fails with the reason, and nothing was pushed."""
+    async with work_order(client, readings=[prose], finalizer=[lambda asked: prose(asked.call)]) as (
+        handle,
+        doubles,
+    ):
+        with pytest.raises(WorkflowFailureError):
+            await end_of(handle)
+        task = await handle.query(WorkOrder.work_order)
+    assert task.status == "failed"
+    assert task.error is not None
+    assert "its reader did not answer: It is prose." in task.error.message
+    assert doubles.names()[-7:] == [
+        "create_pull_request", *2 * ["read_outgoing", "finalize_json", "finalize_json"],
+    ]  # fmt: skip
+
+
+async def test_an_answer_of_the_finalizer_is_read_too(client: Client) -> None:
+    """What goes on after the reading is the finalizer's activity, by its own run."""
+
+    def finalize(asked: FinalizeCall) -> StepResult:
+        return push(asked.call)
+
+    async with work_order(client, finalizer=[finalize]) as (handle, doubles):
+        doubles.steps[Step.CREATE_PULL_REQUEST] = [prose]
+        assert (await end_of(handle)).status == "completed"
+    assert doubles.names()[-4:] == ["create_pull_request", "finalize_json", "read_outgoing", "finalize_json"]
+    assert doubles.calls[-1][1].call.settles == "finalize_json-1"
+
+
+async def test_a_host_without_the_answer_takes_the_step_again(client: Client) -> None:
+    """Where the reader finds itself on another host, the step is taken anew there, and read there."""
+    readings = [
+        lambda call: ended(call, Verdict.UNPROVEN, "on another host"),
+        lambda call: done(call, "findings: 0"),
+    ]
+    async with work_order(client, readings=readings) as (handle, doubles):
+        assert (await end_of(handle)).status == "completed"
+    assert doubles.names()[-5:] == [
+        "create_pull_request", "read_outgoing", "create_pull_request", "read_outgoing", "create_pull_request",
+    ]  # fmt: skip
