@@ -75,7 +75,7 @@ class StepAttempt:
         )
         result = await (turn() if self.budget is None else self.budget.carry_out(turn))
         if self.prepared_step.call.settles and result.recovered_by == "read":
-            result = replace(result, usage=Usage(), duration_seconds=0.0, recovered_by=None)  # told before
+            result = replace(result, usage=Usage(), duration_seconds=0.0, agent_starts=0, recovered_by=None)
         return result
 
     async def _begin(self) -> None:

@@ -38,7 +38,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
         recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
     if is_settled(result):
         _record_verdict(step, result, recorder)
-    if result.recovered_by == "finalizer":
+    if result.recovered_by == "finalizer" and not finalizing.call.settles:
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by="finalizer")
     _record_since(finalizing.call, result, earlier, recorder)
 
@@ -62,9 +62,11 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 def is_settled(result: StepResult) -> bool:
     """Say whether a result is its try's last word.
 
-    It is not where an unread answer with a checkpoint waits for a finalizer, or where a step waits until running
-    agents free the rest of a budget.
+    It is not where an unread answer with a checkpoint waits for a finalizer, where a push waits for its reader, or
+    where a step waits until running agents free the rest of a budget.
     """
+    if result.unread:
+        return False
     if result.verdict is Verdict.OVER_BUDGET:
         return result.budget_wait is None or result.budget_wait.is_spent
     return result.verdict is not Verdict.UNPARSED or result.checkpoint is None

@@ -30,6 +30,7 @@ async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
             agent=day.cli,
             sandbox=day.sandbox,
             sandboxed=day.sandboxed,
+            read_outgoing=day.read_outgoing,
             guest_paths=(*guest_paths(day.root), *day.named_settings),
             environ=day.environment(address),
             log_level="error",

@@ -63,6 +63,8 @@ class Day:
     """What `SEPTET_SANDBOXED` says: CLIs leave the sandboxes of their own off."""
     idle_seconds: float = _IDLE_SECONDS
     sessions: Sessions | None = None
+    read_outgoing: bool = False
+    """Whether another agent reads what is about to be pushed."""
     at_its_end: str = ""
     """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
     second_key: str = ""
@@ -203,6 +205,7 @@ def _parts() -> dict[str, Part]:
         "implement_plan": Part({"success": True, **summary, "key_learnings": []}, (edit,)),
         "create_commit": Part({"commit_message": "fix: give the discount from ten items on"}),
         "create_pull_request": Part({"title": "Give the discount from ten items on", "body": "Fixes issue 1."}),
+        "read_outgoing": Part({"findings": []}),
     }
 
 

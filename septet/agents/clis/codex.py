@@ -101,6 +101,8 @@ class Codex(Adapter):
             arguments += ["-c", setting]
         if turn.tools == "all" and host.sandboxed:
             arguments.append("--dangerously-bypass-approvals-and-sandbox")
+        if turn.tools == "none":  # a reader's folder is empty, and no repository
+            arguments.append("--skip-git-repo-check")
         if turn.schema is not None:
             arguments += ["--output-schema", str(_schema_file(turn.schema, host.env))]
         if turn.resume_id is not None:

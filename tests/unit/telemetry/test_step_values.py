@@ -183,3 +183,17 @@ def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder) -> None:
         "septet_tokens claude opus o/r output": 10,
         "septet_cost_usd claude opus o/r": 0.5,
     }
+
+
+def test_a_push_that_is_read_counts_once(recorder: Recorder) -> None:
+    """What waits for its reader has no verdict yet, and what goes on with its answer starts and uses nothing more."""
+    waits = DONE.model_copy(update={"verdict": Verdict.UNPROVEN, "unread": "c0de"})
+    goes_on = DONE.model_copy(
+        update={"agent_starts": 0, "usage": Usage(), "duration_seconds": 0.0, "recovered_by": None}
+    )
+    taken = values(recorder)
+    record_step(CALL, waits, recorder)
+    record_step(CALL.model_copy(update={"settles": "build_plan-1"}), goes_on, recorder)
+    assert taken["septet_steps build_plan claude done"] == 1
+    assert taken["septet_agent_starts build_plan claude"] == 2
+    assert "septet_steps build_plan claude unproven" not in taken
