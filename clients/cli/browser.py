@@ -44,18 +44,18 @@ def open_page(state: StateDir, link: str) -> None:
     """
     leads = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">'
     write_atomically(state.page_file, leads.encode())
-    open_address(state.page_file.absolute().as_uri(), shown=link)
+    open_address(state.page_file.absolute().as_uri(), link=link)
 
 
-def open_address(address: str, *, shown: str = "") -> None:
+def open_address(address: str, *, link: str = "") -> None:
     """Open an address in the browser that `BROWSER` names, else the desktop's.
 
     Args:
         address: For the browser.
-        shown: For the person, where there is no browser; the address when empty.
+        link: For the person, where there is no browser; the address when empty.
 
     Raises:
         NotFoundError: There is no browser.
     """
     if not webbrowser.open(address):
-        raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {shown or address}")
+        raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {link or address}")

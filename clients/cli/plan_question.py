@@ -77,7 +77,7 @@ class PlanQuestion:
         elif word in {"e", "edit"}:
             feedback = await self._edit()
         else:
-            self.out.print(Text(f"{word or 'Enter alone'} is no choice here.", style="yellow"))
+            self.out.print(Text(f"{word or 'Enter alone'} is not one of the choices.", style="yellow"))
             return False
         if not feedback:
             self.out.print(Text("No feedback, so nothing was decided.", style="dim"))

@@ -113,7 +113,7 @@ async def open_page(
     from septet.settings import load_settings
 
     if pull_request and order_id is None:
-        raise UsageError("--pr wants a work order.", remedy="Name it: septet open wo-42 --pr")
+        raise UsageError("--pr needs a work order.", remedy="Name it: septet open wo-42 --pr")
     task = await operations.orders.get(order_id) if order_id is not None else None
     if task is not None and pull_request:
         if not task.pr_url:

@@ -86,14 +86,14 @@ def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, rem
     """
     stands = f"{base} is checked out in {checkout.work_tree}"
     if any((Path(checkout.text("rev-parse", "--absolute-git-dir")) / name).exists() for name in _UNDER_WAY):
-        raise RefusedTransitionError(f"{stands}, where a merge is under way.", remedy="Finish it there first.")
+        raise RefusedTransitionError(f"{stands}, where a merge is in progress.", remedy="Finish it there first.")
     checkout.try_run("update-index", "-q", "--refresh")
     changed = checkout.run("diff-index", "--name-only", "-z", "--ignore-submodules=dirty", before, "--")
     if changed:
         names = name_some(changed.decode(errors="replace").rstrip("\0").split("\0"), _NAMED)
         raise RefusedTransitionError(f"{stands} with uncommitted changes ({names}).", remedy=remedy)
     if filtered := _filtered(checkout, before, after):
-        message = f"{stands}, and git changes {name_some(filtered, _NAMED)} by a filter or an encoding of its own."
+        message = f"{stands}, and git changes {name_some(filtered, _NAMED)} by a filter or an encoding."
         raise RefusedTransitionError(message, remedy=remedy)
     if (move := checkout.try_run("read-tree", "-n", "-m", "-u", before, after)).exit_code != 0:
         reason = move.stderr.decode(errors="replace").strip().removeprefix("error: ").partition("\n")[0]

@@ -62,6 +62,11 @@ MAY_DESTROY = {
         "shutil.rmtree(fresh, ignore_errors=True)",
     ),
     "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
+    # A person's clean checkout goes along with a merge, and back: git refuses what would be lost.
+    "septet/forges/local_merge.py": (
+        "checkout.run('read-tree', '-m', '-u', before, commit)",
+        "checkout.run('read-tree', '-m', '-u', commit, before)",
+    ),
     # A copy of its own that is made once more.
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.

@@ -84,7 +84,10 @@ async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_p
     async with held(client, doubles, go) as orders:
         order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
         view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
-        async with aclosing(Watch(orders, view, _somebody_works).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+        async with (
+            aclosing(Watch(orders, view, _somebody_works).looks()) as looks,
+            asyncio.timeout(WITHIN_SECONDS),
+        ):
             look = await anext(looks)
             while look.running_step != "implement_plan" or len(look.task.steps) < 4:
                 look = await anext(looks)

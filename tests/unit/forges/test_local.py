@@ -326,7 +326,7 @@ def test_what_a_person_has_to_merge_is_left_as_it_is(here: LocalForge, what: str
     elif what == "in the way":
         (checkout / "b").write_text("mine", encoding="utf-8")
     elif what == "merge":
-        named = "under way"
+        named = "in progress"
         (checkout / ".git" / "MERGE_HEAD").write_text(git(checkout, "rev-parse", "feat-1"), encoding="utf-8")
     else:
         value = "filter=lfs" if what == "filter" else "working-tree-encoding=UTF-16"
