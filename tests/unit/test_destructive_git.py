@@ -66,6 +66,7 @@ MAY_DESTROY = {
     "septet/forges/local_merge.py": (
         "checkout.run('read-tree', '-m', '-u', before, commit)",
         "checkout.run('read-tree', '-m', '-u', commit, before)",
+        "checkout.try_run('read-tree', '-n', '-m', '-u', before, after)",
     ),
     # A copy of its own that is made once more.
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
