@@ -14,11 +14,11 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 
-from septet.contracts.names import Step
+from septet.contracts.names import READ_OUTGOING, Step
 
 _STEPS: Final = frozenset(step.value for step in Step)
-_FINALIZER: Final = "finalize_json"
-"""A step goes on with it."""
+_IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
+"""A step goes on with these."""
 _AGAIN_SECONDS: Final = 1.0
 """After a server that refused, and between two runs of one workflow."""
 _UNANSWERED_SECONDS: Final = 2.0
@@ -100,7 +100,7 @@ class News:
         kind = event.WhichOneof("attributes")
         if kind == "activity_task_scheduled_event_attributes":
             name = event.activity_task_scheduled_event_attributes.activity_type.name
-            if name in _STEPS or name == _FINALIZER:
+            if name in _STEPS or name in _IN_STEPS:
                 self._last_step = name if name in _STEPS else self._last_step
                 self._steps[event.event_id] = self._last_step
         elif kind in _ENDS:

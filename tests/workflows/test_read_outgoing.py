@@ -165,6 +165,23 @@ async def test_an_answer_of_the_finalizer_is_read_too(client: Client) -> None:
     assert doubles.calls[-1][1].call.settles == "finalize_json-1"
 
 
+async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client) -> None:
+    """Its activity is taken up once more, and what was used before counts once."""
+    finalizer = [lambda asked: push(asked.call)]
+    async with work_order(client, readings=[suspects], finalizer=finalizer) as (handle, doubles):
+        doubles.steps[Step.CREATE_PULL_REQUEST] = [prose]
+        task = await until_it_waits(handle)
+        before = task.usage
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        await decisions.approve(task.id, who="ann", findings=(FOUND.id,))
+        ended_task = await end_of(handle)
+    assert (ended_task.status, ended_task.usage) == ("completed", before)
+    assert doubles.names()[-3:] == ["read_outgoing", "finalize_json", "finalize_json"]
+    last = doubles.calls[-1][1]
+    assert (last.call.settles, last.call.allowed_findings) == ("finalize_json-1", (FOUND.id,))
+    assert last.result.usage == Usage()
+
+
 async def test_a_host_without_the_answer_takes_the_step_again(client: Client) -> None:
     """Where the reader finds itself on another host, the step is taken anew there, and read there."""
     readings = [
