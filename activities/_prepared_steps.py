@@ -14,6 +14,7 @@ from activities._pipeline import pipeline_note, summary_for_new_session
 from activities._reading import folder_of_reader, leaving_of, parts_of
 from activities.budget_openings import Opening, openings_of
 from activities.host import Host
+from activities.leaving import reading_prompt
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive
@@ -31,7 +32,6 @@ from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
 from septet.git.place import Place
 from septet.git.snapshots.vault import list_snapshots, vault_at
-from septet.outgoing.reading import reading_prompt
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
 

@@ -5,13 +5,13 @@ from typing import Final
 
 from activities._claims import AnyClaim, UnreadError
 from activities.host import Host
+from activities.leaving import Leaving, LeavingParts
 from septet.contracts.facts import tell_findings
 from septet.contracts.steps import StepCall
 from septet.errors import WorkspaceError
 from septet.git.added_lines import committed_patches
 from septet.git.keys_in_work import FindingsError
 from septet.git.place import Place
-from septet.outgoing.reading import Leaving, LeavingParts
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 

@@ -12,6 +12,7 @@ from activities._lost_submodules import refuse_lost_submodules
 from activities._outgoing import outgoing_for, warn_of_masked
 from activities._reading import refuse_unread
 from activities.host import Host
+from activities.leaving import Leaving
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
@@ -34,7 +35,6 @@ from septet.git.protected_changes import ProtectedChange
 from septet.git.push import push, remote_branch
 from septet.git.remote import Remote
 from septet.git.rework_tree import go_to
-from septet.outgoing.reading import Leaving
 from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 

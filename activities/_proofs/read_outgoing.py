@@ -6,11 +6,11 @@ from activities._claims import Claim, Proof
 from activities._outgoing import outgoing_for
 from activities._reading import leaving_of, parts_of
 from activities.host import Host
+from activities.leaving import Leaving, join_findings, suspicion
 from septet.contracts.answers import ReadOutgoingAnswer
 from septet.contracts.facts import KeyFinding
 from septet.git.place import Place
 from septet.git.view import view_git
-from septet.outgoing.reading import Leaving, join_findings, suspicion
 
 _MOST: Final = 10
 

@@ -10,6 +10,7 @@ from activities._outgoing import clean_commits, message_of, outgoing_for, warn_o
 from activities._proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from activities._reading import is_read, refuse_unread
 from activities.host import Host
+from activities.leaving import Leaving
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import ReworkAnswer
 from septet.contracts.rework import Rework
@@ -24,7 +25,6 @@ from septet.git.new_base import refuse_erased_base
 from septet.git.outgoing import refuse_large_files
 from septet.git.push import push, remote_branch
 from septet.git.rework_tree import fetch_tips, is_clean, unresolved
-from septet.outgoing.reading import Leaving
 from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."

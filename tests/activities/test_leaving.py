@@ -5,8 +5,8 @@ import re
 
 from pydantic import JsonValue
 
+from activities.leaving import Leaving, LeavingParts, join_findings, reading_prompt, suspicion
 from septet.git.added_lines import CommitPatch
-from septet.outgoing.reading import Leaving, LeavingParts, join_findings, reading_prompt, suspicion
 
 COMMIT = "c0ffee" * 6 + "beef"
 FILES = b"""\
