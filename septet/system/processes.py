@@ -11,7 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 
 from septet.errors import HaltedError
 
@@ -120,8 +121,7 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         stdin: What it reads.
         timeout_seconds: After that its whole process group is killed and `timed_out` is set.
         pass_fds: Descriptors that stay open in it.
-        limit_bytes: With that much on stdout its whole process group is killed and `cut` is set; for one without
-            `stdin`.
+        limit_bytes: With that much on stdout its whole process group is killed and `cut` is set.
 
     Raises:
         OSError: The program could not be started.
@@ -129,16 +129,17 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     """
     check_halt()
     halt = current_halt()
-    process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
-        list(argv),
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=pass_fds,
-    )
+    with _source(stdin, as_file=limit_bytes is not None) as source:
+        process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
     timed_out = cut = False
     with halt.reaching(process.pid) if halt is not None else nullcontext():
         try:
@@ -155,6 +156,18 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
             process.wait()
             raise
     return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out, cut)
+
+
+@contextmanager
+def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
+    """Give what a program reads from: as a file, nobody has to write it while the output is read."""
+    if not (stdin and as_file):
+        yield subprocess.PIPE if stdin else subprocess.DEVNULL
+        return
+    with TemporaryFile() as file:
+        file.write(stdin)
+        file.seek(0)
+        yield file
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:

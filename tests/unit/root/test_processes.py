@@ -66,6 +66,17 @@ def test_a_process_within_its_limit_ends_by_itself() -> None:
     assert (done.stdout, done.stderr, done.exit_code, done.cut) == (b"out\n", b"err\n", 3, False)
 
 
+@pytest.mark.parametrize(
+    ("program", "read"), [("cat", 1_000_000), ("head -c 10", 10), ("exit", 0), ("cat; yes", 2_000_000)]
+)
+def test_a_process_with_a_limit_reads_what_it_is_given(program: str, read: int) -> None:
+    """More than a pipe holds, whether it is read to its end, in part or not at all."""
+    done = processes.run(
+        ["sh", "-c", program], env=ENV, stdin=b"x" * 1_000_000, limit_bytes=2_000_000, timeout_seconds=30
+    )
+    assert (len(done.stdout), done.timed_out, done.cut) == (read, False, read == 2_000_000)
+
+
 def test_a_process_with_a_limit_has_its_time_too() -> None:
     """One that prints less and does not end is killed when its time is over."""
     done = processes.run(["sleep", "600"], env=ENV, limit_bytes=1000, timeout_seconds=0.3)
