@@ -47,7 +47,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()
-    yield group_check()
+    yield group_check(*find_parent())
     yield _identity(settings)
     yield _forge(settings)
     yield _disk(settings.state_dir)
@@ -64,13 +64,13 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
         yield Check("system calls", "warning", message, "Run workers on x86_64 or aarch64.")
 
 
-def group_check(root: str = "") -> Check:
-    """Say whether the kernel bounds each guest as a whole: as of workers that start here.
+def group_check(parent: str, why: str) -> Check:
+    """Say whether the kernel bounds each guest as a whole, as of workers that start here.
 
     Args:
-        root: The file system's root.
+        parent: The group in which guests get theirs.
+        why: Why there is none.
     """
-    parent, why = find_parent(root)
     if parent:
         return Check("control groups", "ok", f"A worker that starts here gives each guest its own, in {parent}.")
     message = f"none for guests of a worker that starts here: {why}. Their supervisors look at what they use."

@@ -23,7 +23,7 @@ from septet.agents.supervisor.confined import (
     report_to,
     start_failure,
 )
-from septet.agents.supervisor.control_group import GuestGroup, make_group
+from septet.agents.supervisor.control_group import GuestGroup, find_parent, make_group
 from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
@@ -140,7 +140,8 @@ class Supervisor:
         argv, closing = self.confine()
         files = self.open_files()
         start = AgentStart(self.order, argv, files)
-        self.group = start.group = make_group(self.watch.memory_bytes, self.order.limits.processes)
+        parent, _ = find_parent()
+        self.group = start.group = make_group(self.watch.memory_bytes, self.order.limits.processes, parent)
         if self.staged is not None:
             start.staged, start.user = self.staged, self.user or RunUser()
         refusals, report = os.pipe()

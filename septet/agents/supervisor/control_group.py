@@ -5,6 +5,7 @@ delegated one, as systemd's `DelegateSubgroup=` puts it there, and guests get gr
 """
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from septet.agents.supervisor.process_tree import read_file
@@ -37,12 +38,11 @@ class GuestGroup:
         return b"0" not in (events.get(b"oom", b"0"), events.get(b"oom_kill", b"0"))
 
 
-def make_group(memory_bytes: int, processes: int, root: str = "") -> GuestGroup | None:
+def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | None:
     """Return a new group with these limits, of which 0 is none; `None` where no group can be had.
 
     What killed supervisors have left is removed.
     """
-    parent, _ = find_parent(root)
     if not parent:
         return None
     for name in os.listdir(parent):
@@ -67,11 +67,12 @@ def make_group(memory_bytes: int, processes: int, root: str = "") -> GuestGroup 
     return GuestGroup(group)
 
 
-def find_parent(root: str = "") -> tuple[str, str]:
+def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
     """Return the delegated group in which groups can be made for guests; or none, and why.
 
     Args:
         root: The file system's root, with `/proc` and `/sys`.
+        is_given: Says whether a group is this process's to divide: by systemd's attribute where it is absent.
     """
     mount, own = mount_point(root), own_group(root)
     if not mount or not own or "/.." in own:
@@ -80,7 +81,7 @@ def find_parent(root: str = "") -> tuple[str, str]:
         return "", "it is in the topmost group that it sees"
     parent = f"{mount}{own.rpartition('/')[0]}"
     name = own.rpartition("/")[0] or "/"
-    if not is_delegated(parent):
+    if not (is_given or is_delegated)(parent):
         return "", f"the group {name} around its own was not delegated to its user"
     missing = set(CONTROLLERS) - set(read_file(f"{parent}/cgroup.controllers").split())
     if missing:
