@@ -91,14 +91,6 @@ def test_all_comments_are_read_in_order(fake: ForgeFake, forge: Forge) -> None:
     assert [comment.body for comment in forge.issue(number).comments] == [str(count) for count in range(130)]
 
 
-def test_an_issue_is_read_as_it_was_edited_last(fake: ForgeFake, forge: Forge) -> None:
-    """Also after somebody has given it the label."""
-    number = fake.add_issue("Title", "Honest", labels=("septet",))
-    assert forge.issue(number).body == "Honest"
-    fake.issues[number].body = "Edited"
-    assert forge.issue(number).body == "Edited"
-
-
 def test_an_issue_that_is_not_there_is_named(forge: Forge) -> None:
     """Asking for an unknown issue names it, and what to check."""
     with pytest.raises(NotFoundError, match="issue 7 of o/foo.js") as refused:
