@@ -189,7 +189,7 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
     for wrong, words in (
         (
             update("approve_plan", sha256="0" * 64),
-            "approve_plan: plan_sha256 is missing; sha256 is not a known field.",
+            "approve_plan: plan_sha256 is missing; sha256 is not a known field (did you mean plan_sha256?).",
         ),
         (update("move", to="upstairs"), "move: to must be one of 'collected', "),
         (update("retry", from_step=7), "retry: from_step must be "),

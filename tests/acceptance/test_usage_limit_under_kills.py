@@ -96,7 +96,8 @@ def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_a
     )
     rescues = [rescue["snapshot"] for rescue in task["rescues"]]
     assert rescues == [rescue["snapshot"] for rescue in kept]
-    assert len(rescues) == (1 if to == "second agent" else 0)
+    # What the first agent began: kept as another agent takes over, or as the plan goes on alone.
+    assert len(rescues) == 1
 
 
 class LimitedMachine:
