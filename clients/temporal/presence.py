@@ -8,17 +8,23 @@ from typing import Final
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.worker.v1 import WorkerHeartbeat
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, ListWorkersRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    ListWorkersRequest,
+)
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet.state import StateDir
 from septet.system.locks import lock_is_shared
 from workers.deployment import Deployment
+from workers.promotion import builds_with_workers
 from workers.server_file import read_server_file
 
-_INTERVAL: Final = timedelta(seconds=10)
-"""Between two heartbeats of a worker that has not sent a second one."""
+_LEAST_INTERVAL: Final = timedelta(seconds=10)
+"""Between two heartbeats of a worker."""
+_FIRST_INTERVAL: Final = timedelta(seconds=60)
+"""As much at the most until a worker sends the second one."""
 _LATE: Final = 1.5
 _SILENT: Final = 2
 """So many intervals."""
@@ -40,20 +46,23 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
         workers = [each.worker_heartbeat for each in listed.workers_info]
         workers = [each for each in workers if each.worker_identity != own]
         if not workers:
-            someone = not own or await _polls(client, task_queue, own)
+            someone = not own or await _polls_since(client, task_queue, datetime.now(UTC) - _POLLS_WITHIN, own)
             return "" if someone else f"Nobody works: no worker runs. {await _help(client, state)}"
         now = datetime.now(UTC)
-        if silent := _silence(workers, now):
+        silent = _silence(workers, now)
+        if silent and not await _polls_since(client, task_queue, _last_expected(workers)):
             return f"{silent} {await _help(client, state)}"
-        routing = await Deployment(client, task_queue).routing()
+        deployment = Deployment(client, task_queue)
+        routing, builds = await asyncio.gather(
+            deployment.routing(), builds_with_workers(deployment, _POLLS_WITHIN)
+        )
     except RPCError:
         return ""
-    builds = {each.deployment_version.build_id for each in workers if not _is_silent(each, now)}
-    if routing.current in builds or (routing.ramping and routing.ramping in builds):
+    if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""
+    current = f"the current build {routing.current} has no worker" if routing.current else "no build is current"
     named = ", ".join(sorted(filter(None, builds))) or "none"
-    current = f"Nobody works: the current build {routing.current} has no worker."
-    return f"{current} Builds with workers: {named}. Choose one: septet promote BUILD"
+    return f"Nobody works: {current}. Builds with workers: {named}. Choose one: septet promote BUILD"
 
 
 def _silence(workers: Sequence[WorkerHeartbeat], now: datetime) -> str:
@@ -74,18 +83,22 @@ def _age(worker: WorkerHeartbeat, now: datetime) -> timedelta:
 
 
 def _interval(worker: WorkerHeartbeat) -> timedelta:
-    return max(worker.elapsed_since_last_heartbeat.ToTimedelta(), _INTERVAL)
+    return max(worker.elapsed_since_last_heartbeat.ToTimedelta() or _FIRST_INTERVAL, _LEAST_INTERVAL)
 
 
-async def _polls(client: Client, task_queue: str, but: str) -> bool:
-    """Say whether another worker than one has asked for work lately."""
+def _last_expected(workers: Sequence[WorkerHeartbeat]) -> datetime:
+    """Return when the next heartbeat should have come: who asks for work after that is a new worker."""
+    return max(each.heartbeat_time.ToDatetime(UTC) + _interval(each) for each in workers)
+
+
+async def _polls_since(client: Client, task_queue: str, since: datetime, but: str = "") -> bool:
+    """Say whether a worker, other than one, has asked for work since a moment of the server's clock."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=task_queue),
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
     answer = await client.workflow_service.describe_task_queue(request)
-    since = datetime.now(UTC) - _POLLS_WITHIN
     polls = (poll for poll in answer.pollers if poll.identity != but)
     return any(poll.last_access_time.ToDatetime(UTC) > since for poll in polls)
 

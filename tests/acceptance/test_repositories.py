@@ -84,7 +84,7 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
     """The issue and its comments are read, the branch pushed, one pull request opened; no file has the token."""
     server, github, origin = hosted
     number = github.add_issue("The export is wrong", "It should be 2.", ("bug",))
-    github.add_comment(number, "Indeed: a remark that a person made.")
+    github.add_comment(number, "Indeed: a remark that a person made.", author="ada")
     repository = f"{server.url}/o/foo.js"
     with septet.up(
         SEPTET_GITHUB_HOSTS=server.url.removeprefix("http://"),

@@ -34,6 +34,8 @@ WALL_CLOCKS = {
     "workers/liveness.py": "since when a host has been silent, for people: how long, the monotonic clock says",
     "workers/pull_request_list.py": "how old a pull request is: the older, the more rarely it is looked at",
     "workers/pull_requests.py": "since when the server is asked for new ones; all are asked for again now and then",
+    "clients/temporal/presence.py": "since when a worker has not been heard, for people",
+    "septet/forges/issue_history.py": "when a command was commented, where its forge does not say",
     "clients/watch.py": "how long a work order has taken, for people",
     "clients/temporal/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
     "clients/disk/rescues.py": "how old a snapshot is, for people",

@@ -74,6 +74,9 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "--since": {"list": "acceptance/test_looking.py::test_a_list_has_what_was_asked_for"},
     "--pr": {"open": "acceptance/test_looking.py::test_a_work_order_is_opened_in_the_browser"},
+    "--new-key": {
+        "open": "acceptance/test_page.py::test_the_link_opens_the_page_until_a_person_makes_another_key"
+    },
     "--structured": {
         "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
     },

@@ -127,7 +127,7 @@ def test_an_empty_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[
     with pytest.raises(InvalidInputError, match="no commit yet") as refused:
         refresh_mirror(mirror, Remote(str(origin.bare), env))
 
-    assert "Push" in refused.value.remedy
+    assert "Commit something" in refused.value.remedy
 
 
 def test_the_only_branch_is_the_default_where_head_dangles(mirror: Path, origin: Origin, remote: Remote) -> None:

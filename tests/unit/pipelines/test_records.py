@@ -194,7 +194,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(store: PipelineStor
     for words in (
         "- Issues: 2 (1 completed, 1 failed)",
         "- Planning: 1.0 s; execution: 2.0 s",
-        "| 7 | completed | SOL-7 | abcdef012345 | https://github.com/o/r/pull/1 | 3.0 | $0.2500 |",
+        "| 7 | completed | SOL-7 | abcdef012345 | https://github.com/o/r/pull/1 | 3.0 | 0.25 USD |",
         "## 7: Totals \\| are \\<b\\>wrong\\</b\\> \\# no heading\n",
         "- Files: src/app.py (modify) and 2 more",
         "- Changed the same files at the same time as: 9",
