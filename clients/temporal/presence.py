@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from fcntl import LOCK_EX
 from typing import Final
 
 from temporalio.api.enums.v1 import TaskQueueType
@@ -16,7 +17,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet.state import StateDir
-from septet.system.locks import lock_is_shared
+from septet.system.locks import lock_is_held
 from workers.deployment import Deployment
 from workers.promotion import builds_with_workers
 from workers.server_file import read_server_file
@@ -38,7 +39,7 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
     A worker of this state directory is known to be gone at once, by its lock; others are when two heartbeats have
     not come. What the server does not tell counts for a worker.
     """
-    own = "" if await asyncio.to_thread(lock_is_shared, state.worker_lock) else f"septet@{state.host_id()}"
+    own = "" if await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX) else f"septet@{state.host_id()}"
     try:
         listed = await client.workflow_service.list_workers(
             ListWorkersRequest(namespace=client.namespace, query=f'TaskQueue="{task_queue}"')

@@ -137,8 +137,8 @@ def try_lock(descriptor: int) -> bool:
     return _lock_now(descriptor, fcntl.LOCK_EX)
 
 
-def lock_is_held(path: Path) -> bool:
-    """Say whether another process holds the lock.
+def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
+    """Say whether another process holds the lock; with `LOCK_EX` also whether others share it.
 
     A shared one is tried, so that two who ask do not deceive each other. Who takes the lock at that very moment is
     refused, and has to ask once more.
@@ -148,19 +148,7 @@ def lock_is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not _lock_now(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
-
-
-def lock_is_shared(path: Path) -> bool:
-    """Say whether anybody holds the lock, alone or with others; whoever takes it at that moment waits a little."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        return not try_lock(descriptor)
+        return not _lock_now(descriptor, kind)
     finally:
         os.close(descriptor)
 

@@ -16,7 +16,7 @@ from clients.page.rendering import static_file
 pytestmark = pytest.mark.faces
 
 Scheme = Literal["light", "dark"]
-OWN_SCRIPT_BYTES = 10 * 1024
+OWN_SCRIPT_BYTES = 10_000
 NOT_THERE = "status of 4"
 PAGES = {
     "board": "/",

@@ -1,8 +1,9 @@
-// Keeps the page up to date, sends what people decide, and tells them what needs them. Pieces of the page are the
-// server's own templates, escaped there; the content security policy runs no script but the page's own files.
+// Keeps the page up to date, sends what people decide, and tells them what needs them. The server escapes
+// the pieces; the content security policy runs the page's own files alone.
 "use strict";
 
 const mark = document.querySelector("[data-live]");
+const ENDED = "This link has ended: septet open";
 const mover = document.getElementById("mover");
 const find = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -47,15 +48,12 @@ function listen() {
   const events = new EventSource(mark.dataset.live);
   events.addEventListener("put", change(put));
   events.addEventListener("add", change(add));
-  let lost = "";
-  const say = (words) => {
-    mark.classList.toggle("on", !words);
-    mark.textContent = words || "live";
-  };
-  events.onopen = () => say((lost = ""));
+  let lost;
+  const show = (words) => say(words, mark, mark.classList.toggle("on", words === "live"));
+  events.onopen = () => show("live", (lost = ""));
   events.onerror = () => {
     lost ||= new Date().toLocaleTimeString();
-    say(events.readyState === 2 ? "This link has ended: septet open" : `Connection lost since ${lost}, trying again`);
+    show(events.readyState === 2 ? ENDED : `Connection lost since ${lost}, trying again`);
   };
   events.addEventListener("over", () => {
     events.close();
@@ -108,26 +106,25 @@ async function switchNotify(button) {
   const allowed = (await Notification.requestPermission()) === "granted";
   localStorage.setItem("septet-notify", !was && allowed ? "on" : "off");
   showNotify(button);
-  if (!allowed) say("Your browser blocks notifications for this page. Allow them in its site settings.");
+  if (!allowed) say("Allow notifications in your browser's site settings.");
 }
 
 // Decisions go to the HTTP API, which has the rules and the words.
 async function decide(path, body) {
-  const who = document.body.dataset.who;
+  const { who } = document.body.dataset;
   const answer = await fetch(path, {
     method: "POST",
     headers: { "Content-Type": "application/json", "Septet-Page-Key": localStorage.getItem("septet-key") || "" },
     body: JSON.stringify(/^.(agent-work-orders|rescues.restore)$/.test(path) ? body : { who, ...body }),
   }).catch(() => null);
-  if (!answer) throw new Error("The server does not answer. Start it with septet up, and open its new link.");
+  if (!answer) throw new Error("The server does not answer. Start it: septet up");
   const reply = await answer.json().catch(() => ({}));
-  if (answer.status === 401) throw new Error("This server was started again. Open the link that it printed.");
+  if (answer.status === 401) throw new Error(ENDED);
   if (!answer.ok) throw new Error([reply.detail, reply.remedy].filter(Boolean).join(" ") || answer.statusText);
   return [reply, answer.headers.get("Location")];
 }
 
 function say(words, place = document.getElementById("notice")) {
-  place.textContent = "";
   place.textContent = words;
   place.hidden = !words;
 }
@@ -156,7 +153,7 @@ async function send(form, pressed) {
     if (form === mover?.firstElementChild) mover.close();
     if (where) location.assign(where.replace("/agent-work-orders/", "/work-orders/"));
     else if (reply.restored_to) say(`Restored to ${reply.restored_to}`, alert);
-    else if (reply.is_raised === false) say("Nothing was added: this budget was raised or changed meanwhile.");
+    else if (reply.is_raised === false) say("Nothing was added: this budget has changed meanwhile.");
     else if (!mark?.isConnected) location.reload();
     else if (form.dataset.done) say(form.dataset.done);
   } catch (error) {
@@ -165,13 +162,9 @@ async function send(form, pressed) {
   buttons.forEach((one) => (one.disabled = false));
 }
 
-async function move(id, to) {
-  try {
-    await decide(`/agent-work-orders/${encodeURIComponent(id)}/move`, { to });
-    say(`${id} moves to ${to}.`);
-  } catch (error) {
-    say(error.message);
-  }
+function move(id, to) {
+  const moved = decide(`/agent-work-orders/${encodeURIComponent(id)}/move`, { to });
+  moved.then(() => say(`${id} moves to ${to}.`), (error) => say(error.message));
 }
 
 function openMover({ id, targets, title }) {
