@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
-from fakes.forges.serving import protect, serving_forge
+from fakes.forges.serving import protect_repository, serving_forge
 from fakes.forges.state import Fault, ForgeFake
 from fakes.repositories import Origin, git, git_env, make_origin
 from fakes.septet_command import PROGRAMS, Ended, Septet
@@ -89,7 +89,7 @@ class World:
         origin.push({}, message="first")
         came = Came(case, origin.bare, env, origin.sha(case.base))
         _run(case.origin, folder, env)
-        house = self._move_in(case)
+        house = self._move_in(case, origin)
         if house is not None:
             repository = f"{self.streets[house.name].url}/{house.project}.git"
         plan = fill(json.dumps(_plan(case, origin)), self._names(case, repository))
@@ -109,7 +109,7 @@ class World:
     def _names(self, case: Case, repository: str) -> dict[str, str]:
         return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
 
-    def _move_in(self, case: Case) -> ForgeFake | None:
+    def _move_in(self, case: Case, origin: Origin) -> ForgeFake | None:
         """Let the forge have the repository, with its issues and odd answers."""
         if case.forge is None:
             return None
@@ -128,7 +128,7 @@ class World:
             _open_pull(house, branch)
         house.faults += [_fault(answer, names) for answer in case.forge.answers]
         street.houses[house.project] = house
-        protect(house)
+        protect_repository(origin.bare, house.protected)
         return house
 
     @contextmanager

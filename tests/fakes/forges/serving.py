@@ -7,10 +7,11 @@ import os
 import subprocess
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -192,10 +193,15 @@ def protect(forge: ForgeFake) -> None:
     if forge.repositories is None:
         return
     for bare in forge.repositories.glob("*/*.git"):
-        hook = bare / "hooks" / "update"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(_HOOK % " ".join(sorted(forge.protected)))
-        hook.chmod(0o755)
-        subprocess.run(
-            ["git", "config", "http.receivepack", "true"], cwd=bare, check=True, env={"PATH": os.environ["PATH"]}
-        )
+        protect_repository(bare, forge.protected)
+
+
+def protect_repository(bare: Path, protected: Iterable[str]) -> None:
+    """Let the repository `bare` refuse pushes to the branches `protected`."""
+    hook = bare / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(_HOOK % " ".join(sorted(protected)))
+    hook.chmod(0o755)
+    subprocess.run(
+        ["git", "config", "http.receivepack", "true"], cwd=bare, check=True, env={"PATH": os.environ["PATH"]}
+    )
