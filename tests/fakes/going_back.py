@@ -164,8 +164,9 @@ class World:
         self.worker = self.stack.enter_context(self.host.worker(**extra))
 
     def _comes_to_the_end(self) -> None:
-        """Wait until the agent of the last step works."""
-        until((self.septet.state / "runs" / self.order / "7-create_pull_request-1" / "run.json").exists)
+        """Wait until the agent of the last step works, so that a second start of it is its second."""
+        said = self.septet.state / "runs" / self.order / "7-create_pull_request-1" / "stdout.jsonl"
+        until(lambda: said.exists() and "I begin" in said.read_text(encoding="utf-8"))
 
     def _cancel(self) -> dict[str, Any]:
         self._comes_to_the_end()
