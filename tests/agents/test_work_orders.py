@@ -36,6 +36,9 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
     assert all(step.session_id for step in task.steps)
     assert all(len(day.runs_of(step.step)) == 1 for step in task.steps)
     assert {run.record.sandbox for run in day.runs.of(day.order_id) if run.record} == {"bwrap"}
+    if day.cli == "claude":
+        said = {run.folder.name: (run.folder / "stderr.log").read_text() for run in day.runs.of(day.order_id)}
+        assert set(said.values()) == {""}, said  # such as five lines on a `.claude.json` that is not there
     asked = [line for run in day.runs.of(day.order_id) for line in network_lines(run) if line.request]
     assert len(asked) >= 7
     assert [(line.request, line.why) for line in asked if not line.allowed] == []
