@@ -6,6 +6,7 @@ from typing import Final
 
 import structlog
 
+from activities._plan_place import exclude_plan
 from activities._prepared_steps import PreparedStep
 from activities.host import Host
 from septet.contracts.names import Step
@@ -37,6 +38,12 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
         WorkspaceBusyError: An agent works in the worktree.
         WorkspaceError: The plan is not the one that was approved.
     """
+    told = _put_all_back(host, prepared_step)
+    exclude_plan(prepared_step)
+    return told
+
+
+def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
     if not _begins(prepared_step):
         return ()
     call, told = prepared_step.call, []

@@ -23,7 +23,7 @@ from septet.git.evidence import current_head
 from septet.git.place import Place
 from septet.git.record import find_record
 from septet.git.repository_stamp import note_baseline
-from septet.git.setup_changes import exclude_files, refuse_changes, setup_changes
+from septet.git.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.vault import find, vault_at
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import write_durably
@@ -192,7 +192,7 @@ def _keep(host: Host, place: Place, before: str, head: str) -> str:
     refuse_changes(place, changes, head)
     if not changes.added:
         return kept.name
-    exclude_files(place, changes.added)
+    exclude_files(place, changes.added, OF_SETUP)
     return host.checkpoint_once(place, _AFTER).name
 
 

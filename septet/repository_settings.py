@@ -43,6 +43,7 @@ labels = ["septet"]         # beside those that the work order names
 reviewers = ["ada"]         # accounts that are asked for a review
 assignees = ["eve"]
 closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) stands in the text, where there is an issue
+plan = "commit"             # the plan's file is committed; or `body`: it stands in the text alone; or `none`
 follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
 follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
 follow_rounds = 3           # at most so many times
@@ -63,7 +64,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -186,6 +187,8 @@ class PullRequestSettings(StrictWire):
     """Accounts that it is given to."""
     closes_issue: bool = True
     """Whether its merge closes the issue, where that has a number."""
+    plan: Literal["commit", "body", "none"] = "commit"
+    """Where people read the plan: in a file of the branch, in the pull request's text, or not there at all."""
     follow: bool = False
     """Whether the agent answers what happens on it, also where the work order does not ask for it."""
     follow_label: _Label | None = None

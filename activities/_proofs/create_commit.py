@@ -6,6 +6,7 @@ from activities._claims import AnyClaim, Claim, Proof
 from activities._findings import refuse_findings
 from activities._lost_submodules import refuse_lost_submodules
 from activities._outgoing import clean_commits, message_of
+from activities._plan_place import refuse_plan
 from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
@@ -51,11 +52,12 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str)
 
     Raises:
         FindingsError: They hold what waits for a person's word.
-        EvidenceError: They hold a file that is too large, what git refuses, or a commit of a submodule that nobody
-            else has.
+        EvidenceError: They hold a file that is too large, what git refuses, a plan that stays out, or a
+            commit of a submodule that nobody else has.
         GitError: git could not tell.
     """
     refuse_unfit_commits(claim.place, head)
+    refuse_plan(claim, staged, head)
     refuse_findings(host, claim, staged, head)
     refuse_lost_submodules(host, claim, staged, head)
 

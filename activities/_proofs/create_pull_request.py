@@ -10,6 +10,7 @@ from activities._edits_inside import tell_edits_inside
 from activities._findings import changes_of_protected, notice_of, on_protected, refuse_findings, refuse_paths
 from activities._lost_submodules import refuse_lost_submodules
 from activities._outgoing import outgoing_for, warn_of_masked
+from activities._plan_place import plan_paragraph
 from activities._reading import refuse_unread
 from activities.host import Host
 from activities.leaving import Leaving
@@ -211,7 +212,7 @@ def _new(
     plan, sha = call.progress.plan_path or "", call.progress.commit_sha or ""
     if plan and plan in body and not is_in_commit(claim.place, sha, plan):
         body = without_links_to(plan, body)
-    paragraphs = (body, closes, _lacking(call.workspace.lacks))
+    paragraphs = (body, plan_paragraph(claim, outgoing), closes, _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
         base=call.workspace.base_branch,

@@ -22,7 +22,7 @@ _MOST_EXCLUDED: Final = 1000
 """git compares every file with each line of `info/exclude`."""
 _SHOWN_PATHS: Final = 5
 _SPECIAL: Final = re.compile(rb"[\\*?\[ ]")
-_NOTE: Final = b"# Of the repository's set-up, and no agent's work:\n"
+OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,16 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
         )
 
 
-def exclude_files(place: Place, paths: tuple[bytes, ...]) -> None:
+def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
     """Have git pass over new files in this workspace: they stay there, and no commit takes them up.
 
-    Each is named by itself: what an agent puts beside them is its work. The caller holds the writer's lock.
+    Each is named by itself: what an agent puts beside them is its work. Files that are named already stay so. The
+    caller holds the writer's lock.
+
+    Args:
+        place: The workspace.
+        paths: The files, relative to its root.
+        reason: What the line above them says.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -94,9 +100,12 @@ def exclude_files(place: Place, paths: tuple[bytes, ...]) -> None:
     refuse_foreign(dot_git, borrowed_from(place.mirror))
     (dot_git / "info").mkdir(exist_ok=True)
     known = read_file(dot_git / "info" / "exclude") or b""
-    lines = b"".join(b"/" + _SPECIAL.sub(rb"\\\g<0>", path) + b"\n" for path in paths)
-    ends = known if known.endswith(b"\n") or not known else known + b"\n"
-    write_atomically(dot_git / "info" / "exclude", ends + _NOTE + lines)
+    lines = [b"/" + _SPECIAL.sub(rb"\\\g<0>", path) for path in paths]
+    new = [line for line in lines if line not in known.splitlines()]
+    if new:
+        ends = known if known.endswith(b"\n") or not known else known + b"\n"
+        content = b"\n".join((ends + b"# " + reason.encode() + b":", *new, b""))
+        write_atomically(dot_git / "info" / "exclude", content)
 
 
 def _names(paths: tuple[bytes, ...]) -> str:
