@@ -13,6 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _PROGRAM = """
 import asyncio
+import os
 import pathlib
 import sys
 
@@ -42,7 +43,8 @@ async def main(address: str, queue: str) -> None:
     async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
         with tracer_to(settings.traces).start_as_current_span("somebody's command") as span:
             run_id = await client.execute_workflow(WorkOrder.run, id=queue, task_queue=queue)
-    print(run_id, format_trace_id(span.get_span_context().trace_id))
+    print(run_id, format_trace_id(span.get_span_context().trace_id), flush=True)
+    os._exit(0)  # an interpreter that is taken apart under the SDK's threads is aborted now and then
 
 
 asyncio.run(main(*sys.argv[1:]))
