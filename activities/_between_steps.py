@@ -39,7 +39,8 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
         WorkspaceError: The plan is not the one that was approved.
     """
     told = _put_all_back(host, prepared_step)
-    exclude_plan(prepared_step)
+    if prepared_step.repository_settings.pull_request.plan != "commit":
+        exclude_plan(prepared_step)
     return told
 
 

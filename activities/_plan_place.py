@@ -18,7 +18,7 @@ _LONGEST: Final = 30_000
 
 
 def exclude_plan(prepared_step: PreparedStep) -> None:
-    """Have git pass over the plan's file from here on, where the repository keeps plans out of commits.
+    """Have git pass over the plan's file from here on.
 
     A file that the base has is the repository's own, and stays in its commits.
 
@@ -27,10 +27,9 @@ def exclude_plan(prepared_step: PreparedStep) -> None:
         WorkspaceBusyError: An agent works in the worktree.
     """
     path = prepared_step.call.progress.plan_path
-    if not path or prepared_step.repository_settings.pull_request.plan == "commit":
-        return
-    with prepared_step.fence.lease.hold():
-        exclude_files(prepared_step.place, (os.fsencode(path),), _REASON)
+    if path:
+        with prepared_step.fence.lease.hold():
+            exclude_files(prepared_step.place, (os.fsencode(path),), _REASON)
 
 
 def refuse_plan(claim: AnyClaim, staged: Git | None, head: str) -> None:

@@ -130,12 +130,16 @@ async def test_every_tool_says_what_it_takes_answers_and_does(tools: Tools) -> N
 async def _both_answers(
     tools: Tools, served: Septet, call: tuple[str, dict[str, Any]], command: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a tool answers and what the command prints, without ages."""
+    """Return what a tool answers and what the command prints, without ages and without rows that still change."""
     name, arguments = call
     both = await tools(name, **arguments), served(*command, "--json").json
     for answer in both:
         for row in answer.get("rescues", ()):
             del row["age_seconds"]
+        if "stages" in answer:  # work orders of other tests may go on meanwhile
+            del answer["counts"]
+            for stage, rows in answer["stages"].items():
+                answer["stages"][stage] = [row for row in rows if row["status"] == "completed"]
     return both
 
 
