@@ -93,6 +93,11 @@ class StateDir:
         return self.root / "worker.lock"
 
     @property
+    def metrics_lock(self) -> Path:
+        """What the worker of this host has that measures budgets for all hosts."""
+        return self.root / "metrics.lock"
+
+    @property
     def held_turns(self) -> Path:
         """Turns of agents whose use was not told to the accounts of their budgets yet."""
         return self.root / "held"

@@ -1,26 +1,32 @@
-"""What budgets have left and which logins are paused, for Prometheus: looked up where metrics are served alone."""
+"""What budgets have left and which logins are paused, for Prometheus: one worker of all looks it up, and tells."""
 
 import asyncio
 import math
+import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from pathlib import Path
+from typing import Final, Self
 
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.payloads import read_memo
 from septet.agents.clis.registry import ADAPTERS
-from septet.contracts.amounts import parse_limit
+from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import DAY, PROJECT, AccountView, account_id
 from septet.contracts.quota import MEMO, QuotaPause
+from septet.settings import Settings
+from septet.state import StateDir
+from septet.system.locks import take_lock
 from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS
 from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
+from workers.heard_hosts import HeardHosts
 
 LOOK_SECONDS: Final = 60.0
 _ANSWER_WITHIN_SECONDS: Final = 10.0
@@ -29,14 +35,54 @@ _MOST_PAUSES: Final = 1000
 
 
 @asynccontextmanager
-async def measuring_amounts(client: Client, task_queue: str, *, serves: bool) -> AsyncIterator[None]:
-    """Measure budgets and pauses for as long as the block lasts, where this worker serves metrics."""
-    if not serves:
+async def measuring_amounts(
+    client: Client, settings: Settings, state: StateDir, hosts: HeardHosts | None
+) -> AsyncIterator[None]:
+    """Measure budgets and pauses for as long as the block lasts, where this worker is to tell them."""
+    if settings.metrics is None:
         yield
         return
-    look = AmountMetrics(client, task_queue).look
-    async with beside(repeat(look, lambda: LOOK_SECONDS, "amounts_not_measured")):
-        yield
+    with MetricsTurn(state.metrics_lock, hosts) as turn:
+        metrics = AmountMetrics(client, settings.task_queue, is_ours=turn.is_ours)
+        async with beside(repeat(metrics.look, turn.pause_seconds, "amounts_not_measured")):
+            yield
+
+
+@dataclass(slots=True)
+class MetricsTurn:
+    """Whose turn it is: that of the first living host that serves metrics, and there of one process.
+
+    Where the server does not tell of workers, each host takes its own turn.
+    """
+
+    lock: Path
+    heard: HeardHosts | None
+    _held: int | None = None
+
+    def __enter__(self) -> Self:
+        """Begin without the turn."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Give the turn to another process of the host."""
+        self._give_back()
+
+    def is_ours(self) -> bool:
+        """Take the turn where it is to be had, and say whether this process has it."""
+        if self.heard is not None and not self.heard.speaks(time.monotonic(), with_metrics=True):
+            self._give_back()
+        elif self._held is None:
+            self._held = take_lock(self.lock)
+        return self._held is not None
+
+    def pause_seconds(self) -> float:
+        """Return when to look again: without the turn soon, for that asks nobody."""
+        return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
+
+    def _give_back(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
 
 @dataclass(slots=True)
@@ -49,23 +95,42 @@ class AmountMetrics:
     client: Client
     task_queue: str
     recorder: Recorder = field(default_factory=lambda: RECORDER)
+    is_ours: Callable[[], bool] = lambda: True
+    """Says whether it is this process that measures."""
     _agents: set[str] = field(default_factory=set)
     """Those of which a login was paused: they are told to have none once it is over."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
     """By budget: the units that were limited; they are told to be unlimited once they are."""
+    _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
+    """By budget: what it said last, and how long its history was then. Nothing else can have changed since."""
 
     async def look(self) -> None:
-        """Measure once.
+        """Measure once, where it is this process's turn; what it told before is unknown else.
 
         Raises:
             RPCError: The server refused.
         """
+        if not self.is_ours():
+            self._forget()
+            return
         await self._measure_pauses()
         scopes = [DAY, *await self._projects()]
         for scope in scopes:
             view = await self._ask(scope)
             if view is not None:
                 self._record(view)
+
+    def _forget(self) -> None:
+        """Tell no value where another process does: an old one would be taken for a new one."""
+        for agent in self._agents:
+            self.recorder.record(PAUSED_LOGINS, math.nan, agent=agent)
+        for scope, limited in self._limits.items():
+            for unit in Spending().amounts:
+                self.recorder.record(BUDGET_USED, math.nan, budget=scope, unit=unit)
+            for unit in limited:
+                self.recorder.record(BUDGET_LIMIT, math.nan, budget=scope, unit=unit)
+            self.recorder.record(BUDGET_WAITING, math.nan, budget=scope)
+        self._agents, self._limits, self._views = set(), {}, {}
 
     async def _measure_pauses(self) -> None:
         query = f'WorkflowType="Quota" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
@@ -85,12 +150,19 @@ class AmountMetrics:
         return [row.removeprefix(account_id(self.task_queue, "")) for row in rows]
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return a budget; `None` where there is none, or no worker answers for it now."""
+        """Return a budget; `None` where there is none, or no worker answers for it now.
+
+        One that nobody has told anything since is not asked again: a query is an Action, a description is none.
+        """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):
             async with asyncio.timeout(_ANSWER_WITHIN_SECONDS):
                 try:
-                    view: AccountView = await handle.query("account", result_type=AccountView)
+                    now = await handle.describe()
+                    at, view = self._views.get(scope, (None, None))
+                    if view is None or at != (now.run_id, now.history_length):
+                        view = await handle.query("account", result_type=AccountView)
+                        self._views[scope] = (now.run_id, now.history_length), view
                 except RPCError as error:
                     if error.status is not RPCStatusCode.NOT_FOUND:
                         raise

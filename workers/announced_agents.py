@@ -15,6 +15,8 @@ AGENT: Final = "septet-agent/"
 DEFAULT: Final = "septet-default-agent/"
 MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
+METRICS: Final = "septet-metrics"
+"""Of a worker that serves metrics."""
 _PAGE: Final = 1000
 
 

@@ -1,4 +1,4 @@
-"""Tells the server which agents a worker can use: it keeps of each worker the names of its plugins.
+"""Tells the server which agents a worker can use, and whether it serves metrics: as names of its plugins.
 
 So each agent is a plugin that does nothing else.
 """
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.plugin import SimplePlugin
 
-from workers.announced_agents import AGENT, DEFAULT, MODEL, SANDBOX
+from workers.announced_agents import AGENT, DEFAULT, METRICS, MODEL, SANDBOX
 
 if TYPE_CHECKING:
     from activities.host import Host
@@ -24,4 +24,5 @@ def announcements(host: "Host") -> list[SimplePlugin]:
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
     others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []
+    others += [METRICS] if host.settings.metrics is not None else []
     return [_Announcement(name) for name in (*names, *others)]

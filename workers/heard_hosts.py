@@ -19,6 +19,7 @@ class WorkerHeartbeat:
     """By the worker's clock, which may be another one than ours: it only tells whether there is a new one."""
     interval_seconds: float
     """How often it sends one."""
+    serves_metrics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,13 @@ class HeardHosts:
         elif self._listening_since is None:
             self._listening_since = now
 
-    def living(self, now: float) -> set[str]:
-        """Return the hosts with a worker that has been heard of."""
+    def living(self, now: float, *, with_metrics: bool = False) -> set[str]:
+        """Return the hosts with a worker that has been heard of: with any, or one that serves metrics."""
         return {
             worker.heartbeat.host
             for worker in self._workers.values()
             if now - worker.heard_at < self._limit(worker.heartbeat.interval_seconds)
+            and (worker.heartbeat.serves_metrics or not with_metrics)
         }
 
     def silent_seconds(self, host: str, now: float) -> float:
@@ -65,11 +67,11 @@ class HeardHosts:
         since = max(heard, default=self._listening_since)
         return now - since if since is not None else 0.0
 
-    def speaks(self, now: float) -> bool:
+    def speaks(self, now: float, *, with_metrics: bool = False) -> bool:
         """Say whether this host is the one that tells: the first living one that has listened for long enough."""
         if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
             return False
-        return min(self.living(now)) == self.own
+        return min(self.living(now, with_metrics=with_metrics), default="") == self.own
 
     def _limit(self, interval_seconds: float) -> float:
         return SILENT_AFTER * max(interval_seconds, self.interval_seconds)

@@ -20,6 +20,7 @@ from activities.host import Host
 from septet.contracts.names import CONTROL, Stage, Status
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import LIVENESS, HostSilence
+from workers.announced_agents import METRICS
 from workers.beside import beside, repeat
 from workers.heard_hosts import HeardHosts, WorkerHeartbeat
 from workers.runtime import heartbeat_seconds
@@ -34,18 +35,18 @@ _log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def watching_hosts(client: Client, host: Host) -> AsyncIterator[None]:
-    """Listen for as long as the block lasts, and speak where it is this host's turn.
+async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts | None]:
+    """Listen for as long as the block lasts, and speak where it is this host's turn; give what is heard.
 
     On a server that does not tell of workers nobody can.
     """
     if LIVENESS not in host.serves:
-        yield
+        yield None
         return
     watch = HostsWatch(client, host)
 
     async with beside(repeat(watch.look, lambda: watch.heard.interval_seconds, "hosts_not_heard")):
-        yield
+        yield watch.heard
 
 
 @dataclass(slots=True)
@@ -163,4 +164,5 @@ def _heartbeat(info: WorkerInfo, prefix: str) -> WorkerHeartbeat:
         host=heartbeat.task_queue.removeprefix(prefix).removesuffix(CONTROL),
         sent_at=heartbeat.heartbeat_time.ToNanoseconds(),
         interval_seconds=heartbeat.elapsed_since_last_heartbeat.ToTimedelta().total_seconds(),
+        serves_metrics=any(plugin.name == METRICS for plugin in heartbeat.plugins),
     )

@@ -81,8 +81,6 @@ async def running_worker(
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(telling_left_turns(parts.host))
         await stack.enter_async_context(telling_costs(client, parts.host))
-        queue, serves_metrics = settings.task_queue, settings.metrics is not None
-        await stack.enter_async_context(measuring_amounts(client, queue, serves=serves_metrics))
         await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         build = build_id(settings)  # the SDK hashes all modules instead, for a tenth of a second
         new_worker = partial(
@@ -121,7 +119,8 @@ async def running_worker(
                 max_concurrent_activities=_ANSWERS,
             )
         )
-        await stack.enter_async_context(watching_hosts(client, parts.host))
+        heard = await stack.enter_async_context(watching_hosts(client, parts.host))
+        await stack.enter_async_context(measuring_amounts(client, settings, parts.host.state, heard))
         await stack.enter_async_context(reporting_health(client, parts.host))
         await stack.enter_async_context(announcing_build(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))

@@ -4,7 +4,6 @@ from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
-from septet.contracts.workspace import Workspace
 from septet.telemetry.metrics import (
     AGENT_SECONDS,
     AGENT_STARTS,
@@ -56,7 +55,7 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
     if summary.usage != Usage():
         agent = call.workspace.agent
         recorder.record(AGENT_STARTS, step=call.name, agent=agent)
-        _record_use(call.workspace, agent, summary.model, summary.usage, recorder)
+        _record_use(call, agent, summary.model, summary.usage, recorder)
 
 
 def is_settled(result: StepResult) -> bool:
@@ -102,11 +101,14 @@ def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None
         usage, seconds = usage_since(usage, earlier.usage), max(seconds - earlier.duration_seconds, 0.0)
     recorder.record(AGENT_STARTS, starts, **labels)
     recorder.record(AGENT_SECONDS, seconds, **labels, model=result.model)
-    _record_use(call.workspace, result.agent, result.model, usage, recorder)
+    _record_use(call, result.agent, result.model, usage, recorder)
 
 
-def _record_use(workspace: Workspace, agent: str, model: str | None, usage: Usage, recorder: Recorder) -> None:
-    project = workspace.project
+def _record_use(
+    call: StepCall | SummariseCall, agent: str, model: str | None, usage: Usage, recorder: Recorder
+) -> None:
+    """Record tokens and cost for the project that the work order names, as its budget and `septet costs` do."""
+    project = call.project or call.workspace.project
     tokens = {
         "input": usage.input_tokens,
         "output": usage.output_tokens,

@@ -52,7 +52,7 @@ from septet.state import StateDir
 from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
 from workers.accounts import AccountNotReachedError, FleetAccounts
-from workers.amount_metrics import AmountMetrics
+from workers.amount_metrics import AmountMetrics, MetricsTurn
 from workers.plugin import SeptetPlugin
 from workers.server import temporal_program
 from workflows.account import Account
@@ -538,6 +538,44 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
             ("septet_budget_limit", "day", "usd"): math.inf,
         }
         await wait_until(measured, lambda found: ends.items() <= found.items())
+
+
+async def test_one_process_measures_for_all_and_asks_no_account_that_nobody_told_anything(
+    client: Client, tmp_path: Path
+) -> None:
+    """The next one takes over where it ends; values that another one measures now are told as unknown, not as old ones."""
+
+    def measuring(turn: MetricsTurn) -> tuple[AmountMetrics, dict[tuple[str, ...], float]]:
+        values, recorder = dict[tuple[str, ...], float](), Recorder()
+        recorder.send_to(lambda metric, value, labels: values.update({(metric.name, *labels.values()): value}))
+        return AmountMetrics(client, budgets.task_queue, recorder, is_ours=turn.is_ours), values
+
+    used = "septet_budget_used", "day", "usd"
+    async with fleet(client) as (_, budgets):
+        await budgets.set("day", LimitCall(limit="20usd"))
+        with MetricsTurn(tmp_path / "lock", None) as first, MetricsTurn(tmp_path / "lock", None) as second:
+            (one, of_one), (other, of_other) = measuring(first), measuring(second)
+            for metrics in (one, other, one, other):
+                await metrics.look()
+            assert (of_one[used], of_other) == (0.0, {})
+            asked = ReserveCall(key="turn-1", order_id="wo-1")
+            accounts = FleetAccounts(client, budgets.task_queue)
+            await accounts.reserve(AccountState(scope="day"), asked, opens=False)
+            await accounts.settle("day", SettleCall(key="turn-1", used=Spending(usd=2.5)))
+
+            async def measured(metrics: AmountMetrics, values: dict[tuple[str, ...], float]) -> float | None:
+                await metrics.look()
+                return values.get(used)
+
+            await wait_until(partial(measured, one, of_one), partial(eq, 2.5))
+            first.__exit__()
+            await wait_until(partial(measured, other, of_other), partial(eq, 2.5))
+            assert math.isnan(await measured(one, of_one) or 0.0)
+    of_other.clear()
+    with MetricsTurn(tmp_path / "lock", None) as third:
+        other.is_ours = third.is_ours
+        await other.look()  # no worker is there to answer
+    assert of_other[used] == 2.5
 
 
 @workflow.defn(name="Account", sandboxed=False)

@@ -66,6 +66,17 @@ def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder) -
     }
 
 
+def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(recorder: Recorder) -> None:
+    """As in budgets, on the board and in `septet costs`; without one it is the repository's."""
+    taken = values(recorder)
+    record_step(CALL.model_copy(update={"project": "shared"}), DONE, recorder)
+    summary = SummariseCall(workspace=WORKSPACE, pipeline="pl-1", session_id="s", project="shared")
+    record_summary(summary, SessionSummary(usage=Usage(output_tokens=7)), recorder)
+    named = [key for key in taken if key.startswith(("septet_tokens", "septet_cost"))]
+    assert named
+    assert all(" shared" in key for key in named)
+
+
 def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Recorder) -> None:
     """A try counts once, when its finalizer has read it; the finalizer counts only what it used itself."""
     taken = values(recorder)

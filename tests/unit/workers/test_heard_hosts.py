@@ -1,5 +1,7 @@
 """Which hosts count as living, by the heartbeats that a server lists."""
 
+from dataclasses import replace
+
 from workers.heard_hosts import HeardHosts, WorkerHeartbeat
 
 INTERVAL = 10.0
@@ -82,3 +84,19 @@ def test_an_empty_list_is_no_death() -> None:
 def test_of_a_host_that_it_never_heard_of_it_knows_how_long_it_has_listened() -> None:
     """A host that was gone before is silent for as long at least."""
     assert heard("a", until=60).silent_seconds("gone", 60) == 60
+
+
+def test_of_the_hosts_that_serve_metrics_the_first_living_one_measures_for_all() -> None:
+    """A host without metrics has nobody to tell, however early its name is."""
+
+    def note(hosts: HeardHosts, at: int, *with_metrics: str) -> HeardHosts:
+        for second in range(0, at + 1, 10):
+            beats = [replace(beat(host, second), serves_metrics=host in with_metrics) for host in ("a", "b", "c")]
+            hosts.note(beats, second)
+        return hosts
+
+    known = {host: note(HeardHosts(host, INTERVAL), 30, "b", "c") for host in ("a", "b", "c")}
+    assert [host for host, heard in known.items() if heard.speaks(30, with_metrics=True)] == ["b"]
+    known["c"].note([replace(beat("c", 70), serves_metrics=True), beat("b", 30)], 70)
+    assert known["c"].speaks(70, with_metrics=True)
+    assert not note(HeardHosts("a", INTERVAL), 30).speaks(30, with_metrics=True)
