@@ -12,6 +12,7 @@ from activities._over_budget import leave_over_budget
 from activities._prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
 from activities._results import add_warnings
 from activities._settling import settle
+from activities._taken_over import Pushed, find_pushed, settle_pushed
 from activities._turn_budget import OverBudgetError
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
@@ -49,12 +50,16 @@ class StepRunner:
         """
         async with attempting(self.host, prepare_step, call) as attempt:
             prepared_step = attempt.prepared_step
+            pushed = await self._find_pushed(attempt)
             try:
-                turn = await attempt.carry_out(begins_step=True)
+                turn = None if pushed is not None else await attempt.carry_out(begins_step=True)
             except OverBudgetError as spent:
                 await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
             else:
-                await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
+                if turn is not None:
+                    await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
+                elif pushed is not None:
+                    await self._leave(attempt, partial(settle_pushed, self.host, prepared_step, pushed))
             if attempt.told:
                 attempt.result = add_warnings(attempt.result, *attempt.told)
             attempt.result = await self._tell(prepared_step, attempt.result)
@@ -102,6 +107,15 @@ class StepRunner:
                 prepared_step.fence.lease.check()
                 await end_agents_of(runs, call.workspace)
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+
+    async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
+        """Return what the step came to before a restore; what an agent used for it until the backup is told."""
+        step = attempt.prepared_step
+        network, stop = self.host.threads.network, step.fence.halt.now
+        pushed = await stoppable_thread(network, stop, find_pushed, self.host, step)
+        if pushed is not None and attempt.budget is not None:
+            await attempt.budget.settle()
+        return pushed
 
     async def _settle(self, attempt: StepAttempt, turn: TurnResult, settling: Callable[[], StepResult]) -> None:
         """Settle the step by what its turn came to, while the budgets are told what that used."""

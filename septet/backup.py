@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from septet.agents.runs.lease import ATTEMPTS_FILE
+from septet.agents.runs.lease import ATTEMPTS_FILE, RESTORED
 from septet.errors import SeptetError, UsageError
 from septet.git.place import RECORDS, mirror_lock, vault_lock
 from septet.state import StateDir
@@ -225,7 +225,7 @@ class _Copier:
         """
         if attempts.exists():
             lines = [line for line in attempts.read_bytes().splitlines() if line.endswith(b"}")]
-            attempts.write_bytes(b"".join(b'\n{"before_the_backup":%b}' % line for line in lines))
+            attempts.write_bytes(b"".join(b"\n%b%b}" % (RESTORED, line) for line in lines))
 
 
 def _is_place(name: str) -> bool:

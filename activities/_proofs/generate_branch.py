@@ -7,12 +7,14 @@ from functools import partial
 from activities._claims import Claim, Proof, prove_bare
 from activities._outgoing import has_key
 from activities.host import Host
+from septet.agents.runs.lease import was_restored
 from septet.answers.dressed import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.branch_name import FirstPart, form_refusal
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.forge import ended_one
+from septet.forges.opening import own_pull_request
 from septet.git.branches import branches_of, create_branch, free_name, usable_name
 from septet.git.own_pushes import is_own_push
 from septet.system.masking import mask
@@ -94,14 +96,27 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str |
         pull_request = next((each for each in ours if each.state == "open"), None)
         if ours and pull_request is None:
             raise ended_one(ours[0])
-        if pull_request is not None and not is_own:
+        if pull_request is not None and not is_own and not _was_pushed_before(host, claim, name, sha):
             raise GitError(
                 f"{pull_request.url} of this work order is at {sha}, which the work order did not push.",
                 remedy="Merge or close it, and start another work order for the rest.",
             )
-        if is_own and (found is None or pull_request is not None):
+        if (is_own or pull_request is not None) and (found is None or pull_request is not None):
             found = _EarlierBranch(name, pull_request.url if pull_request else "")
     return found
+
+
+def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str, sha: str | None) -> bool:
+    """Say whether the work order has pushed the branch after the backup from which its host was restored.
+
+    Where a person approves plans, what was pushed for another one is not taken over.
+    """
+    call = claim.call
+    if sha is None or call.approve_plan or not was_restored(host.runtime.runs, call.workspace.place_id):
+        return False
+    _, forge = host.forge(call.workspace.repository)
+    workspace = call.workspace
+    return own_pull_request(forge, name, workspace.fork, workspace.work_order_id, sha) is not None
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:

@@ -88,6 +88,8 @@ class PullRequest:
     body: str = field(default="", compare=False, repr=False)
     updated_at: str = field(default="", compare=False)
     """When it changed last, in the forge's own form."""
+    author: str = field(default="", compare=False)
+    """Empty where the forge does not tell."""
 
     def is_of(self, work_order_id: str) -> bool:
         """Say whether it brings the work of a work order, by the mark in its body."""
@@ -338,6 +340,13 @@ class Forge(Protocol):
         Raises:
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
+        """
+
+    def is_own(self, account: str) -> bool:
+        """Say whether an account is the one that the worker writes by.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
         """
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:

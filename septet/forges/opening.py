@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError, SeptetError
-from septet.forges.forge import NewPullRequest, PullRequest, marker_of
+from septet.forges.forge import Forge, NewPullRequest, PullRequest, marker_of
 
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
@@ -52,6 +52,22 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         if _LAGS.search(error.message):
             raise ForgeLagsError(error.message, remedy=error.remedy, retry_after_seconds=_LAG_SECONDS) from error
         raise
+
+
+def own_pull_request(  # noqa: PLR0913 -- whose it is, and where it stands
+    forge: Forge, head: str, fork: str, work_order_id: str, sha: str, *, states: Collection[str] = ("open",)
+) -> PullRequest | None:
+    """Return the pull request by which a work order has brought a branch to a commit; `None` where none has.
+
+    Anybody who may push can copy a branch's name, a commit and a mark, but not the worker's account.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+    there = [each for each in forge.pull_requests_of(head, fork) if each.is_of(work_order_id)]
+    stands = [each for each in there if each.state in states and each.head_sha == sha]
+    return next((each for each in stands if forge.is_own(each.author)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from septet.system.lock_holder import holder_of
 from septet.system.locks import await_lock, open_lock
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
+RESTORED: Final = b'{"before_the_backup":'
+"""How the line begins of an attempt from before the backup that this host was restored from."""
 _LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
 """Whoever writes leaves the lock within moments, most of the time: then it is asked whether he is stopped."""
@@ -224,6 +226,12 @@ def _is_same_activity(attempt: Attempt, other: Attempt) -> bool:
 
 def _late_message(order_id: str, attempt: Attempt) -> str:
     return f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
+
+
+def was_restored(runs: Runs, order_id: str) -> bool:
+    """Say whether what is here of a work order comes from a backup: it may have gone on since, elsewhere."""
+    path = runs.folder_of(order_id) / ATTEMPTS_FILE
+    return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 
 
 def _attempts_file(runs: Runs, order_id: str) -> Path:

@@ -150,6 +150,7 @@ class GiteaPullRequestAnswer(_Foreign):
     html_url: str
     head: _Head
     base: _Head
+    user: GiteaUserAnswer | None = None
     state: Literal["open", "closed"]
     merged: bool = False
     mergeable: bool | None = None
@@ -171,6 +172,7 @@ class GiteaPullRequestAnswer(_Foreign):
             base_sha=self.base.sha,
             body=self.body or "",
             updated_at=self.updated_at,
+            author=self.user.login if self.user else "",
         )
 
 

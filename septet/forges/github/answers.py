@@ -144,6 +144,7 @@ class PullRequestAnswer(_Foreign):
     html_url: str
     head: _Branch
     base: _Branch
+    user: _User | None = None
     state: Literal["open", "closed"]
     merged_at: str | None = None
     body: str | None = None
@@ -164,6 +165,7 @@ class PullRequestAnswer(_Foreign):
             base_sha=self.base.sha,
             body=self.body or "",
             updated_at=self.updated_at,
+            author=self.user.login if self.user else "",
         )
 
 

@@ -196,6 +196,10 @@ class GitHubForge:
             issue = ask_graphql(github, what, HISTORY, variables)["repository"]["issue"]
             return IssueHistoryAnswer.model_validate(issue).history(label)
 
+    def is_own(self, account: str) -> bool:
+        """Say whether an account is the one that the worker writes by; as `Forge.is_own`."""
+        return is_own_account(self.api_url, self.token, account)
+
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
         """Have an issue carry one label instead of others; as `Forge.set_label`."""
         label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)

@@ -212,6 +212,7 @@ class GitLabMergeRequestAnswer(_Foreign):
     description: str | None = None
     updated_at: str = ""
     has_conflicts: bool = False
+    author: GitLabUserAnswer | None = None
 
     def pull_request(self) -> PullRequest:
         """Return the merge request."""
@@ -226,6 +227,7 @@ class GitLabMergeRequestAnswer(_Foreign):
             conflicts=self.has_conflicts,
             body=self.description or "",
             updated_at=self.updated_at,
+            author=self.author.username if self.author else "",
         )
 
 

@@ -137,6 +137,10 @@ class GitLabForge:
             tells_all_edits=tells_all,
         )
 
+    def is_own(self, account: str) -> bool:
+        """Say whether an account is the one that the worker writes by; as `Forge.is_own`."""
+        return is_own_account(self.api, account)
+
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
         """Have an issue carry one label instead of others; as `Forge.set_label`."""
         label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)

@@ -315,6 +315,7 @@ class GiteaFake(ForgeFake):
 
     def _pull_json(self, pull: PullState) -> Json:
         return {
+            "user": {"id": 1, "login": pull.author},
             "id": 2000 + pull.number,
             "number": pull.number,
             "html_url": f"{self.url}/{self.project}/pulls/{pull.number}",

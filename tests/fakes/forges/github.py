@@ -352,6 +352,7 @@ class GitHubFake(ForgeFake):
 
     def _pull_json(self, pull: PullState) -> Json:
         return {
+            "user": self._user(pull.author),
             "number": pull.number,
             "html_url": f"{self.url}/{self.project}/pull/{pull.number}",
             "title": pull.title,

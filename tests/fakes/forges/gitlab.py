@@ -343,6 +343,7 @@ class GitLabFake(ForgeFake):
 
     def _pull_json(self, pull: PullState) -> Json:
         return {
+            "author": self._user(pull.author),
             "id": 2000 + pull.number,
             "iid": pull.number,
             "web_url": f"{self.url}/{self.project}/-/merge_requests/{pull.number}",

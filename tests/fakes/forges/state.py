@@ -104,6 +104,7 @@ class PullState:
     notes: list[Note] = field(default_factory=list)
     """Comments on the whole of it."""
     threads: list[ThreadState] = field(default_factory=list)
+    author: str = SEPTET
     changed: int = 0
     """Counts the changes of all pull requests: the number of its last one."""
 
