@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -486,12 +487,18 @@ class Operations:
 
         return await asyncio.to_thread(carry_out)
 
-    def watch(self, order_id: str) -> "Watch":
-        """Return what looks at a work order again and again, from now on."""
+    def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> "Watch":
+        """Return what looks at a work order again and again, from now on.
+
+        Args:
+            order_id: Which one.
+            patience: How long the server may be away meanwhile.
+        """
         from clients.disk.workspace_view import WorkspaceView
         from clients.watch import Watch
 
-        return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id), self.nobody_works)
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        return Watch(self.orders, view, self.nobody_works, patience=patience)
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

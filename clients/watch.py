@@ -7,13 +7,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
+from clients.absence import Absence
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.news import News, follow_workflow
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task
+from septet.errors import ServerNotReachedError
+from workflows.search_attributes import HOST
 
 _LOOK_SECONDS: Final = 0.5
 """Between looks at this host's disk; what the server has to tell comes by itself."""
@@ -31,10 +35,13 @@ class Watch:
     view: WorkspaceView
     nobody_works: Callable[[], Awaitable[str]]
     """Tells that nobody works on it, and what helps; an empty text where somebody does."""
+    patience: timedelta = timedelta(0)
+    """How long the server may be away before that ends the looks."""
     _nobody: str = ""
     _last: WatchReply | None = None
     _waiting: str | None = None
     _stuck: str | None = None
+    _elsewhere: str = ""
     _described_at: float = -_DESCRIBE_SECONDS
 
     async def look(self) -> WatchReply:
@@ -57,9 +64,10 @@ class Watch:
 
         Raises:
             NotFoundError: There is no such work order.
-            ServerNotReachedError: Nobody answers.
+            ServerNotReachedError: Nobody answers, or not for longer than `patience`.
         """
         order_id = self.view.order_id
+        absence = Absence(order_id, patience=self.patience)
         await self.orders.describe(order_id)
         async with follow_workflow(self.orders.handle(order_id)) as news:
             await news.come_within(_LOOK_SECONDS)
@@ -67,7 +75,12 @@ class Watch:
             yield last
             while not last.task.is_closed:
                 is_news = await news.come_within(_LOOK_SECONDS)
-                look = await self._ask(news) if is_news else await self._see(last.task, news.running_step)
+                try:
+                    asks = is_news or absence.lasts
+                    look = await (self._ask(news) if asks else self._see(last.task, news.running_step))
+                    absence.end()
+                except (ServerNotReachedError, RPCError) as error:
+                    look = await self._without_server(last, absence.bear(error))
                 if look.log_entries or _lasting_part(look) != _lasting_part(last):
                     last = look
                     yield last
@@ -75,12 +88,20 @@ class Watch:
     async def _ask(self, news: News) -> WatchReply:
         row = await self.orders.describe(self.view.order_id)
         task = await self._ask_for(row)
-        if news.has_results and not task.steps:
+        if news.has_results and not task.steps:  # nobody has answered
             news.come_again()
+            task = task.model_copy(update={"steps": self._last.task.steps if self._last is not None else ()})
         return await self._see(task, news.running_step, row)
+
+    async def _without_server(self, last: WatchReply, words: str) -> WatchReply:
+        """Return what was seen last with what this host's disk tells: agents work on while the server is away."""
+        look = await asyncio.to_thread(self._reply, last.task, last.running_step, None)
+        return look.model_copy(update={"waiting_for": words})
 
     async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
         """Return the work order as a worker tells it; where nobody works, as its server does."""
+        host = row.typed_search_attributes.get(HOST, "")
+        self._elsewhere = "" if self.view.state.is_of_host(host) else host
         self._nobody = await self.nobody_works() if row.status is WorkflowExecutionStatus.RUNNING else ""
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
@@ -117,6 +138,7 @@ class Watch:
             plan=self.view.plan(task.plan_path),
             diff=self.view.diff(now=before is None or task.steps != before.steps),
             log_entries=entries[-_FIRST_ENTRIES:] if before is None else entries,
+            elsewhere=self._elsewhere,
         )
 
 

@@ -204,6 +204,10 @@ class StateDir:
         """Return this host's id, made on first use."""
         return _once(self.root / "host-id", secrets.token_hex(6))
 
+    def is_of_host(self, host: str) -> bool:
+        """Say whether this is the state directory of a host; it makes no id, so anybody may ask."""
+        return (self.root / "host-id").exists() and self.host_id() == host
+
     def api_token(self) -> str:
         """Return the HTTP API's token, made on first use: a file that only this user reads."""
         return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))

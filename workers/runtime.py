@@ -54,4 +54,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logging.getLogger("temporalio")))
+    """Return where the SDK logs: nowhere in a command that sets up no logs, for its error says what is wrong."""
+    logger = logging.getLogger("temporalio")
+    logger.addHandler(logging.NullHandler())
+    return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))

@@ -10,7 +10,7 @@ import typer
 
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
-from clients.cli.reply import CommandReply, print_json, reply
+from clients.cli.reply import CommandReply, print_json, reply, tell
 from septet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ async def watch(operations: "Operations", order_id: given.Id, as_json: given.Jso
 
     Example: septet watch wo-42
     """
+    from clients.absence import PATIENCE
     from clients.cli.live import LiveView
     from clients.cli.render.watch import show_end
     from clients.cli.render.work_order import console
@@ -38,7 +39,7 @@ async def watch(operations: "Operations", order_id: given.Id, as_json: given.Jso
     from septet.contracts.replies import TaskReply
 
     if as_json:
-        looks = operations.watch(order_id).looks()
+        looks = operations.watch(order_id, patience=PATIENCE).looks()
         last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
         return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
     out = console()
@@ -85,7 +86,7 @@ def logs(
         agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
         log = LogText(agent_logs.state, order_id, structured)
         operations = await connect_operations(settings, address) if follow else None
-        end = asyncio.ensure_future(operations.orders.wait_for_end(order_id)) if operations is not None else None
+        end = asyncio.create_task(_end_of(operations, order_id)) if operations is not None else None
         while True:
             over = end is None or end.done()  # before the look: what is written until the end is told
             if raw:
@@ -102,6 +103,14 @@ def logs(
         return CommandReply(is_printed=True)
 
     reply(work, as_json=as_json and not raw)
+
+
+async def _end_of(operations: "Operations", order_id: str) -> None:
+    """Wait for the end of a work order, over absences of its server."""
+    from clients.absence import Absence, outlast_wait
+
+    absence = Absence(order_id, watch="septet logs --follow")
+    await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, tell)
 
 
 async def _network(settings: "Settings", order_id: str, address: str | None) -> CommandReply:

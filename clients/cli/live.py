@@ -8,12 +8,14 @@ from typing import Final
 from rich.console import Console
 from rich.live import Live
 
+from clients.absence import PATIENCE
 from clients.cli.plan_question import PlanQuestion
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.cli.render.work_order import console
 from clients.cli.reply import StoppedWaitingError
 from clients.operations import Operations
 from septet.contracts.replies import WatchReply
+from septet.errors import ServerNotReachedError
 
 _PAINTS_PER_SECOND: Final = 4.0
 
@@ -33,7 +35,7 @@ class LiveView:
 
     def __post_init__(self) -> None:
         """Begin with nothing seen."""
-        self._looks = self.operations.watch(self.order_id).looks()
+        self._looks = self.operations.watch(self.order_id, patience=PATIENCE).looks()
 
     def begin(self) -> None:
         """Begin to look, for who has something else to show first."""
@@ -69,10 +71,14 @@ class LiveView:
         """Paint the work order until it is closed or waits for a word; what is above it in the terminal stays."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=_PAINTS_PER_SECOND, transient=True) as live:
-            while not look.task.is_closed and not (self.asks and look.task.waits_for_a_decision):
-                picture.take(look)
-                live.refresh()
-                look = await self._look()
+            try:
+                while not look.task.is_closed and not (self.asks and look.task.waits_for_a_decision):
+                    picture.take(look)
+                    live.refresh()
+                    look = await self._look()
+            except ServerNotReachedError:
+                live.transient = False  # what was seen last stays above the error
+                raise
         return look
 
     async def _ask(self, look: WatchReply) -> WatchReply:

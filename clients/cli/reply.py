@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TextIO
 
 import typer
 
+from clients.cli.wrapping import terminal_width, wrap
 from septet.errors import (
     AgentMissingError,
     AlreadyRunningError,
@@ -180,6 +181,11 @@ def print_json(value: Mapping[str, Any]) -> None:
     stdout.flush()
 
 
+def tell(words: str) -> None:
+    """Say on stderr what happens meanwhile: no error, and nothing that was asked for."""
+    typer.secho(wrap(printable(words), terminal_width(sys.stderr)), fg="yellow", err=True)
+
+
 def error_object(kind: str, message: str, remedy: str) -> dict[str, Any]:
     """Return what programs read of an error."""
     return {"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}}
@@ -228,6 +234,7 @@ def _outcome(answer: CommandReply) -> dict[str, Any]:
 
 
 def _print_error(message: str, remedy: str) -> None:
-    typer.secho(printable(f"Error: {message}"), fg="red", err=True)
+    width = terminal_width(sys.stderr)
+    typer.secho(wrap(printable(f"Error: {message}"), width), fg="red", err=True)
     if remedy:
-        typer.secho(printable(remedy), err=True)
+        typer.secho(wrap(printable(remedy), width), err=True)

@@ -5,6 +5,7 @@ import sys
 
 from rich.console import Console
 
+from clients.absence import Absence, outlast_wait
 from clients.cli.live import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
 from clients.cli.render.work_order import (
@@ -15,7 +16,7 @@ from clients.cli.render.work_order import (
     show_task,
     start_line,
 )
-from clients.cli.reply import CommandReply
+from clients.cli.reply import CommandReply, tell
 from clients.operations import Operations
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply
@@ -57,7 +58,7 @@ async def reply_at_end(
         return CommandReply.from_reply(answer, lambda: show_start(out, answer.task, verb))
     if as_json:
         try:
-            task = await operations.orders.wait(order_id)
+            task = await outlast_wait(lambda: operations.orders.wait(order_id), Absence(order_id), tell)
         except asyncio.CancelledError as error:
             raise stopped_waiting(order_id) from error
         last_reply = answer.model_copy(update={"task": task})

@@ -7,17 +7,35 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
-_REFUSED: Final = "`septet doctor` checks the server."
+_CHECK: Final = "`septet doctor` checks the server."
+_AWAY: Final = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,  # a connection that broke in the midst of an answer
+    }
+)
+"""What is told of a server that nobody runs at the moment, or that the network hides."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """Begins the remedy wherever no worker has answered."""
+_START: Final = f"Start it with `septet up`; {_CHECK}"
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
     """Return the error where the server did not do what everybody may ask for."""
+    if is_away(error):
+        return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
-    remedy = _ACCESS if error.status in refusals else _REFUSED
+    remedy = _ACCESS if error.status in refusals else _CHECK
     return ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy)
+
+
+def is_away(error: BaseException) -> bool:
+    """Say whether an error, or its cause, is a server that does not answer rather than one that refuses."""
+    cause = error if isinstance(error, RPCError) else error.__cause__
+    return isinstance(cause, RPCError) and cause.status in _AWAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,16 @@ class WatchReply(TaskReply):
     diff: DiffView | None = None
     log_entries: tuple[LogEntry, ...] = ()
     """What was said and done since the last look; at the first look, the latest entries."""
+    elsewhere: str = ""
+    """The id of the host that has its agent and its workspace; empty where the host that is asked has them."""
+
+    @property
+    def unseen(self) -> str:
+        """What cannot be seen here, and where it can; empty where all can."""
+        if not self.elsewhere:
+            return ""
+        what = "What its agent does, its plan and its changes are not on this host"
+        return f"{what}. On host {self.elsewhere}, run: septet watch {self.task.id}"
 
 
 class ErrorReply(Wire):

@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_port
+from fakes.septet_command import Septet, free_port, free_ports
 from fakes.shared_server import Host
+from fakes.terminal import terminal
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -114,3 +115,56 @@ def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, p
                 until(lambda: host.septet("show", "wo-external", "--json").json["task"]["status"] == "completed")
                 assert host.septet.runs("wo-external") == ONCE
                 assert worker.end(signal.SIGTERM) == 0
+
+
+def ports() -> tuple[str, ...]:
+    """Return the options for ports that `septet up` can have again after it has ended."""
+    server, ui, api = map(str, free_ports(3))
+    return "--port", server, "--ui-port", ui, "--api-port", api
+
+
+def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Septet, origin: Origin) -> None:
+    """`run --wait` keeps its table over the end of `septet up`, says so, shows nothing of the SDK, and ends as asked."""
+    go, where = septet.root / "go", ports()
+    order = septet.scenario("wo-outlasts", {"steps": {"implement_plan": {"wait_for": str(go)}}})
+    words = ("run", "--repo", str(origin.bare), "--title", "Outlast it", "--id", order, "--wait")
+    with septet.serving("up", *where) as up, terminal(septet, *words) as screen:
+        screen.until("implement_plan")
+        septet.until_works(order, "5-implement_plan-1")
+        assert up.end() == 0
+        told = screen.until("has not answered since")
+        told += screen.until("wo-outlasts continues when it is back")
+        go.touch()
+        with septet.beside("up", *where):
+            code, rest = screen.end()
+    assert code == 0, rest
+    assert "pull request  file://" in rest
+    assert "sdk_core" not in told + rest
+    assert septet.runs(order) == ONCE
+
+
+def test_a_pipe_is_told_in_one_line(septet: Septet, origin: Origin) -> None:
+    """`watch` and `logs --follow` in a pipe have one line for an absence, on stdout and stderr."""
+    go, where = septet.root / "go", ports()
+    order = septet.scenario("wo-piped", {"steps": {"implement_plan": {"wait_for": str(go)}}})
+    with septet.serving("up", *where) as up:
+        assert septet("run", "--repo", origin.bare, "--title", "Pipe it", "--id", order, "--json").code == 0
+        septet.until_works(order, "5-implement_plan-1")
+        with septet.started("watch", order) as watch, septet.started("logs", order, "--follow") as logs:
+            assert watch.stdout is not None
+            lines = []
+            while "… implement_plan\n" not in lines:
+                lines.append(watch.stdout.readline())
+                assert lines[-1], f"it ended: {lines}"
+            assert up.end() == 0
+            while "has not answered since" not in lines[-1]:
+                lines.append(watch.stdout.readline())
+                assert lines[-1], f"it ended: {lines}"
+            go.touch()
+            with septet.beside("up", *where):
+                watched = watch.communicate()
+                logged = logs.communicate()
+    assert (watch.returncode, logs.returncode) == (0, 0), (watched, logged)
+    assert "".join([*lines, *watched]).count("has not answered since") == 1
+    assert logged[1].count("has not answered since") == 1
+    assert "sdk_core" not in "".join((*watched, *logged))

@@ -3,6 +3,11 @@
 from datetime import UTC, datetime
 
 
+def span_of(seconds: float) -> str:
+    """Return how long something took: in seconds below a minute, else in minutes."""
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"  # noqa: PLR2004 -- a minute
+
+
 def age_of(moment: str) -> str:
     """Return how long ago a moment was, in its largest unit; empty where it is not known."""
     if not moment:

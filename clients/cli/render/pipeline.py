@@ -5,12 +5,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from clients.absence import Absence, outlast, outlast_wait
+from clients.cli.render.ages import age_of
+from clients.cli.render.columns import GAP, fit, table_of
 from clients.cli.render.work_order import console
+from clients.cli.reply import tell
 from clients.operations import Operations
 from clients.temporal.pipeline_rows import counts_of
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
@@ -18,16 +22,17 @@ from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
-_TITLE: Final = _HEADINGS.index("title")
 _NUMBERS: Final = ("plan", "work")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
 """What is painted again and again does not jump as issues get on."""
-_LEAST_TITLE: Final = 12
-_GAP: Final = 2
+_GIVES: Final = ((2, 12), (3, 0), (4, 0), (5, 0), (2, 0))
+"""The title gives way first, then times and commit; issue, status and pull request are whole."""
 _HEADING_LINES: Final = 4
 """Heading, columns' names, the line of what is left out, and one free."""
 _NEEDS_PAINTED: Final = 2
+_ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
+_ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
 _STYLE_OF: Final = {
     "completed": "green", "failed": "red", "cancelled": "yellow", "skipped": "yellow", "stopped": "yellow",
@@ -56,9 +61,15 @@ def show_pipeline(view: PipelineView) -> None:
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
     """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
+    absence = Absence(pipeline_id, watch="septet pipeline show")
     if as_json:
-        return await operations.pipelines.wait(pipeline_id)
-    out, views = console(), operations.pipelines.views(pipeline_id)
+        return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, tell)
+    out = console()
+
+    def say(words: str) -> None:
+        out.print(Text(words, style="yellow"), soft_wrap=True)
+
+    views = outlast(lambda: operations.pipelines.views(pipeline_id), absence, say)
     if not out.is_terminal:
         lines = PipelineLines()
         async for view in views:
@@ -117,8 +128,11 @@ def show_list(page: PipelinesReply) -> None:
     out = console()
     if not page.pipelines:
         out.print("There are no pipelines.")
-    for row in page.pipelines:
-        out.print(_row(row), soft_wrap=True)
+    elif out.is_terminal:
+        out.print(table_of([_row(row) for row in page.pipelines], out.width, _ROW_GIVES, _ROW_HEADINGS))
+    else:
+        for row in page.pipelines:
+            sys.stdout.write("\t".join(cell.plain for cell in _row(row)) + "\n")
     if page.next is not None:
         out.print(Text(f"and more: --after {page.next}", style="dim"), soft_wrap=True)
 
@@ -146,7 +160,7 @@ def _heading(view: PipelineView) -> Text:
         Text(counts),
         Text(printable(view.repository)),
     )
-    return Text(" " * _GAP).join(part for part in parts if part)
+    return Text(" " * GAP).join(part for part in parts if part)
 
 
 def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _ANY_WIDTH) -> Table:
@@ -157,15 +171,14 @@ def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, 
         for at, name in enumerate(_HEADINGS)
     ]
     if width is not None:
-        others = sum(widths) - widths[_TITLE] + _GAP * (len(widths) - 1)
-        widths[_TITLE] = min(widths[_TITLE], max(_LEAST_TITLE, width - others))
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
-    for name, cells in zip(_HEADINGS, widths, strict=True):
-        table.add_column(
-            name, justify="right" if name in _NUMBERS else "left", no_wrap=True, overflow="ellipsis", width=cells
-        )
+        widths = fit(widths, width, _GIVES)
+    shown = [at for at, cells in enumerate(widths) if cells]
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
+    for at in shown:
+        justify: JustifyMethod = "right" if _HEADINGS[at] in _NUMBERS else "left"
+        table.add_column(_HEADINGS[at], justify=justify, no_wrap=True, overflow="ellipsis", width=widths[at])
     for row in rows:
-        table.add_row(*(_status_text(cell) if at == 1 else Text(cell) for at, cell in enumerate(row)))
+        table.add_row(*(_status_text(row[at]) if at == 1 else Text(row[at]) for at in shown))
     return table
 
 
@@ -196,12 +209,10 @@ def _reason(issue: IssueState) -> str:
     return preview(issue.error.message, limit=200) if issue.error is not None else ""
 
 
-def _row(row: PipelineRow) -> Text:
+def _row(row: PipelineRow) -> tuple[Text, ...]:
     counts = ", ".join(f"{count} {status.value}" for status, count in row.counts.items())
-    parts = (row.id, row.status.value, counts, row.repository, row.created_at)
-    return Text(" " * _GAP).join(
-        _status_text(part) if at == 1 else Text(printable(part)) for at, part in enumerate(parts) if part
-    )
+    cells = (age_of(row.created_at), counts, printable(row.repository))
+    return (Text(row.id, style="bold"), _status_text(row.status.value), *map(Text, cells))
 
 
 def _status_text(status: str) -> Text:

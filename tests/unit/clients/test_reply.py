@@ -106,7 +106,7 @@ def test_a_server_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[s
     """What the client of Temporal raises and nobody has put into words is told as a server that is not reached."""
     assert _end(away(), as_json=True) == ExitCode.SERVER_NOT_REACHED
     told = json.loads(capsys.readouterr().out)["error"]
-    assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server refused: away.")
+    assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server does not answer: away.")
 
 
 def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,4 +60,4 @@ async def test_the_page_ends_its_stream_and_tells_people(tmp_path: Path) -> None
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         answer = await client.get("/")
     assert answer.status_code == 503
-    assert "The Temporal server refused: away." in answer.text
+    assert "The Temporal server does not answer: away." in answer.text

@@ -1,0 +1,41 @@
+"""Tables that fit a terminal: some columns give way, and ids never do."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+GAP: Final = 2
+
+
+def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int]]) -> list[int]:
+    """Return widths with which columns fit; a column of width 0 is left out.
+
+    Args:
+        widths: What the cells need.
+        room: Columns of the terminal.
+        gives: Which column gives way down to which width, the first one first.
+    """
+    fitted = list(widths)
+    for at, least in gives:
+        shown = [width for width in fitted if width]
+        over = sum(shown) + GAP * (len(shown) - 1) - room
+        if over > 0:
+            fitted[at] = max(fitted[at] - over, min(fitted[at], least))
+    return fitted
+
+
+def table_of(
+    rows: Sequence[Sequence[Text]], room: int, gives: Sequence[tuple[int, int]], headings: Sequence[str] = ()
+) -> Table:
+    """Return cells of one line as a table that fits; the arguments are those of `fit`."""
+    named = [[Text(name, style="dim") for name in headings], *rows] if headings else rows
+    columns = list(zip(*named, strict=True))
+    widths = fit([max(cell.cell_len for cell in column) for column in columns], room, gives)
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    for width in filter(None, widths):
+        table.add_column(no_wrap=True, overflow="ellipsis", width=width)
+    for row in zip(*(column for column, width in zip(columns, widths, strict=True) if width), strict=True):
+        table.add_row(*row)
+    return table

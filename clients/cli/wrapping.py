@@ -1,0 +1,54 @@
+"""Long lines on a terminal: they are broken between words, and never inside a command, an id or a path."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Final, TextIO
+
+_WORD: Final = re.compile(r"`[^`\n]*`\S*|'[^'\n]*'\S*|\S+")
+"""What stands in quotes is one word."""
+_PROGRAM: Final = re.compile(r"[(\"]?septet")
+"""A command begins with it, and ends with its sentence."""
+_ENDS: Final = (".", ",", ";", ":", ")")
+
+
+def wrap(text: str, width: int, indent: int = 0) -> str:
+    """Return a text whose lines fit a terminal; one that holds a longer word is left to the terminal.
+
+    Args:
+        text: Any text; its own lines stay.
+        width: Columns of the terminal; 0 where there is none, and nothing is done.
+        indent: Spaces before all lines of a paragraph but its first.
+    """
+    return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n")) if width else text
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Return how many columns a stream's terminal has; 0 where it is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else 0
+
+
+def _wrap_line(line: str, width: int, indent: int) -> str:
+    lines = [""]
+    for gap, word in _words(line):
+        if len(lines[-1]) + len(gap) + len(word) <= width or not lines[-1].strip():
+            lines[-1] += gap + word
+        else:
+            lines.append(" " * indent + word)
+    return "\n".join(lines)
+
+
+def _words(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a line that are not broken, each after the space before it."""
+    gap, command, end = "", "", 0
+    for match in _WORD.finditer(line):
+        word, space, end = match[0], line[end : match.start()], match.end()
+        if not command and _PROGRAM.fullmatch(word) is None:
+            yield space, word
+            continue
+        gap, command = (gap, f"{command}{space}{word}") if command else (space, word)
+        if word.endswith(_ENDS):
+            yield gap, command
+            command = ""
+    if command:
+        yield gap, command
