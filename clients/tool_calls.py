@@ -9,6 +9,8 @@ _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
 )
 """What edits of files answer: the call before has told the same."""
+EDITS: Final = frozenset({"Write", "Edit", "Delete"})
+"""Tools that change files; codex tells the end of one without saying which."""
 _WORD: Final = re.compile(r"\S++")
 _WORKSPACES: Final = "/workspaces/"
 """What paths of agents hold, on whatever host."""
@@ -16,7 +18,9 @@ _WORKSPACES: Final = "/workspaces/"
 
 def only_confirms(entry: LogEntry) -> bool:
     """Whether an entry is a tool's answer that a file was written: its call has told the same."""
-    return entry.kind == "tool_result" and _DONE.search(entry.text.strip().partition("\n")[0]) is not None
+    first = entry.text.strip().partition("\n")[0]
+    is_done = first == "completed" and entry.tool in EDITS
+    return entry.kind == "tool_result" and (is_done or _DONE.search(first) is not None)
 
 
 def without_workspace(text: str) -> str:

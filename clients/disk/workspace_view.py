@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import place_of, started_runs
+from clients.tool_calls import EDITS
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.difference import difference
@@ -108,9 +109,13 @@ def _call_under_way(doing: LogEntry | None, entries: Iterable[LogEntry]) -> LogE
     for entry in entries:
         if entry.kind == "tool_call":
             doing = entry
-        elif entry.kind != "tool_result" or (doing is not None and entry.tool in {"", doing.tool}):
+        elif entry.kind != "tool_result" or (doing is not None and _is_of(entry, doing)):
             doing = None
     return doing
+
+
+def _is_of(result: LogEntry, call: LogEntry) -> bool:
+    return result.tool in {"", call.tool} or {result.tool, call.tool} <= EDITS
 
 
 def base_of(state: StateDir, order_id: str) -> str | None:

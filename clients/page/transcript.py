@@ -8,7 +8,17 @@ from clients.patches import PatchLine, difference
 from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.replies import LogEntry
 
-_NAMES: Final = ("command", "file_path", "filePath", "path", "pattern", "query", "url", "description")
+_NAMES: Final = (
+    "command",
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+)
 """What says best what a call is about, in this order."""
 _SHOWN: Final = 120
 

@@ -17,7 +17,7 @@ from septet.system.preview import printable
 _RESULT_LINES: Final = 12
 _EDIT_LINES: Final = 20
 _STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
-_PATHS: Final = ("file_path", "path", "filePath", "notebook_path")
+_PATHS: Final = ("file_path", "path", "filePath", "absolute_path", "notebook_path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
 _NO_TIME: Final = " " * len("00:00:00  ")
 
@@ -129,8 +129,8 @@ def _object(text: str) -> Mapping[str, Any]:
 
 def _some(lines: list[str], most: int, indent: str) -> Iterator[str]:
     yield from (indent + line for line in lines[:most])
-    if len(lines) > most:
-        yield f"{indent}… {len(lines) - most} more lines"
+    if more := max(len(lines) - most, 0):
+        yield f"{indent}… {more} more line{'s' * (more != 1)}"
 
 
 def _short(value: object) -> str:

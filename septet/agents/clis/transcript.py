@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from septet.agents.clis.stream import EventReader
+from septet.agents.clis.transcript_tools import familiar
 
 TranscriptKind = Literal["text", "tool_call", "tool_result", "result", "error"]
 """The model's words; what it asked of a tool; what came back; the run's final text; what went wrong."""
@@ -22,7 +23,7 @@ class TranscriptEntry:
     text: str
     """Of a call its argument, as JSON where it is no string."""
     tool: str = ""
-    """The tool, of a call and its result."""
+    """The tool, of a call and its result, by the name that claude has for it."""
 
 
 class Transcript(Protocol):
@@ -78,7 +79,8 @@ class EventTranscript(ABC):
 
     def _take(self, event: dict[str, Any]) -> None:
         self._spoke = True
-        self._new += (entry for entry in self.tell(event) if entry.text or entry.tool)
+        told = (entry for entry in self.tell(event) if entry.text or entry.tool)
+        self._new += (each for entry in told for each in familiar(entry))
 
     def _take_new(self) -> list[TranscriptEntry]:
         new, self._new = self._new, []

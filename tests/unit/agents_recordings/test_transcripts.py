@@ -9,6 +9,7 @@ import pytest
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.agents.clis.transcript import TranscriptEntry
 from septet.agents.clis.transcript_command import CommandTranscript
+from septet.agents.clis.transcript_tools import familiar
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")
@@ -54,6 +55,36 @@ def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> No
     assert any("git" in call.text and "commit" in call.text for call in calls)
     assert entries[-1].kind == "result"
     assert [entry.text for entry in entries if entry.kind == "text"][-1] == entries[-1].text != ""
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_work_of_any_cli_has_the_tools_that_claude_has(cli: str) -> None:
+    """A file is written and a command run under the same names, with the same arguments, whichever CLI worked."""
+    calls = [entry for entry in told(cli, EDITED[cli]) if entry.kind == "tool_call"]
+    assert {call.tool for call in calls} == {"Write", "Bash"}
+    written = next(json.loads(call.text) for call in calls if call.tool == "Write")
+    assert str(written.get("file_path", written.get("filePath"))).endswith("hello.txt")
+    run = [json.loads(call.text)["command"] for call in calls if call.tool == "Bash"]
+    assert all(command.startswith(("cd ", "git ")) for command in run), run
+
+
+def test_a_patch_reads_as_edits() -> None:
+    """Each file of a patch, and each change that codex lists, is a call of its own; a shell around a command is left out."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-old\n+new\n*** Delete File: b.py\n*** End Patch"
+    assert list(familiar(TranscriptEntry("tool_call", patch, "apply_patch"))) == [
+        TranscriptEntry(
+            "tool_call", '{"file_path": "a.py", "old_string": "same\\nold", "new_string": "same\\nnew"}', "Edit"
+        ),
+        TranscriptEntry("tool_call", '{"file_path": "b.py"}', "Delete"),
+    ]
+    changes = json.dumps([{"path": "/w/a.py", "kind": "add"}, {"path": "/w/b.py", "kind": "update"}])
+    assert [(each.tool, each.text) for each in familiar(TranscriptEntry("tool_call", changes, "file_change"))] == [
+        ("Write", '{"file_path": "/w/a.py"}'),
+        ("Edit", '{"file_path": "/w/b.py"}'),
+    ]
+    for typed in ("/bin/sh -lc 'echo \"one two\"'", "bash -c 'echo \"one two\"'", 'echo "one two"'):
+        (call,) = familiar(TranscriptEntry("tool_call", typed, "command_execution"))
+        assert json.loads(call.text) == {"command": 'echo "one two"'}
 
 
 @pytest.mark.parametrize("cli", CLIS)
@@ -121,10 +152,10 @@ def test_codex_items_of_kinds_to_come_are_told_too() -> None:
         {"type": "turn.failed"},
     )
     assert adapter_for("codex").transcript().feed(stream) == [
-        TranscriptEntry("tool_call", '{"query": "q"}', "web_search"),
-        TranscriptEntry("tool_result", "completed", "web_search"),
-        TranscriptEntry("tool_call", "make", "command_execution"),
-        TranscriptEntry("tool_result", "no\nexit code 2", "command_execution"),
+        TranscriptEntry("tool_call", '{"query": "q"}', "WebSearch"),
+        TranscriptEntry("tool_result", "completed", "WebSearch"),
+        TranscriptEntry("tool_call", '{"command": "make"}', "Bash"),
+        TranscriptEntry("tool_result", "no\nexit code 2", "Bash"),
         TranscriptEntry("error", "odd"),
         TranscriptEntry("error", "The agent reported a failure without a reason."),
     ]
