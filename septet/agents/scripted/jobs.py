@@ -42,6 +42,8 @@ _WORD_CHARACTERS = 3
 _SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
 _SUBJECT_CHARACTERS = 72
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
+_COMMIT_TYPES = {"bug": "fix"}
+"""Branches are named after the class of an issue, commits after what they do."""
 _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
 """What the first words of a plan become when it is carried out."""
 
@@ -113,7 +115,8 @@ def implement(task: PromptTask, hands: Hands) -> Answer:
 
 def write_message(task: PromptTask, _hands: Hands) -> Answer:
     """Write the commit's message."""
-    subject = f"{task.agent_name}: {task.type}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
+    kind = _COMMIT_TYPES.get(task.type, task.type)
+    subject = f"{kind}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
     body = f"\n\nThis is issue {task.number}." if task.number else ""
     return {"commit_message": f"{subject}{body}"}
 

@@ -39,7 +39,7 @@ def rework(task: PromptTask, hands: Hands, obey: Callable[[PromptTask, Hands, st
     return {
         "success": True,
         "summary": " ".join(done) or "There is nothing to change.",
-        "commit_message": f"{task.agent_name}: answer what is said on the pull request",
+        "commit_message": "fix: answer what is said on the pull request",
         "replies": replies,
     }
 

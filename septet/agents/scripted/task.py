@@ -55,7 +55,6 @@ class PromptTask:
         self.issue_class: str = _class_in_heading(prompt) or facts.get("class") or _class_in(prompt)
         self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
         self.branch: str = facts.get("branch", "")
-        self.agent_name: str = facts.get("done by") or "implementor"
         self.solution: str = facts.get("solution", "")
         """The solution's id, where a pipeline asks."""
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
