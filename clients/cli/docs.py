@@ -13,6 +13,8 @@ from clients.cli.reply import CommandReply, reply
 app = Commands()
 _FOLDER: Final = Path(__file__).parents[2] / "septet" / "docs"
 """In a clone a link to `docs/`; a wheel has the pages themselves, without pictures and decisions."""
+_WIDEST: Final = 100
+"""Columns that are read with ease."""
 _PLACES: Final = ("*.md", "operations/*.md")
 
 
@@ -64,14 +66,15 @@ def _show_page(name: str) -> CommandReply:
 
 def _print(text: str) -> None:
     """Print a page: through the person's pager on a terminal, and in a pipe as it is written."""
-    from rich.text import Text
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
+    from rich.constrain import Constrain
 
+    from clients.cli.documents import Document
     from clients.cli.pager import show_paged
 
-    if sys.stdout.isatty():
-        show_paged([Text(text)])
-    else:
-        sys.stdout.write(text)
+    show_paged([Constrain(Document(text, hyperlinks=False), _WIDEST)])
 
 
 def _title(text: str) -> str:

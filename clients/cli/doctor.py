@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from rich.text import Text
+from temporalio.client import Client
 
 from clients.cli.login_checks import login_checks
 from clients.cli.machine_checks import (
+    OWN_NAME,
+    WORKER_AGENTS,
     Check,
     CheckStatus,
     MissingAgent,
@@ -23,6 +26,8 @@ from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
 from clients.cli.seal_checks import seal_checks
 from clients.cli.worker_checks import workers_check
+from clients.cli.wrapping import wrap
+from clients.temporal.agents import worker_agents
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
@@ -53,6 +58,8 @@ from workers.slots import agents_at_once
 
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
+_INDENT: Final = 8
+"""What a status takes, with the space behind it."""
 _FOLLOW: Final = "Follow the remedy under each of them."
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
@@ -126,7 +133,15 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
     where = client.service_client.config.target_host
     is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
     workers = await workers_check(client, settings.task_queue)
-    return [is_there, workers, *await seal_checks(client, required=settings.seal_required)]
+    agents = await _worker_agents(client, settings.task_queue)
+    return [is_there, workers, *agents, *await seal_checks(client, required=settings.seal_required)]
+
+
+async def _worker_agents(client: Client, task_queue: str) -> list[Check]:
+    """Say which agents the running workers can use: their PATH may be another one than this shell's."""
+    hosts = await worker_agents(client, task_queue)
+    names = sorted(set().union(*(host.agents for host in hosts)) - {OWN_NAME})
+    return [Check(WORKER_AGENTS, "ok", f"The running workers can use {', '.join(names)}.")] if names else []
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
@@ -212,7 +227,7 @@ def _capacity(settings: Settings) -> Check:
             "capacity", "warning", f"Septet cannot tell how many agents fit in memory: {error}", _NAME_A_NUMBER
         )
     most = agents_at_once(settings)
-    message = f"A worker runs {most} agents at a time; the memory is enough for {holds} of {settings.agent}."
+    message = f"A worker runs {most} agents at a time; there is memory for {holds} agents ({settings.agent})."
     remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
     return Check("capacity", "warning" if remedy else "ok", message, remedy)
 
@@ -284,11 +299,11 @@ def _version(agent: Probe) -> list[str]:
 
 def _show(checks: list[Check]) -> None:
     out = console()
+    width = out.width if out.is_terminal else 0
     for check in without_missing_agents(checks):
-        out.print(
-            Text.assemble((f"{check.status:8}", _STYLES[check.status]), f"{check.name}: {check.message}"),
-            soft_wrap=True,
-        )
+        line = Text(wrap(f"{check.status:8}{check.name}: {check.message}", width, _INDENT))
+        line.stylize(_STYLES[check.status], 0, len(check.status))
+        out.print(line, soft_wrap=True)
         if check.remedy and check.status != "ok":
-            out.print(Text(f"        {check.remedy}"), soft_wrap=True)
-    out.print(Text(summary(checks), style="bold"), soft_wrap=True)
+            out.print(Text(wrap(" " * _INDENT + check.remedy, width, _INDENT)), soft_wrap=True)
+    out.print(Text(wrap(summary(checks), width), style="bold"), soft_wrap=True)

@@ -13,12 +13,14 @@ from septet.agents.supervisor.control_group import find_parent
 from septet.forges.choose import hosts_with_key
 from septet.settings import Settings
 from septet.system import processes
+from septet.system.disk import full_disk
 
 CheckStatus = Literal["ok", "warning", "failed"]
 _GIB: Final = 1024**3
 _LEAST_FREE_GIB: Final = 5
 _COMMAND: Final = "command"
-_OWN_NAME: Final = "scripted"
+WORKER_AGENTS: Final = "worker agents"
+OWN_NAME: Final = "scripted"
 """It is there for demos and tests, and is no coding agent."""
 
 
@@ -83,14 +85,16 @@ def summary(checks: Sequence[Check]) -> str:
     if failed:
         return f"Septet cannot work here yet: {', '.join(failed)}."
     agents = [check for check in checks if check.name.startswith("agent ")]
-    names = [check.name.removeprefix("agent ") for check in agents if check.name != f"agent {_OWN_NAME}"]
-    is_there = {check.name.removeprefix("agent ") for check in agents if check.status == "ok"} - {_OWN_NAME}
+    names = [check.name.removeprefix("agent ") for check in agents if check.name != f"agent {OWN_NAME}"]
+    is_there = {check.name.removeprefix("agent ") for check in agents if check.status == "ok"} - {OWN_NAME}
     if names and not is_there:
+        if theirs := next((check.message for check in checks if check.name == WORKER_AGENTS), ""):
+            return f"No agent CLI is ready in this shell. {theirs}"
         clis = ", ".join(name for name in names if name != "command")
         return f"No agent CLI is ready yet: install one of {clis} and log in. `septet demo` works without one."
     warnings = sum(check.status == "warning" and not isinstance(check, MissingAgent) for check in checks)
     noted = f"; {warnings} thing{'s' * (warnings != 1)} to note above" if warnings else ""
-    return f"Ready with {', '.join(sorted(is_there)) or _OWN_NAME}{noted}."
+    return f"Ready with {', '.join(sorted(is_there)) or OWN_NAME}{noted}."
 
 
 def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
@@ -100,7 +104,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     others = [check for check in checks if not isinstance(check, MissingAgent)]
     if not clis:
         return others
-    is_ready = any(check.name.startswith("agent ") and check.name != f"agent {_OWN_NAME}" for check in others)
+    is_ready = any(check.name.startswith("agent ") and check.name != f"agent {OWN_NAME}" for check in others)
     remedy = (
         "" if is_ready else "Install one, name its program in SEPTET_<AGENT>_PATH, or your own in SEPTET_COMMAND."
     )
@@ -151,6 +155,13 @@ def _disk(state_dir: Path) -> Check:
     except OSError as error:
         remedy = "Name another folder in SEPTET_STATE_DIR."
         return Check("disk", "warning", f"{folder} cannot be checked: {error.strerror}.", remedy)
+    if not os.access(folder, os.W_OK):
+        is_read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+        why = "its file system is read-only" if is_read_only else "this user may not"
+        remedy = "Name a folder that this user can write in SEPTET_STATE_DIR."
+        return Check("disk", "failed", f"{folder} cannot be written: {why}.", remedy)
+    if full := full_disk(folder):
+        return Check("disk", "failed", full, "Make room there, or name another folder in SEPTET_STATE_DIR.")
     message = f"{free:.0f} GiB are free for {state_dir}."
     if free >= _LEAST_FREE_GIB:
         return Check("disk", "ok", message)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from clients.cli.render.work_order import console
@@ -49,20 +49,23 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
     show_paged([*lines, *([] if whole else [Text(_CUT, style="dim")])])
 
 
-def show_paged(lines: Iterable[Text]) -> None:
-    """Print lines, on a terminal through `$PAGER` or `less`, which ends by itself where they fit the screen."""
+def show_paged(parts: Iterable[RenderableType]) -> None:
+    """Print lines and pages, on a terminal through `$PAGER` or `less`, which ends by itself where they fit."""
     out, environ = console(), load_settings().environ
     pager = shlex.split(environ.get("PAGER") or _PAGER)
     if not out.is_terminal or not pager or pager[0] == "cat":
-        for line in lines:
-            out.print(line, soft_wrap=True)
+        _print(out, parts)
         return
     page = Console(highlight=False, force_terminal=True, color_system="standard" if out.color_system else None)
     with page.capture() as shown:
-        for line in lines:
-            page.print(line, soft_wrap=True)
+        _print(page, parts)
     try:
         env = {"LESS": "FRX", "LV": "-c", **environ}
         processes.run_on_terminal(pager, env=env, stdin=shown.get().encode())
     except OSError:  # there is no such pager
         sys.stdout.write(shown.get())
+
+
+def _print(out: Console, parts: Iterable[RenderableType]) -> None:
+    for part in parts:
+        out.print(part, soft_wrap=isinstance(part, Text), crop=False)

@@ -137,6 +137,15 @@ class Task(Wire):
         return self.findings_question
 
     @property
+    def word(self) -> str:
+        """The one word for where it is, on the board, its card and its page: merged and closed ones differ."""
+        if self.stuck:
+            return "stuck"
+        if self.status is not Status.COMPLETED:
+            return self.status.value
+        return "closed" if self.stage is Stage.BLOCKED else self.stage.value
+
+    @property
     def has_plan_alone(self) -> bool:
         """Whether it was asked for a plan alone, and has it: a retry continues with it."""
         return (self.status, self.stage, self.pr_url) == (Status.COMPLETED, Stage.DONE, None)

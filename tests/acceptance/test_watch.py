@@ -82,6 +82,19 @@ def test_a_watch_tells_each_step_and_ends_with_the_work_order(
     assert "\x1b" not in "".join(lines)
 
 
+def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: Task, tmp_path: Path) -> None:
+    """A second person with a state directory of their own is told which host has plan, changes and agent."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    second = Septet(tmp_path / "second", {"TEMPORAL_ADDRESS": address})
+    host = (served.state / "host-id").read_text(encoding="ascii").strip()
+    ended = second("watch", done["id"])
+    assert ended.code == 0, ended
+    assert f"are not on this host. On host {host}, run: septet watch {done['id']}" in ended.out
+    last = json.loads(second("watch", done["id"], "--json").out.splitlines()[-1])
+    assert (last["elsewhere"], last["plan"], last["diff"]) == (host, None, None)
+    assert json.loads(served("watch", done["id"], "--json").out.splitlines()[-1])["elsewhere"] == ""
+
+
 def test_a_watch_for_programs_is_one_object_a_line(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """Each change is one JSON object with plan, changes and what was said; the last one is the closed work order."""
     gate = tmp_path / "gate"
@@ -151,6 +164,13 @@ def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
     assert "wo-done" in painted
     rows = [row.split("\x1b]8;")[0] for row in painted.splitlines()]
     assert max(map(len, rows)) <= 60
+    assert all(task_id in painted for task_id in ids_on_board(served))
+
+
+def ids_on_board(served: Septet) -> list[str]:
+    """Return the ids of all work orders that the board shows."""
+    stages = served("board", "--json").json["stages"]
+    return [task["id"] for tasks in stages.values() for task in tasks]
 
 
 def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:

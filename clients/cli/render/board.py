@@ -11,25 +11,25 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from clients.cli.render.columns import GAP, table_of
 from clients.cli.render.work_order import (
-    GAP,
-    LEAST_TITLE,
     LONGEST_CELL,
     STYLE_OF,
     console,
     cut_to_line,
     issue_of,
-    status_of,
 )
 from clients.cli.reply import CommandReply, print_json
+from clients.cli.wrapping import wrap
 from clients.operations import Operations
 from septet.contracts.names import Stage
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
 from septet.system.preview import printable
 
-_TITLE, _STATUS = 2, 3
-"""Where a row of the board has them; the title gives way there."""
+_STATUS = 3
+_GIVES: Final = ((2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
+"""The title of a row gives way first, then the issue, agent and pull request; the id and the status are whole."""
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
 """A large board is asked for more rarely: at most this part of the time goes into it."""
@@ -43,7 +43,7 @@ async def follow_board(
     if out.is_terminal and not as_json:
         with Live(console=out, screen=True, auto_refresh=False) as live:
             async for board in _boards(operations, project, closed_within):
-                nobody = Text(await operations.nobody_works(), style="yellow")
+                nobody = Text(wrap(await operations.nobody_works(), out.width), style="yellow")
                 live.update(Group(*([nobody] if nobody else []), board_view(board)), refresh=True)
     async for board in _boards(operations, project, closed_within):
         if as_json:
@@ -63,7 +63,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
     """
     out = console()
     if nobody:
-        out.print(Text(nobody, style="yellow"), soft_wrap=True)
+        out.print(Text(wrap(nobody, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
     if out.is_terminal:
         out.print(board_view(board))
         return
@@ -93,23 +93,17 @@ def _stage_heading(board: BoardReply, stage: Stage) -> Text:
 
 
 def _stage_table(tasks: Sequence[Task]) -> Table:
-    rows = [[cut_to_line(cell, LONGEST_CELL) for cell in _row(task)] for task in tasks]
-    widths = [max(Text(row[column]).cell_len for row in rows) for column in range(len(rows[0]))]
-    pull = max(Text(_pull_request(task)).cell_len for task in tasks)
-    others = sum(widths) - widths[_TITLE] + pull + GAP * (len(widths) + 1)
-    widths[_TITLE] = min(widths[_TITLE], max(LEAST_TITLE, console().width - others))
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    for width in (*widths, pull):
-        table.add_column(no_wrap=True, overflow="ellipsis", width=width)
-    for task, row in zip(tasks, rows, strict=True):
-        cells = [Text(cell) for cell in row]
-        cells[_STATUS].stylize(STYLE_OF.get(status_of(task), ""))
-        table.add_row(*cells, Text(_pull_request(task), style=f"link {task.pr_url}" if task.pr_url else ""))
-    return table
+    rows = []
+    for task in tasks:
+        cells = [Text(cut_to_line(cell, LONGEST_CELL)) for cell in _row(task)]
+        cells[_STATUS].stylize(STYLE_OF.get(task.word, ""))
+        link = f"link {task.pr_url}" if task.pr_url else ""
+        rows.append([*cells, Text(_pull_request(task), style=link)])
+    return table_of(rows, console().width - GAP, _GIVES)
 
 
 def _row(task: Task) -> tuple[str, ...]:
-    return (task.id, issue_of(task), task.title, status_of(task), task.assigned_agent or "")
+    return (task.id, issue_of(task), task.title, task.word, task.assigned_agent or "")
 
 
 def _pull_request(task: Task) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from clients.cli.render.ages import span_of
 from clients.cli.render.work_order import console
 from septet.contracts.amounts import Spending, describe_spending, parse_limit
 from septet.contracts.budget import AccountView
@@ -42,7 +43,8 @@ def show_budget(view: AccountView) -> None:
     """Print one budget: what was used, by step and by day, and who waits."""
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
-    out.print(f"total         {describe_use(view.total)}", soft_wrap=True)
+    counts = "" if view.total.turns else "  (it counts from now on)"
+    out.print(f"total         {describe_use(view.total)}{counts}", soft_wrap=True)
     for step in {**view.by_step, **view.step_limits}:
         use = describe_use(view.by_step.get(step, Spending()))
         out.print(Text(printable(f"{step:<21} {use}{_limit_of_step(view, step)}")), soft_wrap=True)
@@ -59,9 +61,9 @@ def show_budget(view: AccountView) -> None:
 
 
 def describe_use(use: Spending) -> str:
-    """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 minutes, 7 agent runs`."""
+    """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
     runs = f"{use.turns} agent run{'s' * (use.turns != 1)}"
-    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {use.seconds / 60:.1f} minutes, {runs}"
+    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
     return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
 
 

@@ -3,6 +3,7 @@
 from rich.table import Table
 from rich.text import Text
 
+from clients.cli.render.ages import span_of
 from clients.cli.render.work_order import console
 from septet.contracts.amounts import Spending
 from septet.contracts.replies import CostsReply
@@ -16,7 +17,7 @@ def show_costs(reply: CostsReply) -> None:
         out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in (reply.by, "USD", "tokens", "minutes", "agent runs"):
+    for heading in (reply.by, "USD", "tokens", "time", "agent runs"):
         table.add_column(heading, justify="left" if heading == reply.by else "right", overflow="fold")
     unnamed = "the workers' own" if reply.by == "login" else "not named"
     for group in reply.costs:
@@ -30,4 +31,4 @@ def show_costs(reply: CostsReply) -> None:
 
 
 def _cells(use: Spending) -> tuple[str, ...]:
-    return f"{use.usd:.2f}", f"{use.tokens:,}", f"{use.seconds / 60:.1f}", str(use.turns)
+    return f"{use.usd:.2f}", f"{use.tokens:,}", span_of(use.seconds), str(use.turns)

@@ -12,6 +12,7 @@ from clients.cli.render.work_order import (
     end_lines,
     heading_of,
     next_commands,
+    print_line,
     show_commands,
     steps_table,
 )
@@ -28,13 +29,13 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
     out.print(heading_of(task))
     if detail.waiting_for:
         label = "waiting" if detail.waiting_for[:1].isupper() else "waiting for"
-        out.print(Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"), soft_wrap=True)
+        print_line(out, Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"))
     for name, value in _facts(detail, running):
-        out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
+        print_line(out, Text(f"{name:<14}{printable(value)}"))
     if task.steps or running:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=True):
-        out.print(line, soft_wrap=True)
+        print_line(out, line)
     show_refusals(task.id, refused_to(detail.refused_in_setup, detail.runs))
     show_commands(out, next_commands(task))
 

@@ -3,17 +3,20 @@
 import sys
 from typing import Final
 
-from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.ages import age_of
-from clients.cli.render.work_order import GAP, STYLE_OF, console, cut_to_line, issue_of, status_of
+from clients.cli.render.columns import table_of
+from clients.cli.render.work_order import STYLE_OF, console, cut_to_line, issue_of, status_of
+from clients.cli.wrapping import wrap
 from septet.contracts.replies import TasksReply
 from septet.contracts.task import Task
 from septet.system.preview import printable
 
 _HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
 _TITLE: Final = 200
+_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
+"""The title first, then the issue, agent and age; the id and the state are whole."""
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
@@ -35,18 +38,16 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
         for task in answer.tasks:
             sys.stdout.write("\t".join(printable(cell) for cell in _row(task)) + "\n")
     else:
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
-        for name in _HEADINGS:
-            table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == "title" else None)
-        for task in answer.tasks:
-            identity, status, *cells = _row(task)
-            style = STYLE_OF.get(status, "")
-            table.add_row(Text(identity, style="bold"), Text(status, style=style), *map(Text, cells))
-        out.print(table)
+        out.print(table_of([_cells(task) for task in answer.tasks], out.width, _GIVES, _HEADINGS))
         if nobody:
-            out.print(Text(nobody, style="yellow"), soft_wrap=True)
+            out.print(Text(wrap(nobody, out.width), style="yellow"), soft_wrap=True)
     if answer.next is not None:
         out.print(Text(f"There are more: add --after {answer.next}", style="dim"), soft_wrap=True)
+
+
+def _cells(task: Task) -> tuple[Text, ...]:
+    identity, status, *cells = _row(task)
+    return (Text(identity, style="bold"), Text(status, style=STYLE_OF.get(status, "")), *map(Text, cells))
 
 
 def _row(task: Task) -> tuple[str, ...]:

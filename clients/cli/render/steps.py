@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from clients.cli.render.work_order import console, usual_reading
+from clients.cli.render.work_order import RECOVERIES, console, usual_reading
 from septet.contracts.facts import Usage
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
@@ -68,7 +68,7 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     if not usual_reading(row.parsed_by):
         yield "answer", f"read by {row.parsed_by}"
     if row.recovered_by:
-        yield "recovered", f"by {row.recovered_by}"
+        yield "recovered", f"{RECOVERIES.get(row.recovered_by, '')} ({row.recovered_by})".lstrip()
     if row.rescue is not None:
         yield "rescue", row.rescue.snapshot
     yield from (("warning", warning) for warning in row.warnings)

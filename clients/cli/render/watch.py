@@ -17,6 +17,7 @@ from clients.cli.render.work_order import (
     show_task,
     task_view,
 )
+from clients.cli.wrapping import wrap
 from clients.patches import PatchFile, files_of
 from clients.tool_calls import only_confirms
 from clients.watch import elapsed_seconds
@@ -38,6 +39,7 @@ class WatchPicture:
         """Begin with nothing seen."""
         self._last: WatchReply | None = None
         self._spinner = Spinner("dots")
+        self._width = 0
 
     def take(self, look: WatchReply) -> None:
         """Show this from now on."""
@@ -48,7 +50,10 @@ class WatchPicture:
         look = self._last
         if look is None:
             return
+        self._width = console.width
         parts = [task_view(look.task, look.running_step), self._under_way(look), figures(look)]
+        if look.unseen:
+            parts.append(Text(wrap(look.unseen, console.width), style="dim"))
         if look.plan is not None:
             parts += ["", *_plan(look.plan)]
         if look.diff is not None and look.diff.files:
@@ -62,9 +67,9 @@ class WatchPicture:
 
     def _under_way(self, look: WatchReply) -> RenderableType:
         if look.task.stuck:
-            return Text(f"stuck: {printable(look.task.stuck)}", style="red")
+            return Text(wrap(f"stuck: {printable(look.task.stuck)}", self._width), style="red")
         if look.waiting_for:
-            return Text(printable(_wait_line(look.waiting_for)), style="yellow")
+            return Text(wrap(printable(_wait_line(look.waiting_for)), self._width), style="yellow")
         if not look.running_step:
             return Text("")
         words = f"{look.running_step} · {_call(look.doing)}" if look.doing is not None else look.running_step
@@ -97,6 +102,8 @@ class WatchLines:
             yield f"stuck: {preview(look.task.stuck)}"
         if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
             yield preview(_wait_line(look.waiting_for))
+        if look.unseen and (before is None or before.elsewhere != look.elsewhere):
+            yield look.unseen
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
             yield from _entry_lines(entry for entry in entries if entry.step == row.step)
@@ -152,8 +159,8 @@ def _plan(plan: PlanView) -> Iterator[Text]:
     lines = [line for line in printable(plan.text).split("\n") if line.strip()]
     yield _one_line(printable(plan.path), style="bold")
     yield from (_one_line(line) for line in lines[:_PLAN_LINES])
-    if len(lines) > _PLAN_LINES or not plan.whole:
-        yield Text(f"… {len(lines) - _PLAN_LINES} more lines", style="dim")
+    if (more := len(lines) - _PLAN_LINES) > 0 or not plan.whole:
+        yield Text(f"… {more} more line{'s' * (more != 1)}" if more > 0 else "…", style="dim")
 
 
 def _lines(file: PatchFile) -> Iterator[Text]:

@@ -9,6 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from clients.cli.render.columns import GAP
+from clients.cli.wrapping import wrap
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
@@ -20,12 +22,21 @@ LEAST_TITLE = 12
 _LEAST_RESULT = 12
 """Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
 LONGEST_CELL = 200
-GAP = 2
 _NO_PLAN = "not known: no worker has answered"
 _USUAL = (None, "structured")
 """How a step's answer is read where nothing unusual happened."""
+RECOVERIES = {
+    "adopt": "kept running", "read": "read later", "resume": "resumed", "rerun": "started again",
+    "finalizer": "asked again",
+}  # fmt: skip
+"""How a step went on after a stop of its agent, its worker, or an answer that could not be read."""
 _NUMBERS = ("time", "tokens", "attempts")
-STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "stuck": "red"}
+_LABEL = 14
+"""What the name of a fact takes, with the space behind it."""
+STYLE_OF = {
+    "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
+    "running": "cyan",
+}  # fmt: skip
 
 
 def console() -> Console:
@@ -39,7 +50,16 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
     out.print(task_view(task, running))
     lines = _task_lines(task, with_error=with_error)
     for line in [*lines, *([Text(printable(f"waits for     {waits}"), style="yellow")] if waits else [])]:
-        out.print(line, soft_wrap=True)
+        print_line(out, line)
+
+
+def print_line(out: Console, line: Text) -> None:
+    """Print a line; on a terminal it is broken between words, below the name of its fact where it has one."""
+    if out.is_terminal and not line.spans:
+        plain = line.plain
+        indent = _LABEL if plain[:1].islower() and plain[_LABEL - 2 : _LABEL] == "  " else 0
+        line = Text(wrap(plain, out.width, indent), style=line.style)
+    out.print(line, soft_wrap=True)
 
 
 def start_line(task: Task, verb: str) -> Text:
@@ -98,7 +118,7 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
     """Print what was decided about which plan or findings, and the work order as it is then."""
     show_task(task, waits=task.question or None)
     if findings:
-        console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
+        print_line(console(), Text(f"{verdict:<14}{' '.join(findings)}"))
         return
     console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
 
@@ -203,7 +223,8 @@ def usual_reading(parsed_by: str | None) -> bool:
 def _note(row: TaskStep) -> str:
     """Return what was unusual about a step; empty where its answer came as it should."""
     parsed_by = "" if usual_reading(row.parsed_by) else row.parsed_by
-    return " ".join(part for part in (parsed_by, row.recovered_by) if part)
+    recovered_by = RECOVERIES.get(row.recovered_by or "", row.recovered_by)
+    return ", ".join(part for part in (parsed_by, recovered_by) if part)
 
 
 def _cells(row: TaskStep) -> tuple[str, ...]:

@@ -51,10 +51,7 @@ async def test_a_step_that_there_is_not_is_refused(tmp_path: Path) -> None:
 def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever has set it sees that it is there."""
     show_budget(AccountView(scope="day", step_limits={"build_plan": "2usd"}))
-    assert (
-        "build_plan            0.00 USD, 0 tokens, 0.0 minutes, 0 agent runs, limit 2usd"
-        in capsys.readouterr().out
-    )
+    assert "build_plan            0.00 USD, 0 tokens, 0 s, 0 agent runs, limit 2usd" in capsys.readouterr().out
 
 
 def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[str]) -> None:

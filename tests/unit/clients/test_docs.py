@@ -1,4 +1,5 @@
 import ast
+import io
 import json
 import re
 import subprocess
@@ -8,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from clients.cli.documents import Document
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
@@ -86,3 +90,14 @@ def test_a_page_that_there_is_not_is_refused(name: str) -> None:
     assert refused.returncode == 3
     error = json.loads(refused.stdout)["error"]
     assert (error["message"], error["remedy"]) == (f"There is no page {name}.", "`septet docs` lists the pages.")
+
+
+def test_a_page_is_as_wide_as_the_terminal_and_its_code_as_it_is_written() -> None:
+    """Paragraphs are filled, and a command is one line to copy."""
+    out = Console(width=24, file=io.StringIO())
+    command = "septet run --repo ~/src/shop --wait"
+    page = f"# Title\n\nOne line that is\nwritten in two.\n\n```sh\n{command}\n```\n"
+    out.print(Document(page), crop=False)
+    assert isinstance(out.file, io.StringIO)
+    lines = [line.strip() for line in out.file.getvalue().splitlines() if line.strip()]
+    assert lines == ["Title", "One line that is written", "in two.", command]

@@ -42,7 +42,7 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
     """Status, steps, pull request, commit, rescue with its patch, error and remedy are printed."""
     work_order.show_task(TASK)
     printed = capsys.readouterr().out
-    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "fenced finalizer", "It broke.",
+    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "fenced, asked again", "It broke.",
                   "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
                   "AgentGaveUp: It crashed.", "septet retry wo-1"):  # fmt: skip
         assert words in printed
@@ -166,7 +166,7 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
     console().print(work_order.steps_table((long,)))
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith("✓  create_pull_request  xxx")
-    assert row.rstrip().endswith("finalizer")
+    assert row.rstrip().endswith("asked again")
 
 
 def test_a_long_title_does_not_hide_the_status(capsys: pytest.CaptureFixture[str]) -> None:

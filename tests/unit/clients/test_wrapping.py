@@ -1,0 +1,41 @@
+"""Long lines on a terminal are broken between words, and what people copy stays whole."""
+
+import pytest
+
+from clients.cli.render.columns import fit
+from clients.cli.wrapping import wrap
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", 8, ["one two", "three"]),
+        ("one two three", 0, ["one two three"]),
+        ("Try it again: septet retry wo-0f0fe251", 30, ["Try it again:", "septet retry wo-0f0fe251"]),
+        ("Run `septet doctor --repo .` there", 20, ["Run", "`septet doctor --repo .`", "there"]),
+        ("a: septet show wo-1, or septet cancel wo-1", 24, ["a: septet show wo-1, or", "septet cancel wo-1"]),
+        ("say septet reject wo-1 --feedback 'A, B'", 30, ["say", "septet reject wo-1 --feedback 'A, B'"]),
+        ("  in front of it", 10, ["  in front", "of it"]),
+        ("first\nsecond", 40, ["first", "second"]),
+        ("x" * 30 + " y", 20, ["x" * 30, "y"]),
+        ("", 20, [""]),
+    ],
+)
+def test_a_line_is_broken_between_words(text: str, width: int, lines: list[str]) -> None:
+    """Commands, and what stands in quotes, are one word; a word that is too long is left to the terminal."""
+    assert wrap(text, width).split("\n") == lines
+
+
+def test_what_follows_is_indented() -> None:
+    """So a fact's words stand below its first ones."""
+    assert wrap("name  one two three", 12, 6) == "name  one\n      two\n      three"
+    assert wrap("ok      name: it is there", 18, 8) == "ok      name: it\n        is there"
+
+
+def test_columns_give_way_in_their_order() -> None:
+    """Each gives as much as is missing, down to its least width; one that comes to nothing is left out with its gap."""
+    assert fit([10, 30, 8], 60, ((1, 12),)) == [10, 30, 8]
+    assert fit([10, 30, 8], 40, ((1, 12),)) == [10, 18, 8]
+    assert fit([10, 30, 8], 30, ((1, 12), (2, 0))) == [10, 12, 4]
+    assert fit([20, 30, 8], 36, ((1, 12), (2, 0))) == [20, 12, 0]
+    assert fit([40, 0, 8], 36, ((2, 0),)) == [40, 0, 0]
