@@ -431,7 +431,7 @@ def _suggestion(path: Sequence[int | str]) -> str:
     for part in path[:-1]:
         table = table[str(part)]
     close = get_close_matches(str(path[-1]), table, n=1)
-    return f"Write {close[0]}." if close else f"There are: {', '.join(table)}."
+    return f"Did you mean {close[0]}?" if close else f"There are: {', '.join(table)}."
 
 
 def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:

@@ -154,7 +154,6 @@ def _environment() -> Environment:
         who="",
         needs_first=_needs_first,
         moves_of=_moves_of,
-        word_of=standing.word_of,
         need_of=standing.need_of,
         news_of=standing.news_of,
         wait_of=standing.wait_of,

@@ -21,6 +21,7 @@ from clients.page.access import PageAccess
 from clients.page.live import board_events, board_view, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, page_of, render, static_file, text_of
 from clients.page.temporal_ui import TemporalUi
+from clients.temporal.agents import worker_agents
 from clients.temporal.pipeline_rows import OVER
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.order import WorkOrderInput
@@ -111,7 +112,9 @@ class _Views:
         """Show the form that starts a work order."""
         reply = await self.operations.board.page()
         repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks})
-        return await self._render("new.html", repositories=repositories, agents=sorted(ADAPTERS))
+        hosts = await worker_agents(self.operations.orders.client, self.operations.orders.task_queue)
+        agents = sorted(set().union(*(host.agents for host in hosts)) or ADAPTERS)
+        return await self._render("new.html", repositories=repositories, agents=agents)
 
     async def estimate(self, repository_url: str = "", agent: str = "") -> Response:
         """Show what a work order of a repository will cost; nothing while the form names none that there is."""

@@ -37,9 +37,13 @@ class BoardView:
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: those that go on at a word first, then those that wait longest."""
+        """The work orders that need a person: those that go on at a word first, reviews last, by their age."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
-        return tuple(sorted(tasks, key=lambda task: (not task.waits_for_a_decision, task.updated_at)))
+
+        def turn(task: Task) -> tuple[bool, bool, str]:
+            return task.stage is Stage.REVIEW, not task.waits_for_a_decision, task.updated_at
+
+        return tuple(sorted(tasks, key=turn))
 
 
 def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
@@ -56,19 +60,6 @@ def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[s
             continue
         if run is not None and run.record is not None:
             yield task.id, run.record.step
-
-
-def word_of(task: Task) -> str:
-    """Return the one word for where a work order is: merged, closed and cancelled ones differ."""
-    match task.status, task.stage:
-        case _, _ if task.stuck:
-            return "stuck"
-        case Status.COMPLETED, Stage.DONE:
-            return "done"
-        case Status.COMPLETED, Stage.BLOCKED:
-            return "closed"
-        case status, _:
-            return status.value
 
 
 def need_of(task: Task) -> str:
@@ -90,6 +81,8 @@ def need_of(task: Task) -> str:
             need = "Blocked: move it to triaged to start it"
         case Status.COMPLETED, Stage.BLOCKED:
             need = "Its pull request was closed without a merge"
+        case Status.COMPLETED, Stage.REVIEW:
+            need = "Review its pull request, and merge it"
         case _:
             need = ""
     return need
@@ -106,11 +99,9 @@ def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:
     """Return what a browser notifies people of: a key that begins with the news's page, and words."""
     page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
-    word, need, question = word_of(task), need_of(task), _question_key(task)
-    asks = ((f"{page} {question}", f"{title}: {need}"),) if question else ()
-    if question and task.is_closed:
-        return (*asks, (f"{page} {word}", f"{title}: {word}"))
-    return asks or (((f"{page} {word}", f"{title}: {need or word}"),) if need or task.is_closed else ())
+    need, key = need_of(task), _question_key(task) or task.word
+    is_news = need or (task.is_closed and task.stage is not Stage.EXECUTING)
+    return ((f"{page} {key}", f"{title}: {need or key}"),) if is_news else ()
 
 
 def _question_key(task: Task) -> str:
@@ -134,8 +125,6 @@ def wait_of(task: Task) -> str:
             return "Not started: move it to triaged to queue it"
         case _, _ if task.budget is not None:
             return task.budget.message
-        case Status.COMPLETED, Stage.REVIEW:
-            return "Waiting for its pull request to be merged"
         case _:
             return ""
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
+from clients.temporal.executions import error_of
 from clients.temporal.index import count_of, page_of, taken_up_again
 from clients.temporal.refusals import server_refusal
 from clients.temporal.task_rows import task_of_row
@@ -134,8 +135,20 @@ class BoardRows:
         tasks: dict[str, Task] = {}
         for row in rows:
             task = await task_of_row(row)
-            tasks.setdefault(task.id, task)
+            tasks.setdefault(task.id, await self._with_reason(task, row))
         return TaskPage(tuple(tasks.values()), following)
+
+    async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
+        """Return a task with its error also where it failed too early to write that down, as of a wrong input."""
+        if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
+            return task
+        try:
+            await self.client.get_workflow_handle(row.id, run_id=row.run_id).result(follow_runs=False)
+        except WorkflowFailureError as failure:
+            return task.model_copy(update={"error": error_of(failure.cause)})
+        except RPCError:  # it is removed at this moment
+            return task
+        return task
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
         """Yield every row, newest first, each task once.

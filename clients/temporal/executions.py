@@ -167,7 +167,7 @@ class Executions(Generic[View]):
             except WorkflowFailureError as failure:
                 if isinstance(failure.cause, ApplicationError) and failure.cause.details:
                     return await self.at_end(self.view.model_validate(failure.cause.details[0], strict=False))
-                error = _error_of(failure.cause)
+                error = error_of(failure.cause)
             except RPCError as refusal:
                 raise self.subject.refusal(refusal, row.id) from refusal
         return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
@@ -242,7 +242,8 @@ class Executions(Generic[View]):
         return self.client.get_workflow_handle(workflow_id, run_id=run_id, result_type=self.view)
 
 
-def _error_of(cause: BaseException) -> TaskError:
+def error_of(cause: BaseException) -> TaskError:
+    """Return what a workflow failed of that could not tell it itself."""
     if isinstance(cause, ApplicationError):
         return TaskError(type=cause.type or "Failed", message=cause.message)
     return TaskError(type=type(cause).__name__, message=str(cause))

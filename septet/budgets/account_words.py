@@ -20,7 +20,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
         step=step,
         limit=str(limit),
         message=f"The budget of {whose} {state}: {describe_spending(amounts.use_of(step), limit)}.",
-        remedy=f"Everyone who can reach the server can raise it: `{raise_command(amounts, step)}`.{turn}",
+        remedy=f"Raise it: `{raise_command(amounts, step)}`.{turn}",
         until=timestamp(next_midnight(now)) if limit.daily else None,
         is_spent=is_spent,
     )

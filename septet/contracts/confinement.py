@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 UNCONFINED: Final[Mapping[str, str]] = {
-    "none": "agents ran without a sandbox. `septet doctor` on their host says why.",
+    "none": (
+        "agents ran without a sandbox. To confine them, install bubblewrap (`apt-get install bubblewrap`); "
+        "`septet doctor` says what else is missing."
+    ),
 }
 """By what confined an agent, as its run's record has it."""

@@ -37,13 +37,19 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 """By pydantic's type of an error, where no figure belongs to it."""
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "amount": ("limit",),
     "body": ("description",),
     "description": ("body",),
+    "from": ("from_step",),
+    "github_issue_number": ("issue",),
+    "issue": ("github_issue_number",),
     "label": ("labels",),
     "repo": ("repository", "repository_url"),
     "repository": ("repository_url",),
     "repository_url": ("repository",),
+    "stage": ("to",),
     "step": ("steps",),
+    "to": ("stage",),
 }
 """What the faces call the same thing: command line, HTTP and Temporal."""
 

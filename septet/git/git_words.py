@@ -41,7 +41,7 @@ _LOGGED_CHARACTERS: Final = 2000
 
 
 def shown_words(stderr: bytes) -> str:
-    """Return the phrases of git's own in what it printed, and whether there was more.
+    """Return the phrases of git's own in what it printed; where there is none, where its words are to be found.
 
     No byte of a file's content is among them; names of files are, where git was given them or made them.
     """
@@ -50,7 +50,7 @@ def shown_words(stderr: bytes) -> str:
     phrases = [": ".join(match[0].rstrip(": ") for match in _KNOWN.finditer(line)) for line in lines]
     if not all(phrases):
         _log_words(text[-_LOGGED_CHARACTERS:])
-        phrases = [*filter(None, phrases), _MORE]
+        phrases = list(filter(None, phrases)) or [_MORE]
     return "; ".join(dict.fromkeys(phrases)) or "it said nothing"
 
 

@@ -105,5 +105,6 @@ def _room(root: Path) -> str:
         facts = os.statvfs(root)
     except OSError:
         return "its free space is unknown"
-    inodes = f"{facts.f_favail} inodes" if facts.f_files else "any number of inodes"
-    return f"{facts.f_bavail * facts.f_frsize} bytes and {inodes} are free"
+    if facts.f_files and not facts.f_favail:
+        return "no more files can be made: no inodes are free"
+    return f"{facts.f_bavail * facts.f_frsize:,} bytes are free"

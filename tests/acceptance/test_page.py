@@ -41,7 +41,7 @@ def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) ->
     """The link leads to the board, a card to its work order: steps, plan, changes, transcript and history are there."""
     expect(page).to_have_url(f"{page.url.rstrip('/')}/")
     card = page.locator(".stage-review .card", has_text=done["id"])
-    expect(card).to_contain_text("completed")
+    expect(card).to_contain_text("review")
     card.locator(".card-title").click()
     expect(page.locator(".title h1")).to_have_text("Say goodbye too")
     expect(page.locator(".steps .ok .name")).to_have_text([step.value for step in Step])
@@ -63,7 +63,7 @@ def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origi
     expect(page.locator("#plan")).to_contain_text("Wait for me")
     expect(page.locator(".steps .later")).to_have_count(2)
     gate.touch()
-    expect(page.locator("#overview .badge")).to_have_text("completed", timeout=WITHIN_MS)
+    expect(page.locator("#overview .badge")).to_have_text("review", timeout=WITHIN_MS)
     expect(page.locator(".steps .ok")).to_have_count(7)
     expect(page.locator("#transcript .entry.result")).to_have_count(7)
     expect(page.locator("#record")).to_contain_text("executing → review")

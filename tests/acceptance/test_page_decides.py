@@ -46,7 +46,7 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
     expect(page.locator("#record")).to_contain_text(load_settings().user)
     served.wait_for_order("wo-page-gate", "waiting")  # with its next plan
     page.get_by_role("button", name="Approve plan").click()
-    expect(page.locator("#overview .badge")).to_have_text("completed")
+    expect(page.locator("#overview .badge")).to_have_text("review")
     words = [(move["who"], move["why"]) for move in history_of(served, "wo-page-gate")]
     assert (load_settings().user, "the plan is approved") in words
 
@@ -79,7 +79,7 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     expect(page.locator("#overview .badge")).to_have_text("waiting")
     page.get_by_label("src/b.py line 1").check()
     page.get_by_role("button", name="Allow what is ticked").click()
-    expect(page.locator("#overview .badge")).to_have_text("completed")
+    expect(page.locator("#overview .badge")).to_have_text("review")
     assert load_settings().user in {move["who"] for move in history_of(served, order)}
 
 
@@ -108,7 +108,7 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
         page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", seen)
         amount.fill("5usd")
         page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#overview .badge")).to_have_text("completed")
+        expect(page.locator("#overview .badge")).to_have_text("review")
     assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"
 
 
@@ -178,7 +178,7 @@ def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: 
     page.get_by_label("From").select_option("build_plan")
     page.get_by_label("What the agent should know").fill("It is allowed now.")
     page.get_by_role("button", name="Retry", exact=True).click()
-    expect(page.locator("#overview .badge")).to_have_text("completed")
+    expect(page.locator("#overview .badge")).to_have_text("review")
 
 
 def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, origin: Origin) -> None:
@@ -219,7 +219,7 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
         page.get_by_label("Description").fill("Say goodbye.")
         page.get_by_role("button", name="Start work order").click()
         expect(page.locator(".title h1")).to_have_text("Started on the page")
-        expect(page.locator("#overview .badge")).to_have_text("completed")
+        expect(page.locator("#overview .badge")).to_have_text("review")
 
 
 def test_a_plan_alone_is_asked_for_on_the_page(page: Page, served: Septet, origin: Origin) -> None:

@@ -1,5 +1,4 @@
-// Keeps the page up to date, sends what people decide, and tells them what needs them. The server escapes
-// the pieces; the content security policy runs the page's own files alone.
+// Keeps the page up to date, sends what people decide, and tells them what needs them. The server escapes the pieces.
 "use strict";
 
 const mark = document.querySelector("[data-live]");
@@ -33,7 +32,7 @@ function add({ id, html }) {
   document.getElementById(id)?.insertAdjacentHTML("beforeend", html);
 }
 
-// A reader who has scrolled up to read is left there.
+// A reader who has scrolled up is left there.
 function change(how) {
   return (event) => {
     const transcript = document.getElementById("transcript");
@@ -109,7 +108,7 @@ async function switchNotify(button) {
   if (!allowed) say("Allow notifications in your browser's site settings.");
 }
 
-// Decisions go to the HTTP API, which has the rules and the words.
+// The HTTP API has the rules and the words.
 async function decide(path, body) {
   const { who } = document.body.dataset;
   const answer = await fetch(path, {
@@ -127,6 +126,7 @@ async function decide(path, body) {
 function say(words, place = document.getElementById("notice")) {
   place.textContent = words;
   place.hidden = !words;
+  if (words && place.id) setTimeout(() => place.textContent === words && say(""), 5000);
 }
 
 function bodyOf(form, pressed) {

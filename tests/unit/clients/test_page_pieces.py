@@ -90,12 +90,18 @@ def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
     over = gate.model_copy(update={"budget": spent})
     held = gate.model_copy(update={"budget": spent.model_copy(update={"is_spent": False})})
     followed = over.model_copy(update={"status": Status.COMPLETED})
+    reworked, reviewed = (
+        followed.model_copy(update={"budget": None, "plan_sha256": None, "stage": stage})
+        for stage in (Stage.EXECUTING, Stage.REVIEW)
+    )
     page = "/work-orders/wo-1"
     asks = (f"{page} budget order/wo-1  5usd ", "Totals: It is used up. Raise it.")
     assert news_of(TASK) == news_of(held) == ()
     assert news_of(gate) == ((f"{page} plan 5ha", "Totals: Waiting for you to approve the plan"),)
     assert news_of(over) == (asks,)
-    assert news_of(followed) == (asks, (f"{page} completed", "Totals: completed"))
+    assert news_of(followed) == (asks,)
+    assert news_of(reworked) == ()
+    assert news_of(reviewed) == ((f"{page} review", "Totals: Review its pull request, and merge it"),)
     assert (need_of(held), wait_of(held)) == ("", "It is used up.")
 
 

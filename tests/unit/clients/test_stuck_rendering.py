@@ -63,7 +63,7 @@ def test_the_list_of_needs_has_the_whole_command_that_raises_a_budget() -> None:
         scope=whose,
         limit="500usd/day",
         message=f"The budget of the project {whose} is used up: 500.12 USD of 500usd today.",
-        remedy=f"Everyone who can reach the server can raise it: `septet budget raise {whose} 50usd`.",
+        remedy=f"Raise it: `septet budget raise {whose} 50usd`.",
     )
     task = TASK.model_copy(update={"stuck": "", "status": Status.WAITING, "budget": spent})
     board = BOARD.model_copy(update={"stages": {Stage.EXECUTING: (task,)}})

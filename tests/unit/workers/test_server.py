@@ -318,7 +318,9 @@ async def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
         with pytest.raises(ServerNotReachedError) as failed:
             async with embedded_server(state, Ports(*free_ports(2)), ENV):
                 pytest.fail("the server has started")
-    assert re.match(rf"The disk of {re.escape(str(state.root))} is full: \d+ bytes and ", failed.value.message)
+    assert re.match(
+        rf"The disk of {re.escape(str(state.root))} is full: [\d,]+ bytes are free", failed.value.message
+    )
     assert failed.value.remedy == f"Make room there, then start it again. Its whole log is {state.server_log}."
 
 
