@@ -51,7 +51,7 @@ def test_an_approval_is_of_the_plan_as_it_is_and_of_nothing_else(
     plan = page.get_by_label("Text of the plan")
     assert plan.text_content() == TEXT
     page.get_by_role("button", name="Approve plan").click()
-    expect(page.locator("#overview .badge")).to_have_text("completed")
+    expect(page.locator("#overview .badge")).to_have_text("review")
     expect(plan.locator("h3")).to_have_text("Say goodbye")
 
     branch = served("show", order, "--json").json["task"]["branch_name"]

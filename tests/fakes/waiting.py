@@ -68,9 +68,8 @@ async def wait_until(
     try:
         async with asyncio.timeout(seconds):
             while True:
-                seen = look()
-                if inspect.isawaitable(seen):
-                    seen = await seen
+                looked = look()
+                seen = await looked if inspect.isawaitable(looked) else looked
                 if holds(seen):
                     return seen
                 await asyncio.sleep(_LOOK_EVERY_SECONDS)
