@@ -65,7 +65,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
     call, place, branch = step.call, step.place, step.call.progress.branch_name
     if call.step not in _STEPS or call.rework is not None or call.reads or call.attempt > 1 or call.reasons:
         return None
-    if not branch or call.workspace.lane or not call.workspace.checkpoint:
+    if call.workspace.lane or not call.workspace.checkpoint:
         return None
     if not was_restored(host.runtime.runs, call.workspace.place_id):
         return None

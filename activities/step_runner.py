@@ -111,6 +111,8 @@ class StepRunner:
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
         """Return what the step came to before a restore; what an agent used for it until the backup is told."""
         step = attempt.prepared_step
+        if not step.call.progress.branch_name:  # then nothing was pushed
+            return None
         network, stop = self.host.threads.network, step.fence.halt.now
         pushed = await stoppable_thread(network, stop, find_pushed, self.host, step)
         if pushed is not None and attempt.budget is not None:

@@ -1,6 +1,7 @@
 """A server that goes away while somebody waits for its work: they are told once, and go on when it is back."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Absence:
     """The command that looks at it again."""
     patience: timedelta = PATIENCE
     _since: datetime | None = None
+    _ends: float = 0.0
+    """When patience ends, by the clock that does not jump."""
 
     @property
     def lasts(self) -> bool:
@@ -49,10 +52,10 @@ class Absence:
         refusal = error if isinstance(error, ServerNotReachedError) else server_refusal(error)
         if not is_away(error) or not self.patience:
             raise refusal
-        now = datetime.now().astimezone()
-        self._since = self._since or now
+        if self._since is None:
+            self._since, self._ends = datetime.now().astimezone(), time.monotonic() + self.patience.total_seconds()
         told = f"The Temporal server has not answered since {self._since:%H:%M:%S}; "
-        if now - self._since < self.patience:
+        if time.monotonic() < self._ends:
             return f"{told}{self.subject} continues when it is back."
         message = f"{told}{self.subject} continues with the next `septet up`."
         raise ServerNotReachedError(message, remedy=f"Watch it again: {self.watch} {self.subject}") from error

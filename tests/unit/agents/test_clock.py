@@ -36,6 +36,7 @@ WALL_CLOCKS = {
     "workers/pull_requests.py": "since when the server is asked for new ones; all are asked for again now and then",
     "clients/temporal/presence.py": "since when a worker has not been heard, for people",
     "septet/forges/issue_history.py": "when a command was commented, where its forge does not say",
+    "clients/absence.py": "since when a server has not answered, for people",
     "clients/watch.py": "how long a work order has taken, for people",
     "clients/temporal/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
     "clients/disk/rescues.py": "how old a snapshot is, for people",

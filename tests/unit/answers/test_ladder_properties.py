@@ -111,10 +111,9 @@ def test_slips_of_syntax_do_not_change_a_value(step_and_answer: tuple[Step, dict
     step, answer = step_and_answer
     lines = json.dumps(answer, indent=1, ensure_ascii=False).split("\n")
     commented = "\n".join([*(f'{line} // it\'s "so"' for line in lines[:-2]), f"{lines[-2]}, /* {{ */", lines[-1]])
-    raw = json.dumps(answer, ensure_ascii=False).replace("\\n", "\n").replace("\\t", "\t")
-    spellings = [commented]
-    if "\\\\" not in raw:
-        spellings.append(raw)
+    spellings, plain = [commented], json.dumps(answer, ensure_ascii=False)
+    if "\\\\" not in plain:
+        spellings.append(plain.replace("\\n", "\n").replace("\\t", "\t"))
     if "\\x" not in repr(answer) and "\\U" not in repr(answer):
         spellings.append(repr(answer))
     for spelling in spellings:

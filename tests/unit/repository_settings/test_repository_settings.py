@@ -99,8 +99,8 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         ("[[limits]]\nturns = 1\n", 1, "limits must be a table"),
         ("[agents]\ndefault = '--model'\n", 2, "agents.default must be a name"),
         ("[agents]\nmodel = 'a b; touch x'\n", 2, "agents.model must be a name"),
-        ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is not a setting. Write turns."),
-        ("[steps.implement]\nturns = 1\n", 1, "steps.implement is not a setting. Write implement_plan."),
+        ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is not a setting. Did you mean turns?"),
+        ("[steps.implement]\nturns = 1\n", 1, "steps.implement is not a setting. Did you mean implement_plan?"),
         (
             "zebra.stripes = 1\n",
             1,
