@@ -23,10 +23,12 @@ from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import is_step_answer, request_schema_of
+from septet.base_checks import result_of
 from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values, rework_values, values
 from septet.contracts.limits import Tools
+from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
@@ -78,7 +80,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     note = pipeline_note(host.state, call) if call.pipeline else ""
     summary = summary_for_new_session(host.state, call) if call.pipeline else ""
     turn = Turn(
-        prompt=_prompt_of(call, place, inputs, note),
+        prompt=_prompt_of(call, place, inputs, note, _base_note(host, call, place)),
         worktree=_folder_of(host, call, place),
         for_new_session=summary,
         resume_id=call.session_id,
@@ -238,12 +240,20 @@ def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
     return folder_of_reader(host, call) if call.reads else place.worktree
 
 
-def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str) -> str:
+def _base_note(host: Host, call: StepCall, place: Place) -> str:
+    """Return what those who change code are told of checks that fail on the base commit already."""
+    if call.reads or call.step not in {Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT}:
+        return ""
+    result = result_of(host.state, place)
+    return result.note() if result is not None else ""
+
+
+def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str, base_note: str) -> str:
     if call.reads:
         leaving = leaving_of(place, call)
         return reading_prompt(leaving, parts_of(place, leaving), inputs.issue)
     command, filled = _command_of(call, place, inputs)
-    return prompt(command, filled, note, step_note(call.reasons, call.attempt))
+    return prompt(command, filled, note, base_note, step_note(call.reasons, call.attempt))
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:

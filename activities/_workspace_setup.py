@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -15,6 +15,7 @@ from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.runs.folders import SETUP_FOLDER
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.network import lines_of_last_command, refused_in
+from septet.agents.turns.guest_programs import missing_programs
 from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
@@ -95,6 +96,18 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
         return _set_up(host, place, settings, writer)
 
 
+def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]], what: str) -> None:
+    """See that guests find the programs of a repository's commands, before an agent is paid.
+
+    Raises:
+        SetupError: They do not find one; the remedy says what shows it to them.
+    """
+    env = select_variables(host.agents.env, FOR_EVERY_AGENT)
+    missing = next(missing_programs(host.sandbox, place.worktree, env, commands, what), None)
+    if missing is not None:
+        raise SetupError(missing.message, remedy=f"{missing.remedy} Then continue with `septet retry`.")
+
+
 def find_setup(place: Place) -> tuple[str, str] | None:
     """Return the names of the snapshots around the set-up that a workspace had last; `None` where it had none."""
     record = _read_record(place)
@@ -139,6 +152,8 @@ def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writ
         _write_record(place, record)
     else:
         host.return_to(place, record.before, _AGAIN, _STEP)
+    if not any(each.writable for each in host.sandbox.world.named_paths):  # there set-up may install what it needs
+        expect_programs(host, place, settings.setup, "Set-up command")
     head, began = current_head(place).sha, time.monotonic()
     _log.info("setup_began", commands=len(settings.setup))
     try:
@@ -162,6 +177,7 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
     """
     folder = host.runtime.runs.folder_of(place.order_id) / SETUP_FOLDER
     guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
+    guests = replace(guests, sandbox=guests.sandbox.for_setup())
     ends_at = time.monotonic() + settings.setup_seconds
     allowed = f"the {settings.setup_seconds:.0f} s that set-up has (`setup_seconds`)"
     for argv in settings.setup:
@@ -178,7 +194,11 @@ def _let_through(hosts: Sequence[str]) -> str:
     """Return what to do about hosts that a command was refused, if there were any."""
     if not hosts:
         return ""
-    return f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}: SEPTET_GUEST_HOSTS lets hosts through. "
+    named = ",".join(hosts[:_SHOWN_HOSTS])
+    return (
+        f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}: SEPTET_SETUP_HOSTS={named} lets them through for "
+        "set-up, SEPTET_GUEST_HOSTS for agents and checks too. "
+    )
 
 
 def _keep(host: Host, place: Place, before: str, head: str) -> str:

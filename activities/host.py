@@ -43,7 +43,7 @@ from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.text import name_some
-from septet.system.threads import ThreadPools
+from septet.system.threads import Beside, ThreadPools
 
 _LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
 """What a rescue and a step's warning say."""
@@ -66,6 +66,8 @@ class Host:
     """Where its blocking work runs."""
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
     """What its workspaces say that it does; some of it takes a server that can."""
+    beside: Beside = field(default_factory=Beside)
+    """What it does beside the work orders."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     """Those that this process carries out."""
     pace: Pace = field(default_factory=Pace)

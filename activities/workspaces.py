@@ -7,9 +7,16 @@ from typing import Final
 from pydantic import JsonValue
 from temporalio import activity
 
+from activities._base_checks import look_at_base
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
 from activities._resets import error_before_reset
-from activities._workspace_setup import Hold, forget_setup_of_removed, set_up_workspace, writing
+from activities._workspace_setup import (
+    Hold,
+    expect_programs,
+    forget_setup_of_removed,
+    set_up_workspace,
+    writing,
+)
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
@@ -26,7 +33,7 @@ from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import IssueChangedError
-from septet.forges.choose import fork_for
+from septet.forges.choose import fork_for, refuse_without_key
 from septet.forges.forge import Forge
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers
@@ -93,6 +100,7 @@ class WorkspaceActivities:
         """
         host = self.host
         address, forge = host.forge(request.repository)
+        refuse_without_key(address, host.settings)
         fork = request.push_to or fork_for(address, host.settings)
         if fork:
             forge.expect_fork(fork)
@@ -116,6 +124,9 @@ class WorkspaceActivities:
         if request.restores:
             checkpoint = self._restore(place, checkpoint, request.restores)
         after_setup = set_up_workspace(host, place, settings, hold or partial(writing, host, place_id))
+        expect_programs(host, place, settings.checks, "Check")
+        is_fresh = not request.restores and not host.runtime.runs.of(place_id)
+        look_at_base(host, place, settings, is_fresh=is_fresh, again=_opens_again(request))
         keep(host, place, claims=_opens_again(request))
         return place, self._describe(request, address, forge, place, issue, settings, after_setup or checkpoint)
 

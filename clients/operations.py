@@ -20,7 +20,7 @@ from clients.order_checks import (
     checked_order,
 )
 from clients.repository_path import with_host
-from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
+from clients.temporal.agents import check_forge_key, check_worker_agents, first_agent, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Stage
@@ -268,6 +268,7 @@ class Operations:
         )
         named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)
         await check_worker_agents(self.orders.client, hosts, named)
+        check_forge_key(hosts, order.repository)
         return order, first_agent(agents, hosts)
 
     async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
@@ -308,7 +309,7 @@ class Operations:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         from clients.disk.network_requests import refused_in_setup
         from clients.disk.runs import runs_of
-        from clients.disk.workspace_view import base_of
+        from clients.disk.workspace_view import base_of, fails_on_base
 
         row = await self.orders.describe(order_id)
         nobody, runs_on = await self.nobody_works(), row.status is WorkflowExecutionStatus.RUNNING
@@ -316,7 +317,8 @@ class Operations:
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
-        here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base)
+        fails = await asyncio.to_thread(fails_on_base, self.state, order_id)
+        here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base, fails_on_base=fails)
         if task.stuck:
             return here
         if nobody:

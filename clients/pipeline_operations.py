@@ -8,7 +8,7 @@ from typing import Final
 
 from clients.asked_agents import agents_asked_for
 from clients.order_checks import checked_pipeline
-from clients.temporal.agents import check_worker_agents, first_agent, worker_agents
+from clients.temporal.agents import check_forge_key, check_worker_agents, first_agent, worker_agents
 from clients.temporal.costs import CostClient
 from clients.temporal.pipelines import PipelineClient, pipeline_id_of_key
 from clients.temporal.work_orders import WorkOrders
@@ -72,6 +72,7 @@ class PipelineOperations:
         roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
         fallback = () if order.fallback_agent is None else (order.fallback_agent,)
         await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
+        check_forge_key(hosts, order.repository)
         return order, _agents_of(order, first_agent(default, hosts))
 
     async def _look_at(self, order: PipelineInput) -> tuple[Sequence[str | None], Sequence[AnnouncedAgents]]:

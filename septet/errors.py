@@ -99,6 +99,10 @@ class SetupError(SeptetError):
     """The repository's set-up failed."""
 
 
+class BaseFailsError(SeptetError):
+    """The repository's checks fail before any work."""
+
+
 class LockHeldError(SeptetError):
     """Another process keeps a lock."""
 

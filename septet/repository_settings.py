@@ -6,6 +6,7 @@ on_protected = "wait"       # a change of these waits for a person before its pu
 read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
+on_failing_base = "refuse"  # where a check fails on the base commit already; else `tell`
 branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
 
 [agents]
@@ -87,6 +88,8 @@ CHECK_SECONDS: Final = 600.0
 SETUP_SECONDS: Final = 1200.0
 """The time that all set-up commands have together, where the repository names none."""
 
+OnFailingBase = Literal["tell", "refuse"]
+"""What becomes of a work order whose checks fail on its base commit already."""
 _SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"
 _KEYS: Final = "Keys, programs and the environment are the worker's, and a repository cannot change them"
 _BUDGET: Final = "A budget belongs to those who pay, and a repository cannot loosen it"
@@ -231,6 +234,7 @@ class _File(StrictWire):
     read_outgoing: bool = False
     setup: _Commands = Field(default_factory=list)
     checks: _Commands = Field(default_factory=list)
+    on_failing_base: OnFailingBase = "tell"
     branch_prefix: BranchPrefix | None = None
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
@@ -264,6 +268,8 @@ class RepositorySettings:
     """Programs with their arguments, run one after the other before a commit."""
     check_seconds: float = CHECK_SECONDS
     """The time that each of them has."""
+    on_failing_base: OnFailingBase = "tell"
+    """What becomes of a work order where one fails on its base commit already."""
     branch_prefix: str | None = None
     """What the branches of work orders begin with; the worker's setting says so where it is `None`."""
     allow_findings: tuple[AllowedFinding, ...] = ()
@@ -372,6 +378,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         setup_seconds=file.limits.setup_seconds,
         checks=_argvs(file.checks, text, "checks", "check"),
         check_seconds=file.limits.check_seconds,
+        on_failing_base=file.on_failing_base,
         branch_prefix=file.branch_prefix,
         allow_findings=tuple(file.allow_findings),
         protected=tuple(file.protected) if file.protected is not None else None,

@@ -226,6 +226,9 @@ class Settings(BaseSettings):
     guest_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts that confined agents and checks reach beside an agent's model API, as `name:port`, separated by
     commas."""
+    setup_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts that a repository's set-up reaches beside those, and agents and checks do not: registries of
+    packages."""
     model_requests: Annotated[tuple[str, ...], NoDecode] = ()
     """What confined agents may ask of a model whose key stays outside, beside what their CLIs ask, as
     `METHOD /path`, separated by commas."""
@@ -321,6 +324,7 @@ class Settings(BaseSettings):
     @field_validator(
         "guest_paths",
         "guest_hosts",
+        "setup_hosts",
         "model_requests",
         "forge_logins",
         "codec_origins",

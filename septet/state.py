@@ -88,6 +88,11 @@ class StateDir:
         return self.root / "tokens"
 
     @property
+    def base_checks(self) -> Path:
+        """How repositories' checks end before any work: a folder for each base commit and settings."""
+        return self.root / "base-checks"
+
+    @property
     def worker_lock(self) -> Path:
         """What each worker of this host shares as long as it lives."""
         return self.root / "worker.lock"

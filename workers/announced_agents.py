@@ -1,4 +1,7 @@
-"""Which agents the workers can use, as their heartbeats tell the server: one listing answers for all of them."""
+"""Which agents the workers can use, and which forges they have keys for, as their heartbeats tell the server.
+
+One listing answers for all of them.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +20,8 @@ MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
 """Of a worker that serves metrics."""
+FORGE_KEY: Final = "septet-forge-key/"
+"""And a host for which there is a key; alone where a worker tells of none."""
 _PAGE: Final = 1000
 
 
@@ -33,6 +38,8 @@ class AnnouncedAgents:
     """What confines agents there; empty where that is not told."""
     model: str | None = None
     """The model of a step for which nobody else names one."""
+    forge_keys: frozenset[str] | None = None
+    """The hosts of forges for which it has a key; `None` where that is not told."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
@@ -63,7 +70,9 @@ def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:
     if default is None:
         return None
     sandbox, model = next(_after(SANDBOX, names), ""), next(_after(MODEL, names), None)
-    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(AGENT, names)), default, sandbox, model)
+    hosts = frozenset(_after(FORGE_KEY, names))
+    keys = hosts - {""} if hosts else None
+    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(AGENT, names)), default, sandbox, model, keys)
 
 
 def _after(prefix: str, names: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.plugin import SimplePlugin
 
-from workers.announced_agents import AGENT, DEFAULT, METRICS, MODEL, SANDBOX
+from workers.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
 
 if TYPE_CHECKING:
     from activities.host import Host
@@ -20,9 +20,11 @@ class _Announcement(SimplePlugin):
 def announcements(host: "Host") -> list[SimplePlugin]:
     """Return the plugins that announce the agents which a host can use as its worker starts."""
     from septet.agents.clis.usable import usable_agents
+    from septet.forges.choose import hosts_with_key
 
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
     others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []
     others += [METRICS] if host.settings.metrics is not None else []
+    others += [FORGE_KEY, *(f"{FORGE_KEY}{each}" for each in hosts_with_key(host.settings))]
     return [_Announcement(name) for name in (*names, *others)]

@@ -130,6 +130,7 @@ async def parts_of(
         with threads.open():
             yield Parts(host, _shared(host, decide, intakes_of), _own(host), _control(host))
     finally:
+        host.beside.end()
         supervisors.close()
 
 
@@ -223,7 +224,11 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     named_paths = parse_named_paths(settings.guest_paths, home)
     covered = (state.root, *_checkpoint_folders(settings, state))
     way_out = parse_way_out(
-        settings.guest_hosts, settings.guest_network, settings.environ, settings.model_requests
+        settings.guest_hosts,
+        settings.guest_network,
+        settings.environ,
+        settings.model_requests,
+        settings.setup_hosts,
     )
     world = World(home, named_paths, covered, way_out)
     sandbox = find_sandbox(settings.sandbox, settings.git_env, world)

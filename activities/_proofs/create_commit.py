@@ -1,6 +1,7 @@
 """Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
 
 from functools import partial
+from typing import Final
 
 from activities._claims import AnyClaim, Claim, Proof
 from activities._findings import refuse_findings
@@ -11,6 +12,7 @@ from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.turns.guest_run import GuestCommand
+from septet.base_checks import result_of
 from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step
 from septet.errors import EvidenceError
@@ -19,6 +21,8 @@ from septet.git.engine import Git
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.lfs import whole_lfs_files
 from septet.git.outgoing import refuse_large_files, refuse_unfit_commits
+
+_BEFORE: Final = "\n(This check failed before any work too, on the base commit.)"
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -96,6 +100,8 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
     for argv in settings.checks:
         command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
         if failure := run_command(claim.guests(), command, "Check", f"{settings.check_seconds:.0f} s"):
-            raise EvidenceError(failure)
+            known = result_of(host.state, claim.place)
+            before = known is not None and known.fails(" ".join(argv))
+            raise EvidenceError(f"{failure}{_BEFORE if before else ''}")
     if settings.checks:
         host.scan(claim.place)  # what agent and checks have left is not too large to be read

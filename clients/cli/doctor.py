@@ -28,11 +28,12 @@ from clients.cli.seal_checks import seal_checks
 from clients.cli.worker_checks import workers_check
 from clients.cli.wrapping import wrap
 from clients.temporal.agents import worker_agents
-from septet.agents.clis.adapter import Adapter, Machine
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.toolchains import find_toolchains
 from septet.agents.runs.folders import Runs
 from septet.agents.turns import runner_connection
 from septet.agents.turns.network_trial import try_network
@@ -80,6 +81,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         *await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
+        *_toolchains(settings, sandbox),
         *await asyncio.to_thread(_guest_network, settings, sandbox),
         _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
@@ -87,7 +89,8 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         *await _agents(settings, sandbox),
     ]
     if repo is not None:
-        checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
+        around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
+        checks += [Check("repository", *finding) for finding in repository_findings(repo, settings, around)]
     names = ", ".join(check.name for check in checks if check.status == "failed")
     failure = UnfitError(f"These checks failed: {names}.", remedy=_FOLLOW) if names else None
     return CommandReply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), failure)
@@ -149,7 +152,11 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
         way_out = parse_way_out(
-            settings.guest_hosts, settings.guest_network, settings.environ, settings.model_requests
+            settings.guest_hosts,
+            settings.guest_network,
+            settings.environ,
+            settings.model_requests,
+            settings.setup_hosts,
         )
         world = World(settings.home, named_paths, (settings.state_dir,), way_out)
         return find_sandbox(settings.sandbox, settings.git_env, world)
@@ -164,6 +171,16 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
     remedy = "Remove from SEPTET_GUEST_PATHS what agents and checks do not need."
     openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
     return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
+
+
+def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say which of the user's toolchains agents and checks see."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    env = select_variables(settings.environ, FOR_EVERY_AGENT)
+    names = ", ".join(map(str, find_toolchains(settings.home, env)))
+    message = f"Agents and checks see programs and libraries of {names}, which PATH names; no settings or logins."
+    return [Check("toolchains", "ok", message)] if names else []
 
 
 def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
@@ -192,7 +209,8 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (
         "Agents can reach only the hosts of their model API. Other hosts for agents and "
-        f"checks: {hosts} (SEPTET_GUEST_HOSTS)."
+        f"checks: {hosts} (SEPTET_GUEST_HOSTS); for set-up alone: "
+        f"{', '.join(map(str, way_out.setup_hosts)) or 'nothing'} (SEPTET_SETUP_HOSTS)."
     )
     return [Check("guest network", "ok", message)]
 

@@ -8,7 +8,7 @@ import typer.core
 from typer._click import Context, HelpFormatter  # typer brings its own click
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("run", "create", "pipeline", "intake", "demo", "issue"),
+    "Start": ("run", "create", "pipeline", "intake", "demo", "issue", "init"),
     "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "costs", "open"),
     "Decide": ("approve", "reject", "cancel", "move", "budget", "pr"),
     "Recover": ("retry", "refresh", "rescue", "doctor", "docs", "host-gone"),

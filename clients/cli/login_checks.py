@@ -7,7 +7,7 @@ from clients.cli.machine_checks import Check
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.named_logins import read_login
 from septet.agents.clis.registry import adapter_for
-from septet.agents.turns.probe import seen_login
+from septet.agents.clis.usable import seen_login
 from septet.errors import SeptetError
 from septet.settings import Settings
 

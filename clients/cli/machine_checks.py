@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.supervisor.control_group import find_parent
-from septet.forges.choose import hosts_with_key
+from septet.forges.choose import KEY_WAYS, hosts_with_key
 from septet.settings import Settings
 from septet.system import processes
 from septet.system.disk import full_disk
@@ -144,8 +144,7 @@ def _forge(settings: Settings) -> Check:
     if hosts := hosts_with_key(settings):
         return Check("forge", "ok", f"A key for {', '.join(hosts)} is set.")
     message = "No key for a forge is set: only repositories on this machine work."
-    ways = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
-    return Check("forge", "warning", message, f"Set {ways}, and restart the worker.")
+    return Check("forge", "warning", message, f"Set {KEY_WAYS}, and restart the worker.")
 
 
 def _disk(state_dir: Path) -> Check:

@@ -14,6 +14,7 @@ from clients.cli import (
     docs,
     follow,
     hosts,
+    init,
     intake,
     local_forge,
     pipelines,
@@ -133,8 +134,9 @@ def demo(
 
 
 for _commands in (
-    show.app, docs.app, follow.app, hosts.app, backup.app, promote.app, start.app, decide.app, pipelines.app,
-    budgets.app, costs.app, rescues.app, codec.app, intake.app, local_forge.issues, local_forge.pulls,
+    show.app, docs.app, follow.app, hosts.app, init.app, backup.app, promote.app, start.app, decide.app,
+    pipelines.app, budgets.app, costs.app, rescues.app, codec.app, intake.app, local_forge.issues,
+    local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)
 

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from clients.order_checks import check_folder
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
+from septet.agents.turns.guest_programs import missing_programs
+from septet.agents.turns.sandbox import Sandbox
 from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
@@ -19,26 +22,34 @@ from septet.git.evidence import list_base_folder, read_base_files
 from septet.git.mirror import refresh_mirror
 from septet.git.record import place_for
 from septet.git.remote import Remote
-from septet.repository_settings import load_repository_settings
+from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
 """Asked for to see that the forge's API answers: git may do so where it does not."""
 
+_UNCONFINED: Final = Sandbox()
+
 Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 
-def repository_findings(repo: str, settings: Settings) -> Iterator[Finding]:
-    """Yield status, message and remedy for each thing that was found, in a mirror that is thrown away."""
+def repository_findings(repo: str, settings: Settings, sandbox: Sandbox = _UNCONFINED) -> Iterator[Finding]:
+    """Yield status, message and remedy for each thing that was found, in a mirror that is thrown away.
+
+    Args:
+        repo: The repository, as people name it.
+        settings: Those of the workers of this machine.
+        sandbox: What confines guests here.
+    """
     with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
         try:
-            yield from _findings(repo, settings, StateDir(Path(folder)))
+            yield from _findings(repo, settings, StateDir(Path(folder)), sandbox)
         except SeptetError as error:
             yield "failed", error.message, error.remedy
 
 
-def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
+def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) -> Iterator[Finding]:
     address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
     if address.path is not None:
         check_folder(address.path)
@@ -52,7 +63,7 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))
-    load_repository_settings(files.get)
+    yield from _programs(load_repository_settings(files.get), settings, state, sandbox)
     commands = load_all(files.get)
     for command in commands:
         check(command)
@@ -61,6 +72,16 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     yield from _ignored_files(list_base_folder(place, FOLDER), [command.name for command in commands])
     theirs = [command.place for command in commands if not command.built_in]
     yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(theirs) or 'none'}.", ""
+
+
+def _programs(
+    repository: RepositorySettings, settings: Settings, state: StateDir, sandbox: Sandbox
+) -> Iterator[Finding]:
+    """Yield a failure for each program of set-up and checks that guests do not find here."""
+    env = select_variables(settings.environ, FOR_EVERY_AGENT)
+    for what, commands in (("Set-up command", repository.setup), ("Check", repository.checks)):
+        for each in missing_programs(sandbox, state.root, env, commands, what):
+            yield "failed", each.message, each.remedy
 
 
 def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:

@@ -124,3 +124,14 @@ def base_of(state: StateDir, order_id: str) -> str | None:
         record = find_record(state, order_id)
         return record.base_branch if record is not None else None
     return None
+
+
+def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
+    """Return what is told of checks that fail on a work order's base commit already, where this host knows it."""
+    from septet.base_checks import result_of
+
+    with suppress(SeptetError, OSError):
+        record = find_record(state, place_of(state, order_id))
+        result = result_of(state, record.place(state, {})) if record is not None else None
+        return tuple(map(scrub, result.lines)) if result is not None else ()
+    return ()

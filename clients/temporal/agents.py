@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from temporalio.client import ActivityFailureError, Client
@@ -14,6 +15,7 @@ from temporalio.service import RPCError
 from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
 from septet.errors import AgentMissingError
+from septet.git.address import parse_address
 from workers.announced_agents import AnnouncedAgents, announced_agents
 
 _ANSWERED_WITHIN: Final = timedelta(seconds=3)
@@ -44,6 +46,20 @@ async def check_worker_agents(
     for name in dict.fromkeys(names):
         if not any((name or host.default) in host.agents for host in hosts):
             await _refuse(client, hosts, name)
+
+
+def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
+    """Refuse a repository for whose forge no living worker has a key; where one does not tell, nothing is refused.
+
+    Raises:
+        InvalidInputError: None of them has a key.
+    """
+    address = parse_address(repository, home=Path.home())
+    keys = [host.forge_keys for host in hosts]
+    if address.path is None and keys and not any(each is None or address.host in each for each in keys):
+        from septet.forges.choose import no_key_for
+
+        raise no_key_for(address.host)
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:

@@ -38,7 +38,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
             continue
         reason = await _reason(pending, description.data_converter)
         if reason is not None:
-            return f"{pending.activity_id}: {reason}{_next_try(pending) if tells_next_try else ''}"
+            return f"{pending.activity_type.name}: {reason}{_next_try(pending) if tells_next_try else ''}"
     return await _trouble_of(description) if columns.get(STAGE) == Stage.REVIEW else None
 
 

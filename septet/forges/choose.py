@@ -18,6 +18,8 @@ from septet.settings import Settings
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
 """All but `local`; another forge is another package, and a name here."""
+KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
+"""What gives a worker a key, for people."""
 
 
 def forge_name(address: Address, settings: Settings) -> str:
@@ -60,6 +62,24 @@ def token_for(address: Address, settings: Settings) -> str | None:
 def hosts_with_key(settings: Settings) -> tuple[str, ...]:
     """Return the hosts for which the settings name a key: a token, an App or a login. None is asked for it."""
     return tuple(host for kind in KINDS if _has_key(kind, settings) for host in _hosts(kind, settings))
+
+
+def no_key_for(host: str) -> InvalidInputError:
+    """Return the error where the worker has no key for a forge: what it would be paid for could not leave."""
+    return InvalidInputError(
+        f"repository: the worker has no key for {host}, so it could not push there or open a pull request.",
+        remedy=f"Set {KEY_WAYS} where the worker (`septet up`) runs, and start the worker again.",
+    )
+
+
+def refuse_without_key(address: Address, settings: Settings) -> None:
+    """Refuse a repository on a forge for which the settings name no key.
+
+    Raises:
+        InvalidInputError: They name none.
+    """
+    if address.path is None and address.host not in hosts_with_key(settings):
+        raise no_key_for(address.host)
 
 
 def fork_for(address: Address, settings: Settings) -> str:

@@ -39,6 +39,8 @@ _REFUSED: Final = frozenset({400, 409, 412, 422})
 _NOT_MODIFIED: Final = 304
 _READS: Final = frozenset({"GET", "HEAD"})
 _SOON_SECONDS: Final = 1.0
+_ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SHOWN: Final = 1000
 _SHOWN_OF_PAGE: Final = 4000
 _SHOWN_WORDS: Final = 80
@@ -136,7 +138,7 @@ class ForgeApi:
             ) from error
         except httpx.HTTPError as error:
             note_unreached(self.url)
-            raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {error!r}.") from error
+            raise ForgeUnavailableError(f"{self.url} could not be reached ({what}): {_why(error)}.") from error
         except (ValueError, TypeError) as error:
             message = f"{self.url} did not answer as {self.forge} does ({what}){_describe_answer(last)}."
             raise ForgeUnavailableError(message) from error
@@ -185,6 +187,12 @@ def trusted_authorities() -> ssl.SSLContext:
     import httpx
 
     return httpx.create_ssl_context()
+
+
+def _why(error: Exception) -> str:
+    """Return why a forge was not reached, in the system's words; by its kind where there are none."""
+    words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
+    return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
 
 
 def _refusal_text(response: "httpx.Response") -> str:

@@ -38,7 +38,7 @@ from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir
 from septet.system.durable import DRAFTS
-from septet.system.locks import hold_lock, remove_lock
+from septet.system.locks import hold_lock, lock_is_held, remove_lock
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"
@@ -82,6 +82,7 @@ class Sweep:
         if not note:
             self._runs_alone()
             self._locks_alone()
+            self._base_checks()
             self._remove_drafts()
         return SweepReport(
             removed=tuple(self._removals[:_SHOWN]),
@@ -182,6 +183,15 @@ class Sweep:
             ):
                 with self._refusing("workspace", lock.name):
                     remove_lock(lock)
+
+    def _base_checks(self) -> None:
+        """Remove old results of checks on base commits; who opens a workspace there finds them anew."""
+        for name in _names(self.state.base_checks):
+            folder = self.state.base_checks / name
+            with self._refusing("runs", name):
+                found_at = datetime.fromtimestamp(_changed_at(folder), UTC)
+                if is_over(found_at, self.terms.runs_days, self.now) and not lock_is_held(folder / "lock"):
+                    remove_closed(folder, self.state.trash)
 
     def _remove_drafts(self) -> None:
         """Remove the drafts that processes left which were killed as they wrote what is no work order's."""

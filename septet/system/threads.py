@@ -11,7 +11,10 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
 from typing import Final, ParamSpec, Self, TypeVar
+
+from septet.system.processes import Halt
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,6 +23,7 @@ LOOKS: Final = None
 """The event loop's own threads, for what takes moments."""
 
 _LOOKS_PER_AGENT: Final = 2
+_END_SECONDS: Final = 10.0
 _SPARE: Final = 64
 """For what no agent asks for: probes and ends of cancelled work orders, strays, the HTTP API."""
 
@@ -57,6 +61,32 @@ class ThreadPools:
         finally:
             for pool in (self.network, self.disk):
                 pool.shutdown(wait=False)
+
+
+class Beside:
+    """Work in threads of its own for which nobody waits; it ends with what has it done."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._halt = Halt()
+        self._threads: list[Thread] = []
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        """Do some work, which raises nothing."""
+
+        def run() -> None:
+            with self._halt.over():
+                work()
+
+        thread = Thread(target=run, name=f"septet-{name}", daemon=True)
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        thread.start()
+
+    def end(self) -> None:
+        """Halt what is being done, and wait for its end, for some seconds at most."""
+        self._halt.now()
+        for thread in self._threads:
+            thread.join(_END_SECONDS)
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.faces
 @pytest.fixture
 def away(septet: Septet) -> Iterator[Septet]:
     """A machine whose forge is out of reach."""
-    with septet.up(SEPTET_GITHUB_HOSTS="git.example", SEPTET_GITHUB_API_URL="http://127.0.0.1:1"):
+    with septet.up(
+        GITHUB_TOKEN="k", SEPTET_GITHUB_HOSTS="git.example", SEPTET_GITHUB_API_URL="http://127.0.0.1:1"
+    ):
         yield septet
 
 

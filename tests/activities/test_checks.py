@@ -142,7 +142,8 @@ async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: 
 
 async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
     """Nobody waits for a check that hangs: it is dead when the cancelled step has ended."""
-    await _open(lab, "sleep 299.5")
+    hangs = "import os, sys; 'sum' in open('src/app.py').read() and os.execlp('sleep', 'sleep', '299.5')"
+    await _open(lab, f"{sys.executable} -IS check.py", hangs)  # it passes on the base commit
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_COMMIT), environment))
     await wait_until(lambda: processes_with("299.5"))

@@ -137,7 +137,7 @@ async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ("""["no-such-program --now"]""", "could not be started"),
+        ("""["./no-such-program --now"]""", "could not be started"),
         ("""["sleep 30"]\n[limits]\ncheck_seconds = 0.2""", "took longer than"),
     ],
 )

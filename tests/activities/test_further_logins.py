@@ -287,7 +287,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
     """Where the first agent is paused for long, the other one begins anew; what the first one did is in a rescue."""
     books = Books()
     codex = program(tmp_path / "codex", TALKS["codex"])
-    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex))
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
     async with lab_of(settings, books) as parts:
         lab = StepLab(tmp_path, origin, parts)
         await lab.open(fallback_agent="codex")
@@ -318,7 +318,9 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
 async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, origin: Origin) -> None:
     """A limit that begins anew within minutes is waited for."""
     codex = program(tmp_path / "codex", TALKS["codex"])
-    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+    async with lab_of(
+        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
+    ) as parts:
         lab = StepLab(tmp_path, origin, parts)
         await lab.open(fallback_agent="codex")
         limits(lab, FIRST, seconds=SHORT)
@@ -339,7 +341,7 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
         "item": {"id": "item_0", "type": "agent_message", "text": "perhaps a bug"},
     }
     codex = program(tmp_path / "codex", talk)
-    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex))
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
     async with lab_of(settings, books) as parts:
         lab = StepLab(tmp_path, origin, parts)
         await lab.open(fallback_agent="codex")
@@ -370,7 +372,8 @@ async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
 ) -> None:
     """The first of them that names one counts; the first agent itself is no second one."""
     codex, claude = (program(tmp_path / name, TALKS[name]) for name in ("codex", "claude"))
-    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), SEPTET_CLAUDE_PATH=str(claude))
+    paths = {"SEPTET_CODEX_PATH": str(codex), "SEPTET_CLAUDE_PATH": str(claude)}
+    settings = settings_with(tmp_path, None, **paths, CODEX_API_KEY=FIRST, ANTHROPIC_API_KEY=FIRST)
     async with lab_of(settings.model_copy(update={"fallback_agent": "codex"}), Books()) as parts:
         lab = StepLab(tmp_path, origin, parts)
         assert (await lab.open()).fallback_agent == "codex"
@@ -528,7 +531,9 @@ async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refu
 ) -> None:
     """One start is refused, and the other agent begins anew; the next turn begins with the first agent again."""
     codex = program(tmp_path / "codex", TALKS["codex"])
-    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+    async with lab_of(
+        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
+    ) as parts:
         lab = StepLab(tmp_path, origin, parts)
         await lab.open(fallback_agent="codex")
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
@@ -545,7 +550,9 @@ async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path
         {"type": "turn.failed", "error": {"message": "flagged for possible cybersecurity risk"}}
     ]
     codex = program(tmp_path / "codex", talk)
-    async with lab_of(settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex)), Books()) as parts:
+    async with lab_of(
+        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
+    ) as parts:
         lab = StepLab(tmp_path, origin, parts)
         await lab.open(fallback_agent="codex")
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')

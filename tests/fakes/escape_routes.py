@@ -142,6 +142,12 @@ def _own_home(name: str, attack: str, path: str, *, changes: bool = False) -> Ro
     )
 
 
+def _toolchain(name: str, attack: str, path: str, root: str, *, changes: bool = False) -> Route:
+    program = f"change({path!r})" if changes else f"read({path!r})"
+    closes = "toolchains are read-only" if changes else "programs and libraries of toolchains alone"
+    return Route(name, attack, program, closes, bound(root))
+
+
 def _call(name: str, attack: str, program: str) -> Route:
     return Route(name, attack, program, "refused system calls", removed(RefusedSystemCalls))
 
@@ -205,6 +211,16 @@ ROUTES = (
     _home("git-settings", "change the user's git settings", "home/.gitconfig", changes=True),
     _home("bashrc", "change `.bashrc`", "home/.bashrc", changes=True),
     _home("authorized-keys", "let a key in by ssh", "home/.ssh/authorized_keys", changes=True),
+    _toolchain("cargo-login", "read cargo's login beside its programs", "home/.cargo/credentials.toml", "home/.cargo"),
+    _toolchain("npm-login", "read npm's login in a version of node", "home/.nvm/versions/node/v22.1.0/etc/npmrc",
+               "home/.nvm/versions"),
+    _toolchain("pip-login", "read pip's login in a version of Python", "home/.pyenv/versions/3.12.1/pip.conf",
+               "home/.pyenv/versions"),
+    _toolchain("uv-login", "read uv's login beside its Pythons", "home/.local/share/uv/credentials/credentials.toml",
+               "home/.local/share/uv"),
+    _toolchain("cargo-program", "change a program of a toolchain", "home/.cargo/bin/cargo", "home/.cargo/bin",
+               changes=True),
+    _home("npmrc", "read npm's login", "home/.npmrc"),
     Route(
         "origin-hook", "leave a hook in an origin on disk", "change('origins/app.git/hooks/pre-receive')",
         "origins are not seen", bound("origins"),

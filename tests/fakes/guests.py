@@ -41,7 +41,15 @@ _SECRETS = (
     "state/homes/wo-2/claude/.claude/projects/-work/other.jsonl", "state/homes/wo-2/claude/.claude/settings.json",
     "state/homes/wo-1/codex/.codex/auth.json", "state/logins/5d1f/wo-1.claude.json",
     "origins/app.git/hooks/pre-receive", "origins/app.git/config", "neighbour/secret",
+    "home/.cargo/credentials.toml", "home/.npmrc", "home/.nvm/versions/node/v22.1.0/etc/npmrc",
+    "home/.pyenv/versions/3.12.1/pip.conf", "home/.local/share/uv/credentials/credentials.toml",
 )  # fmt: skip
+_TOOLCHAINS = (
+    "home/.cargo/bin", "home/.nvm/versions/node/v22.1.0/bin", "home/.pyenv/shims", "home/.pyenv/versions/3.12.1/bin",
+    "home/.local/share/uv/python/cpython-3.12.5/bin", "home/.local/bin",
+)  # fmt: skip
+"""Folders of the user's languages; PATH names them."""
+_PROGRAMS = ("home/.cargo/bin/cargo", "home/.local/bin/uv")
 _OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", OWN_HOME + "/.credentials.json")
 
 
@@ -65,7 +73,7 @@ class Machine:
             state / "workspaces" / "wo-1",
             state / "mirrors" / "app.git" / "objects",
             (sys.executable,),
-            {"PATH": os.defpath},
+            {"PATH": os.pathsep.join([*(str(self.root / folder) for folder in _TOOLCHAINS), os.defpath])},
             home_folders=(OwnFolder(self.root / OWN_HOME, self.root / "home" / ".claude"),),
         )
 
@@ -179,6 +187,11 @@ def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Mach
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{CANARY}\n" if name in _SECRETS else "own\n", encoding="utf-8")
+    for name in _TOOLCHAINS:
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for name in _PROGRAMS:
+        (root / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (root / name).chmod(0o755)
     with ExitStack() as stack:
         sandbox = find_sandbox("auto", os.environ, world_of(root))
         process = subprocess.Popen(

@@ -32,6 +32,8 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
         print_line(out, Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"))
     for name, value in _facts(detail, running):
         print_line(out, Text(f"{name:<14}{printable(value)}"))
+    for failing in detail.fails_on_base:
+        print_line(out, Text(f"{'base':<14}{printable(failing)}", style="yellow"))
     if task.steps or running:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=True):

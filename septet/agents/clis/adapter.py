@@ -23,8 +23,12 @@ FOR_EVERY_AGENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+    "RUSTUP_HOME", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT", "NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR",
+    "MISE_DATA_DIR", "SDKMAN_DIR",
 )  # fmt: skip
-"""The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them."""
+"""The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them.
+
+The last ones say where toolchains lie: guests see those that `guest/toolchains.py` knows."""
 
 _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
@@ -136,9 +140,9 @@ class Adapter(ABC):
             AgentMissingError: Its program was not found.
             AgentError: It cannot work on this host; the remedy says what to change.
         """
+        program = find_program(self.name, self.program, host)
         arguments, env = self.arguments(turn, host), self.environment(turn, host)
-        argv = (find_program(self.name, self.program, host), *arguments)
-        return Invocation(argv, env, encode_prompt(turn.prompt))
+        return Invocation((program, *arguments), env, encode_prompt(turn.prompt))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
         """Return whose model a CLI asks that knows several providers; empty where nobody says or there is one."""

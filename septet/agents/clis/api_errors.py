@@ -21,7 +21,10 @@ class ApiError:
 _AUTHENTICATION: Final = ApiError(
     "authentication",
     retryable=False,
-    remedy="Log in with the agent's CLI, or set its API key, then run `septet retry`.",
+    remedy=(
+        "Log in with the agent's CLI, or set its API key, where the worker (`septet up`) runs, then run "
+        "`septet retry`."
+    ),
 )
 _BILLING: Final = ApiError(
     "billing",

@@ -1,10 +1,20 @@
 """Which agents can be used on a machine, and the words for one that cannot: for the door and for the work."""
 
+import re
 from pathlib import Path
+from typing import Final
 
-from septet.agents.clis.adapter import Machine, Turn
+from septet.agents.clis.adapter import Adapter, Machine, Turn, select_variables
+from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.errors import AgentError, AgentMissingError
+
+_HAS_FREE_MODELS: Final = frozenset({"opencode"})
+_SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
+"""Where a machine's owner may log all users in."""
+_OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
+"""What settings hold that log a CLI in otherwise than by the login that is looked for."""
+_SETTINGS_BYTES: Final = 1024 * 1024
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:
@@ -17,7 +27,7 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
 
     Raises:
         AgentMissingError: Its program is not here; the remedy names the agents that are.
-        AgentError: It cannot work on this machine; the remedy says what to change.
+        AgentError: It cannot work on this machine, or has surely no login; the remedy says what to change.
     """
     obstacle = _obstacle(agent, machine, worktree)
     if isinstance(obstacle, AgentMissingError):
@@ -28,9 +38,61 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
         raise obstacle
 
 
+def seen_login(facts: Capabilities, host: Machine) -> str | None:
+    """Return the variable or file that looks like a login of a CLI; `None` where none is seen."""
+    variable = next((name for name in facts.login_variables if host.env.get(name)), None)
+    if variable is not None or not facts.login_files:
+        return variable
+    login = _replace_home(facts.login_files[0], facts, host)
+    return login if _place_of(login, facts, host).is_file() else None
+
+
 def _obstacle(agent: str, machine: Machine, worktree: Path) -> AgentError | None:
+    adapter = adapter_for(agent)
     try:
-        adapter_for(agent).invocation(Turn(prompt="", worktree=worktree), machine)
+        adapter.invocation(Turn(prompt="", worktree=worktree), machine)
     except AgentError as error:
         return error
-    return None
+    return _lack_of_login(adapter, machine)
+
+
+def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
+    """Return that a CLI is not logged in; `None` where it is, or may be in a way that is not known here."""
+    facts = adapter.capabilities
+    if not facts.needs_login or not facts.login_files or seen_login(facts, machine) is not None:
+        return None
+    further = f"SEPTET_{adapter.name.upper().replace('-', '_')}_LOGINS"
+    is_told = bool(select_variables(machine.env, adapter.login)) or bool(machine.env.get(further))
+    if is_told or adapter.name in _HAS_FREE_MODELS or _may_log_in(adapter, machine):
+        return None
+    ways = f"log in with `{adapter.program}` as its user, or set {' or '.join(facts.login_variables)} there"
+    return AgentError(
+        f"{adapter.name} is not logged in where the worker runs.",
+        remedy=f"Where the worker (`septet up`) runs, {ways}, and start the worker again if you have set one.",
+    )
+
+
+def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
+    """Say whether settings of a CLI may log it in: a helper with a key, another provider, the machine's owner."""
+    if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
+        return True
+    facts = adapter.capabilities
+    files = (*facts.login_files[1:], *(each.name for each in facts.settings))
+    return any(_OTHER_LOGIN.search(_begin_of(_place_of(name, facts, machine))) for name in files)
+
+
+def _replace_home(name: str, facts: Capabilities, machine: Machine) -> str:
+    moved_by, home = facts.home
+    return name.replace(home, machine.env[moved_by], 1) if moved_by and machine.env.get(moved_by) else name
+
+
+def _place_of(name: str, facts: Capabilities, machine: Machine) -> Path:
+    return Path(_replace_home(name, facts, machine).replace("~", machine.env.get("HOME", "~"), 1))
+
+
+def _begin_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_SETTINGS_BYTES)
+    except OSError:
+        return b""

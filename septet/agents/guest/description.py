@@ -30,6 +30,7 @@ from septet.agents.guest.protections import (
     SystemFiles,
 )
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.guest.toolchains import toolchain_paths
 
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 """Variables that name what no guest has."""
@@ -99,6 +100,8 @@ class GuestFiles:
     """A model API that the worker's settings name, wherever it is."""
     models: tuple[ModelKey, ...] = ()
     """Model APIs whose keys stay outside."""
+    source: Path | None = None
+    """The folder that is seen as its workspace; that itself when absent."""
 
 
 def describe(world: World, files: GuestFiles) -> Description:
@@ -118,12 +121,15 @@ def describe(world: World, files: GuestFiles) -> Description:
     own_folders = tuple(Binding(needs.trace(path), writable=True) for path in files.own_folders if path.exists())
     objects = () if files.objects is None else (Binding(needs.trace(files.objects)),)
     needs.add_all(files.program, files.env)
-    for package in files.own_packages:
+    for package in (*files.own_packages, *toolchain_paths(world.home, files.env)):
         needs.add(package)
     covered = tuple(needs.trace(path) for path in world.covered if path.is_dir())
     own_home = (OwnHome(home),) if home != Path("/") else ()
     home_is_covered = any(home.is_relative_to(folder) for folder in covered)
-    own_parts = (*own_folders, Binding(workspace, writable=True), *objects)
+    own_workspace: OwnFolder | Binding = Binding(workspace, writable=True)
+    if files.source is not None and files.source != files.workspace:
+        own_workspace = OwnFolder(files.source, workspace)
+    own_parts = (*own_folders, own_workspace, *objects)
     visible = [each.path for each in (*named, *own_parts)]
     placed = (*needs.placed_in(home_folders), *filter(None, inside))
     return Description(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ _USUAL_PORTS: Final = {"http": 80, "https": _HTTPS_PORT}
 _MOST_PORTS: Final = 65536
 _PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _REQUEST: Final = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9_~:@.,=+$*-]+)+")
+_SETTING: Final = "SEPTET_GUEST_HOSTS"
 _REQUEST_REMEDY: Final = (
     "Separate requests by commas, each as `METHOD /path` below the model's address, such as "
     "`POST /v1/embeddings`; `*` stands for one part of a path."
@@ -40,8 +41,8 @@ class NamedHost:
     port: int
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read one entry of the setting; 443 is the port where none is named.
+    def parse(cls, text: str, setting: str = _SETTING) -> Self:
+        """Read one entry of a setting; 443 is the port where none is named.
 
         Raises:
             InvalidInputError: It is no host.
@@ -51,9 +52,9 @@ class NamedHost:
             name, port = text.strip().lower(), str(_HTTPS_PORT)
         name = name.removeprefix("[").removesuffix("]").removesuffix(".")
         if not _NAME.fullmatch(name):
-            raise InvalidInputError(f"SEPTET_GUEST_HOSTS: {text!r} names no host.", remedy=_REMEDY)
+            raise InvalidInputError(f"{setting}: {text!r} names no host.", remedy=_REMEDY)
         if not port.isdecimal() or not 0 < int(port) < _MOST_PORTS:
-            raise InvalidInputError(f"SEPTET_GUEST_HOSTS: {text!r} names no port.", remedy=_REMEDY)
+            raise InvalidInputError(f"{setting}: {text!r} names no port.", remedy=_REMEDY)
         return cls(name, int(port))
 
     @property
@@ -66,13 +67,13 @@ class NamedHost:
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
-def parse_hosts(texts: tuple[str, ...]) -> tuple[NamedHost, ...]:
-    """Read the setting.
+def parse_hosts(texts: tuple[str, ...], setting: str = _SETTING) -> tuple[NamedHost, ...]:
+    """Read a setting.
 
     Raises:
         InvalidInputError: An entry is no host.
     """
-    return tuple(NamedHost.parse(text) for text in texts if text.strip())
+    return tuple(NamedHost.parse(text, setting) for text in texts if text.strip())
 
 
 def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
@@ -179,10 +180,20 @@ class NetworkSettings:
     """The worker's own proxies, by their variables in small letters."""
     model_requests: tuple[str, ...] = ()
     """What may be asked of models whose keys stay outside, beside what their CLIs ask."""
+    setup_hosts: tuple[NamedHost, ...] = ()
+    """What set-up reaches, and no other guest."""
+
+    def for_setup(self) -> "NetworkSettings":
+        """Return what they say of the network of a repository's set-up."""
+        return replace(self, hosts=(*self.hosts, *self.setup_hosts))
 
 
 def parse_way_out(
-    hosts: tuple[str, ...], network: str, env: Mapping[str, str], requests: tuple[str, ...] = ()
+    hosts: tuple[str, ...],
+    network: str,
+    env: Mapping[str, str],
+    requests: tuple[str, ...] = (),
+    setup_hosts: tuple[str, ...] = (),
 ) -> NetworkSettings:
     """Read the settings of the network.
 
@@ -191,6 +202,7 @@ def parse_way_out(
         network: `proxy` or `open`.
         env: The environment with the worker's proxies.
         requests: Further ones to models, as `METHOD /path`.
+        setup_hosts: Those that set-up alone may reach.
 
     Raises:
         InvalidInputError: An entry is no host, or no request.
@@ -199,7 +211,10 @@ def parse_way_out(
     for each in filter(None, requests):
         if not _REQUEST.fullmatch(each):
             raise InvalidInputError(f"SEPTET_MODEL_REQUESTS: {each!r} names no request.", remedy=_REQUEST_REMEDY)
-    return NetworkSettings(parse_hosts(hosts), network == "open", proxies, tuple(filter(None, requests)))
+    for_setup = parse_hosts(setup_hosts, "SEPTET_SETUP_HOSTS")
+    return NetworkSettings(
+        parse_hosts(hosts), network == "open", proxies, tuple(filter(None, requests)), for_setup
+    )
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ _USAGE_LIMIT: Final = "rate_limit"
 _LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
+_ENDS: Final = (".", "!", "?", ":", "…", "`")
 _MOST_REQUESTS: Final = 5
 _PROGRAM: Final = "Make sure that the program is installed and executable, then run `septet retry`."
 
@@ -40,7 +41,8 @@ def failure_of(
             where the CLI has not named the time.
         crashed_again: Every rung of the ladder was tried.
     """
-    message = f"{outcome.message} The run's files are in {run.folder}."
+    words = outcome.message.rstrip()
+    message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."
     remedy = f"{_open_requests(run)}{outcome.remedy or _remedy_by_hand(outcome, run) or _RETRY}"
     if outcome.retryable and not crashed_again:
         wait = outcome.retry_after_seconds or 1.0

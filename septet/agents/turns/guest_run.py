@@ -48,6 +48,8 @@ class GuestCommand:
     directory: Path
     seconds: float
     """After that it is ended."""
+    seen_at: Path | None = None
+    """Where the directory is seen in a sandbox; at its own path when absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ class GuestRunner:
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
         """Send the order, with the run's mark; one whose attempt has gone ends the program at once."""
-        files = GuestFiles(command.directory, self.objects, env=command.env)
+        seen_at = command.seen_at or command.directory
+        files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         sandbox = self.sandbox if self.supervisors.gives_way_out else self.sandbox.with_host_network()
         confinement = sandbox.confinement(files)
         argv, env = self._locate(command), sandbox.environment(command.env)

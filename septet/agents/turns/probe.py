@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
-from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.usable import seen_login
 from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.turns.sandbox import Sandbox
 from septet.errors import SandboxError, SeptetError
@@ -91,19 +91,6 @@ def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]
 
 def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
-
-
-def seen_login(facts: Capabilities, host: Machine) -> str | None:
-    """Return the variable or file that looks like a login of a CLI; `None` where none is seen."""
-    variable = next((name for name in facts.login_variables if host.env.get(name)), None)
-    if variable is not None or not facts.login_files:
-        return variable
-    moved_by, home = facts.home
-    login = facts.login_files[0]
-    if moved_by and host.env.get(moved_by):
-        login = login.replace(home, host.env[moved_by], 1)
-    path = Path(login.replace("~", host.env.get("HOME", "~"), 1))
-    return login if path.is_file() else None
 
 
 def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:

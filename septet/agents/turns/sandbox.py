@@ -96,6 +96,10 @@ class Sandbox:
         """Return this sandbox for guests that have the machine's network."""
         return replace(self, world=replace(self.world, way_out=replace(self.world.way_out, is_open=True)))
 
+    def for_setup(self) -> "Sandbox":
+        """Return this sandbox for a repository's set-up, which may reach further hosts."""
+        return replace(self, world=replace(self.world, way_out=self.world.way_out.for_setup()))
+
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         """Return a program's environment as it means something to a guest here."""
         if not self.confines:

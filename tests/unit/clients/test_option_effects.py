@@ -101,6 +101,7 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "--repo": {
         **_INTAKE,
         "doctor": "acceptance/test_mistakes.py::test_doctor_warns_of_a_command_that_lacks_what_its_step_needs",
+        "init": "acceptance/test_before_paid.py::test_first_settings_are_written_once",
         "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
         **dict.fromkeys(
             ("issue list", "issue show", "issue close"),

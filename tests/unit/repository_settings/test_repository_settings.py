@@ -104,7 +104,7 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         (
             "zebra.stripes = 1\n",
             1,
-            "zebra is not a setting. There are: protected, on_protected, read_outgoing, setup, checks, branch_prefix, agents, limits, steps, allow_findings, commit, issue, pull_request.",
+            "zebra is not a setting. There are: protected, on_protected, read_outgoing, setup, checks, on_failing_base, branch_prefix, agents, limits, steps, allow_findings, commit, issue, pull_request.",
         ),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1 must be text"),
         ("checks = [['a', 3]]\n", 1, "checks.0 must be text"),

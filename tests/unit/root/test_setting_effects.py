@@ -172,6 +172,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     ),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
     "guest_paths": (("/opt/tools",), lambda settings: parse_named_paths(settings.guest_paths, settings.home)),
+    "setup_hosts": (("packages.example.com:443",), lambda settings: parse_hosts(settings.setup_hosts)),
     "guest_hosts": (("packages.example.com:443",), lambda settings: parse_hosts(settings.guest_hosts)),
     "model_requests": (("GET /v1/x",), lambda settings: parse_way_out((), "proxy", {}, settings.model_requests)),
     "guest_network": ("open", lambda settings: parse_way_out((), settings.guest_network, {})),

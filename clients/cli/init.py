@@ -1,0 +1,70 @@
+"""`septet init`: a first file of settings for a repository, and what its worker needs."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.grouped_help import Commands
+from clients.cli.reply import CommandReply, reply
+
+if TYPE_CHECKING:
+    from clients.first_settings import FirstSettings
+
+app = Commands()
+_SANDBOX: Final = (
+    "In the sandbox agents, checks and set-up have no network but the model's, and see nothing of your home but "
+    "languages that PATH names."
+)
+
+
+@app.command()
+def init(
+    repo: Annotated[
+        Path, typer.Option("--repo", metavar="DIR", help="The working tree of the repository.")
+    ] = Path(),
+    as_json: given.Json = False,
+) -> None:
+    """Write a first .septet/septet.toml from what is found in a repository.
+
+    Example: septet init
+    """
+
+    async def work() -> CommandReply:
+        from clients.first_settings import first_settings
+        from clients.repository_path import enclosing_repository, is_repository
+        from septet.contracts.names import SETTINGS_PATH
+        from septet.errors import NotFoundError, RefusedTransitionError
+        from septet.settings import load_settings
+
+        folder = repo.expanduser().absolute()
+        root = folder if is_repository(folder) else enclosing_repository(folder)
+        if root is None or not (root / ".git").exists():
+            message = f"{folder} is not a working tree of git."
+            raise NotFoundError(message, remedy="Name one: septet init --repo DIR")
+        path = root / SETTINGS_PATH
+        if path.exists():
+            raise RefusedTransitionError(
+                f"{path} is there already.", remedy=f"Edit it; `septet doctor --repo {root}` checks it."
+            )
+        settings = first_settings(root, load_settings().environ)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(settings.text(), encoding="utf-8")
+        return CommandReply({"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings))
+
+    reply(work, as_json=as_json)
+
+
+def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
+    sources = ", ".join(settings.sources) or "nothing that is known: name your checks in it"
+    lines = [f"Written: {path}, from {sources}."]
+    lines += [f"  set-up  {' '.join(words)}" for words in settings.setup]
+    lines += [f"  check   {' '.join(words)}" for words in settings.checks]
+    lines += ["", _SANDBOX]
+    if settings.hosts:
+        lines += ["Set-up needs a registry of packages. Start the worker with:"]
+        lines += [f"  SEPTET_SETUP_HOSTS={','.join(settings.hosts)} septet up"]
+    lines += [*settings.notes, "", f"Read it, commit it to the base branch, then run: septet doctor --repo {root}"]
+    typer.echo("\n".join(lines))

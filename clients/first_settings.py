@@ -1,0 +1,263 @@
+"""The first settings of a repository, from what lies in it: set-up, checks, and the hosts that its set-up needs.
+
+No host of a registry is known here: lock files name theirs, and the tools are asked for the one that they use.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from septet.agents.guest.network import NamedHost, hosts_in
+from septet.contracts.names import SETTINGS_PATH
+from septet.repository_settings import load_repository_settings
+from septet.system import processes
+
+_READ_BYTES: Final = 32 * 1024 * 1024
+_TOOL_SECONDS: Final = 30.0
+_NO_TEST: Final = "no test specified"
+_SCRIPTS: Final = ("lint", "typecheck", "test")
+_NODE_LOCKS: Final = (
+    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb",
+)  # fmt: skip
+_TARGET: Final = re.compile(r"^(lint|check|test)\s*:(?!=)", re.MULTILINE)
+_ADDRESS_OF_LOCK: Final = re.compile(
+    r"(?:\"?resolved\"?:? |\bregistry = |\burl = |\btarball: |\bsource = \"registry\+)[\"']?"
+    r"(?:sparse\+)?(https?://[^\s\"'#]+)"
+)
+_DEFAULT_INDEX: Final = re.compile(r"default:?\s+(https?://[^\s)]+)")
+_VENV: Final = ".venv/bin/python"
+_CARGO: Final = ("env", "CARGO_HOME=target/cargo-home", "cargo")
+_KEPT: Final = "what set-up downloads outside of the workspace is gone afterwards"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSettings:
+    """What a first `.septet/septet.toml` says, and what its worker needs."""
+
+    sources: tuple[str, ...] = ()
+    """The files that it was read from."""
+    setup: tuple[tuple[str, ...], ...] = ()
+    checks: tuple[tuple[str, ...], ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Which set-up asks, as `name:port`."""
+    notes: tuple[str, ...] = ()
+    """What a person has to find out."""
+
+    def text(self) -> str:
+        """Return the file."""
+        lines = ["# How Septet works on this repository: `septet docs commands` lists all settings.", ""]
+        lines += ["# Once in each workspace, before its first agent, without a shell."] if self.setup else []
+        lines += _list("setup", self.setup) if self.setup else []
+        lines += ["# Before each commit. An agent gets the output of one that fails."]
+        lines += _list("checks", self.checks)
+        text = "\n".join(lines) + "\n"
+        load_repository_settings({SETTINGS_PATH: text.encode()}.get)
+        return text
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What was found so far."""
+
+    folder: Path
+    env: Mapping[str, str]
+    sources: list[str] = field(default_factory=list)
+    setup: list[tuple[str, ...]] = field(default_factory=list)
+    checks: list[tuple[str, ...]] = field(default_factory=list)
+    hosts: set[NamedHost] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def has(self, *names: str) -> str:
+        """Return the first of some files that is there, and note it; an empty name where none is."""
+        name = next((name for name in names if (self.folder / name).is_file()), "")
+        if name and name not in self.sources:
+            self.sources.append(name)
+        return name
+
+    def read(self, name: str) -> str:
+        """Return the text of a file; what cannot be read is empty."""
+        try:
+            with (self.folder / name).open("rb") as file:
+                return file.read(_READ_BYTES).decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
+        """Note the hosts of all addresses in some texts; where there are none, what a person has to ask."""
+        hosts = hosts_in(texts)
+        self.hosts.update(hosts)
+        if not hosts:
+            self.notes.append(unknown)
+
+    def addresses_of_lock(self, name: str) -> list[str]:
+        """Return the addresses from which a lock file has its packages."""
+        return _ADDRESS_OF_LOCK.findall(self.read(name)) if name else []
+
+    def ask(self, *argv: str) -> str:
+        """Return what a tool prints; nothing where it is not here or fails."""
+        try:
+            done = processes.run(argv, env=self.env, cwd=self.folder, timeout_seconds=_TOOL_SECONDS)
+        except OSError:
+            return ""
+        return done.stdout.decode("utf-8", errors="replace") if done.exit_code == 0 else ""
+
+
+def first_settings(folder: Path, env: Mapping[str, str]) -> FirstSettings:
+    """Return what a first file of settings may say of a repository.
+
+    Args:
+        folder: The repository's working tree.
+        env: The environment of the tools that are asked.
+    """
+    draft = _Draft(folder, env)
+    for look in (_node, _python, _rust, _go, _make):
+        look(draft)
+    unique = dict.fromkeys
+    return FirstSettings(
+        tuple(draft.sources),
+        tuple(unique(draft.setup)),
+        tuple(unique(draft.checks)),
+        tuple(map(str, sorted(draft.hosts))),
+        tuple(unique(draft.notes)),
+    )
+
+
+def _node(draft: _Draft) -> None:
+    if not draft.has("package.json"):
+        return
+    berry = bool(draft.has(".yarnrc.yml"))
+    lock = draft.has(*_NODE_LOCKS)
+    runner, install = {
+        "pnpm-lock.yaml": ("pnpm", ("pnpm", "install", "--frozen-lockfile")),
+        "yarn.lock": ("yarn", ("yarn", "install", "--immutable" if berry else "--frozen-lockfile")),
+        "bun.lock": ("bun", ("bun", "install", "--frozen-lockfile")),
+        "bun.lockb": ("bun", ("bun", "install", "--frozen-lockfile")),
+    }.get(lock, ("npm", ("npm", "ci")))
+    package = _json(draft.read("package.json"))
+    scripts = _table(package, "scripts")
+    for name in _SCRIPTS:
+        if isinstance(scripts.get(name), str) and _NO_TEST not in scripts[name]:
+            draft.checks.append((runner, "test") if name == "test" else (runner, "run", name))
+    if not lock:
+        if _table(package, "dependencies") or _table(package, "devDependencies"):
+            draft.notes.append("Commit a lock file, such as that of `npm install`: then set-up can be `npm ci`.")
+        return
+    draft.setup.append(install)
+    key = "npmRegistryServer" if berry else "registry"
+    question = ("npm" if runner == "bun" else runner, "config", "get", key)
+    unknown = f"Ask `{' '.join(question)}` for the host of packages."
+    draft.take_hosts([draft.ask(*question), *draft.addresses_of_lock(lock)], unknown)
+
+
+def _python(draft: _Draft) -> None:
+    project = draft.has("pyproject.toml", "setup.py", "setup.cfg")
+    requirements = sorted(path.name for path in draft.folder.glob("requirements*.txt"))
+    if not project and not requirements:
+        return
+    declared = " ".join(map(draft.read, ("pyproject.toml", "setup.cfg", "setup.py", *requirements)))
+    if draft.has("uv.lock"):
+        python: tuple[str, ...] = ("uv", "run", "--no-sync", "python")
+        draft.setup.append(("uv", "sync", "--locked"))
+        draft.take_hosts(draft.addresses_of_lock("uv.lock"), "Look into uv.lock for the hosts of packages.")
+    elif draft.has("poetry.lock"):
+        python = ("poetry", "run", "python")
+        draft.setup.append(("env", "POETRY_VIRTUALENVS_IN_PROJECT=true", "poetry", "install"))
+        _ask_pip(draft, draft.addresses_of_lock("poetry.lock"))
+    elif requirements or "dependencies" in declared or "pytest" in declared:
+        python = (_VENV,)
+        draft.sources += requirements
+        draft.setup += [("python3", "-m", "venv", ".venv"), _pip_install(draft, requirements)]
+        _ask_pip(draft, [])
+    else:
+        python = ("python3",)
+    if "pytest" in declared or draft.has("pytest.ini", "conftest.py", "tests/conftest.py"):
+        draft.checks.append((*python, "-m", "pytest"))
+    elif tests := next((name for name in ("tests", "test") if any((draft.folder / name).glob("test*.py"))), ""):
+        draft.checks.append((*python, "-m", "unittest", "discover", "-s", tests))
+
+
+def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
+    """Return how a virtual environment is filled: by requirements, or with the project and its tests' needs."""
+    install = (_VENV, "-m", "pip", "install")
+    if requirements:
+        return (*install, *(part for name in requirements for part in ("-r", name)))
+    try:
+        project = tomllib.loads(draft.read("pyproject.toml"))
+    except tomllib.TOMLDecodeError:
+        project = {}
+    extras = _table(_table(project, "project"), "optional-dependencies")
+    extra = next((name for name, needs in extras.items() if "pytest" in json.dumps(needs)), "")
+    groups = _table(project, "dependency-groups")
+    group = next((name for name, needs in groups.items() if "pytest" in json.dumps(needs, default=str)), "")
+    return (*install, "-e", f".[{extra}]" if extra else ".", *(("--group", group) if group and not extra else ()))
+
+
+def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
+    """Note the hosts of pip's settings, else the index that it names as its default."""
+    pip = ("python3", "-m", "pip")
+    texts = [*addresses, draft.ask(*pip, "config", "list")]
+    if not hosts_in(texts):
+        texts += _DEFAULT_INDEX.findall(draft.ask(*pip, "install", "--help"))
+    draft.take_hosts(texts, "Ask `pip config list`, and `pip install --help`, for the host of the index.")
+    draft.notes.append("An index may name another host for its files: set-up's error names hosts that it lacks.")
+
+
+def _rust(draft: _Draft) -> None:
+    if not draft.has("Cargo.toml"):
+        return
+    lock = draft.has("Cargo.lock")
+    locked = ("--locked",) if lock else ()
+    draft.setup.append((*_CARGO, "fetch", *locked))
+    draft.checks.append((*_CARGO, "test", "--offline", *locked))
+    home = draft.env.get("CARGO_HOME") or f"{draft.env.get('HOME', '')}/.cargo"
+    settings = [
+        draft.read(f"{folder}/{name}") for folder in (".cargo", home) for name in ("config.toml", "config")
+    ]
+    indexes = [each.replace("sparse+", "") for each in settings]
+    unknown = "`cargo fetch -vv` shows which hosts cargo asks; its default index is not written in Cargo.lock."
+    draft.take_hosts(indexes, unknown)
+
+
+def _go(draft: _Draft) -> None:
+    if not draft.has("go.mod"):
+        return
+    draft.checks.append(("go", "test", "./..."))
+    if not (draft.folder / "vendor").is_dir() and draft.has("go.sum"):
+        unknown = "Ask `go env GOPROXY` for the host of modules."
+        draft.take_hosts(draft.ask("go", "env", "GOPROXY").split(","), unknown)
+        modules = draft.ask("go", "env", "GOMODCACHE").strip() or "~/go/pkg/mod"
+        draft.notes.append(f'For modules, {_KEPT}: start the worker with SEPTET_GUEST_PATHS="{modules}:rw" too.')
+        draft.setup.append(("go", "mod", "download"))
+
+
+def _make(draft: _Draft) -> None:
+    name = draft.has("Makefile", "GNUmakefile", "makefile") if not draft.checks else ""
+    targets = set(_TARGET.findall(draft.read(name))) if name else set()
+    draft.checks += [("make", target) for target in ("lint", "check", "test") if target in targets]
+
+
+def _list(key: str, commands: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Give the lines of a list of commands, each as its words."""
+    if not commands:
+        yield f"{key} = []"
+        return
+    yield f"{key} = ["
+    yield from (f"    {json.dumps(list(words), ensure_ascii=False)}," for words in commands)
+    yield "]"
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _table(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    table = value.get(key)
+    return table if isinstance(table, dict) else {}

@@ -1,0 +1,143 @@
+"""Toolchains in a user's home that guests see: those that the worker's PATH names, without their logins.
+
+Each row names programs and libraries by their places. What lies beside them is not seen, for tools keep logins
+there: cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in
+`credentials`.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_VERSION: Final = ("bin", "include", "lib", "libexec", "share")
+"""What a version of a language is made of; `etc` and single files, with settings and logins, are not among it."""
+
+_DATA: Final = ".local/share"
+"""What `XDG_DATA_HOME` moves."""
+
+
+def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
+    """Return the places of each version that a pattern finds."""
+    return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
+
+
+def _with_shims(settings: str) -> tuple[str, ...]:
+    """Return the places of a manager whose shims choose a version, as pyenv's do."""
+    own = ("bin", "libexec", "shims", settings, "version")
+    plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
+    versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
+    return (*own, *plugins, *versions)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """One way in which languages are installed for a user."""
+
+    place: str
+    """Its folder in a user's home."""
+    shown: tuple[str, ...]
+    """What guests see of it, as patterns."""
+    variable: str = ""
+    """Moves the folder, and is told to guests; empty where none does."""
+    programs: tuple[str, ...] = ()
+    """Programs that name it too, wherever they lie on PATH; guests see them."""
+
+
+TOOLCHAINS: Final = (
+    Toolchain(".cargo", ("bin",)),
+    Toolchain(".rustup", ("settings.toml", "toolchains", "update-hashes"), "RUSTUP_HOME", ("rustup",)),
+    Toolchain(".pyenv", _with_shims("pyenv.d"), "PYENV_ROOT"),
+    Toolchain(".rbenv", _with_shims("rbenv.d"), "RBENV_ROOT"),
+    Toolchain(".nodenv", _with_shims("nodenv.d"), "NODENV_ROOT"),
+    Toolchain(".nvm", _of_each("versions/*/*"), "NVM_DIR"),
+    Toolchain(".local/share/fnm", _of_each("node-versions/*/installation"), "FNM_DIR"),
+    Toolchain(
+        ".volta",
+        ("bin", "tools/user", *_of_each("tools/image/node/*"), "tools/image/npm/*", "tools/image/pnpm/*",
+         "tools/image/yarn/*", *_of_each("tools/image/packages/*")),
+        "VOLTA_HOME",
+    ),
+    Toolchain(
+        ".local/share/uv",
+        (*_of_each("python/*"), *_of_each("tools/*", "pyvenv.cfg")),
+        programs=("uv", "uvx"),
+    ),
+    Toolchain(
+        ".asdf",
+        ("bin", "lib", "shims", "plugins/*/bin", "plugins/*/lib",
+         *_of_each("installs/*/*", "conf", "go", "jmods", "pyvenv.cfg")),
+        "ASDF_DATA_DIR",
+        ("asdf",),
+    ),
+    Toolchain(
+        ".local/share/mise",
+        ("shims", "plugins/*/bin", "plugins/*/lib",
+         *_of_each("installs/*/*", "conf", "go", "jmods", "pyvenv.cfg")),
+        "MISE_DATA_DIR",
+        ("mise",),
+    ),
+    Toolchain(
+        ".sdkman",
+        (*_of_each("candidates/*/*", "boot"), "candidates/java/*/conf", "candidates/java/*/jmods"),
+        "SDKMAN_DIR",
+    ),
+    Toolchain(".bun", ("bin",)),
+    Toolchain(".deno", ("bin",)),
+)  # fmt: skip
+"""As their documents describe them; another way is another row here, and a canary of its logins in the tests."""
+
+
+def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    """Give what guests see of a user's toolchains, by its usual paths; as `find_toolchains`."""
+    for shown in find_toolchains(home, env).values():
+        yield from shown
+
+
+def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
+    """Return the folders of the toolchains that PATH names, each with what guests see of it.
+
+    Args:
+        home: The user's home.
+        env: The environment of guests, whose PATH names toolchains and whose variables move them.
+    """
+    search_path, found = env.get("PATH", ""), dict[Path, list[Path]]()
+    entries = [Path(entry) for entry in search_path.split(os.pathsep) if entry.startswith(os.sep)]
+    for toolchain in TOOLCHAINS:
+        root = _root_of(toolchain, home, env)
+        if not root.is_dir():
+            continue
+        real = Path(os.path.realpath(root))
+        programs = [Path(path) for name in toolchain.programs if (path := shutil.which(name, path=search_path))]
+        inside = [each for each in entries if each.is_relative_to(root) or _leads_into(each, real)]
+        if not (programs or inside) or _holds_home(root, real, home):
+            continue
+        shown = [path for pattern in toolchain.shown for path in sorted(root.glob(pattern))]
+        links = [each for each in inside if not each.is_relative_to(root) and _is_within(each, shown)]
+        found[root] = [*programs, *shown, *links]
+    return found
+
+
+def _root_of(toolchain: Toolchain, home: Path, env: Mapping[str, str]) -> Path:
+    data = env.get("XDG_DATA_HOME")
+    usual = home / toolchain.place
+    if data and usual.is_relative_to(home / _DATA):
+        usual = Path(data) / usual.relative_to(home / _DATA)
+    return Path(env.get(toolchain.variable) or usual)
+
+
+def _leads_into(entry: Path, root: Path) -> bool:
+    """Say whether links lead into a toolchain: fnm makes one for each shell."""
+    return Path(os.path.realpath(entry)).is_relative_to(root)
+
+
+def _holds_home(root: Path, real: Path, home: Path) -> bool:
+    """Say whether a variable names a folder that is no toolchain's own: the home, or what holds that."""
+    return home.is_relative_to(root) or Path(os.path.realpath(home)).is_relative_to(real)
+
+
+def _is_within(entry: Path, folders: list[Path]) -> bool:
+    real = Path(os.path.realpath(entry))
+    return any(real.is_relative_to(os.path.realpath(path)) for path in folders)

@@ -1,0 +1,123 @@
+"""What is told before any agent is paid: a program that guests do not see, a login or a forge's key that is missing."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fakes.guest_paths import guest_paths_variable
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.shared_server import Host
+from fakes.waiting import until, wait_until
+from temporalio.client import Client
+
+from septet.contracts.names import Step
+from workers.announced_agents import announced_agents
+
+pytestmark = pytest.mark.faces
+
+_GUESTS = guest_paths_variable()
+"""Guests see this project and its Python, and nothing of the machine's home."""
+
+
+def _program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_starts(
+    host: Host, origin: Origin
+) -> None:
+    """By `doctor --repo` too; with that setting the work order is retried, and completes."""
+    tool = _program(host.septet.root / "home" / "bin" / "mytool", "#!/bin/sh\ngrep -q hello app.py\n")
+    origin.push({".septet/septet.toml": 'checks = ["mytool"]\n'})
+    path = f"{tool.parent}:{host.septet.env['PATH']}"
+    host.septet.extra = {**host.septet.extra, **_GUESTS, "PATH": path}
+    with host.worker():
+        order = host.start(origin, "wo-own-tool")
+        error = host.septet.closed(order)["error"]
+    assert error["type"] == "Setup"
+    assert f"Check `mytool` is {tool} on this machine, and agents and checks do not see that." in error["message"]
+    assert not (host.septet.state / "runs" / order).exists()
+    doctor = host.septet("doctor", "--repo", origin.bare, "--json").json["checks"]
+    (told,) = [each["remedy"] for each in doctor if "mytool" in each["message"]]
+    assert error["remedy"] == f"{told} Then continue with `septet retry {order}`."
+    found = re.search(r'SEPTET_GUEST_PATHS="([^"]+)"', error["remedy"])
+    assert found is not None
+    with host.worker(SEPTET_GUEST_PATHS=found[1]):
+        assert host.septet("retry", order, "--json").code == 0
+        assert host.septet.closed(order)["status"] == "completed"
+    assert host.septet.runs(order) == [f"{step.number}-{step.value}-1" for step in Step]
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_check_that_fails_before_any_work_is_shown_while_planning(host: Host, origin: Origin) -> None:
+    """A person who waits at the plan's approval learns it."""
+    origin.push({".septet/septet.toml": 'checks = ["grep -q goodbye app.py"]\n'})
+    host.septet.extra = {**host.septet.extra, **_GUESTS}
+    with host.worker():
+        order = host.start(origin, "wo-red-base", approve_plan=True)
+        line = "Check `grep -q goodbye app.py` failed (exit code 1) on main already, before any work."
+        host.septet.wait_for_order(order, "waiting")
+        look = lambda: host.septet("show", order, "--json").json["fails_on_base"]  # noqa: E731 -- for one wait
+        assert until(look) == [line]
+        assert f"base          {line}" in host.septet("show", order).out.splitlines()
+        assert host.septet("cancel", order, "--json").code == 0
+
+
+async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> None:
+    """Nothing starts that could not push its work; the remedy names the key and where it is set."""
+    await _announced(served, "septet")
+    told = served("run", "https://github.com/o/r/issues/42", "--id", "wo-no-key", "--json")
+    assert told.code == 2
+    assert told.error["message"] == (
+        "repository: the worker has no key for github.com, so it could not push there or open a pull request."
+    )
+    assert "GITHUB_TOKEN" in told.error["remedy"]
+    assert "where the worker (`septet up`) runs" in told.error["remedy"]
+    assert served("show", "wo-no-key", "--json").code == 3
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_cli_that_is_not_logged_in_is_refused_at_the_door(host: Host, origin: Origin) -> None:
+    """With what helps where the worker runs; once it is logged in, the running worker takes the work order."""
+    program = _program(host.septet.root / "claude", "#!/bin/sh\nexit 1\n")
+    host.septet.extra = {**host.septet.extra, "SEPTET_CLAUDE_PATH": str(program)}
+    run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "claude", "--json")
+    with host.worker():
+        await _announced(host.septet, host.queue, host.address)
+        told = host.septet(*run)
+        assert told.code == 2
+        assert told.error["message"] == "agent: claude is not logged in where the worker runs."
+        assert "ANTHROPIC_API_KEY" in told.error["remedy"]
+        _program(host.septet.root / "home" / ".claude" / ".credentials.json", '{"claudeAiOauth": {}}')
+        assert host.septet(*run).code == 0
+
+
+async def _announced(septet: Septet, queue: str, address: str = "") -> None:
+    """Wait until the server lists what the worker of a queue told: soon after it started."""
+    address = address or json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["address"]
+    client = await Client.connect(address)
+    await wait_until(lambda: announced_agents(client, queue))
+
+
+def test_first_settings_are_written_once(host: Host, origin: Origin) -> None:
+    """They name the repository's tests, the doctor accepts them, and a second call changes nothing."""
+    origin.push({"setup.py": "", "tests/test_app.py": ""})
+    written = host.septet("init", "--repo", origin.checkout, "--json").json
+    settings = origin.checkout / ".septet" / "septet.toml"
+    assert (written["path"], written["checks"]) == (
+        str(settings),
+        [["python3", "-m", "unittest", "discover", "-s", "tests"]],
+    )
+    content = settings.read_text(encoding="utf-8")
+    refused = host.septet("init", "--repo", origin.checkout)
+    assert (refused.code, settings.read_text(encoding="utf-8")) == (5, content)
+    assert f"{settings} is there already." in refused.err
+    origin.push({".septet/septet.toml": content})
+    checks = host.septet("doctor", "--repo", origin.bare, "--json").json["checks"]
+    assert [each["status"] for each in checks if each["name"] == "repository"] == ["ok"], checks

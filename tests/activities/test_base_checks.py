@@ -1,0 +1,185 @@
+"""The repository's checks on the base commit: run once on a host, in a copy, and told before work is paid."""
+
+import os
+
+import pytest
+from fakes.processes import processes_with
+from fakes.step_lab import FIXED, StepLab
+from fakes.waiting import wait_until
+from temporalio.exceptions import ApplicationError
+
+from clients.disk.workspace_view import fails_on_base
+from septet.base_checks import BaseChecks, result_of
+from septet.contracts.names import Step, Verdict
+from septet.system.locks import take_lock
+from workers.registry import parts_of
+
+pytestmark = pytest.mark.needs("bubblewrap")
+
+_CHECK = 'checks = ["sh check.sh"]\n'
+_REFUSE = f'on_failing_base = "refuse"\n{_CHECK}'
+_MESSAGE = "bug: sum the prices"
+
+
+def _push(lab: StepLab, script: str, settings: str = _CHECK) -> None:
+    """Have the repository ask for a check that is a script of its own."""
+    lab.origin.push({".septet/septet.toml": settings, "check.sh": script})
+
+
+async def _result(lab: StepLab) -> BaseChecks:
+    return await wait_until(lambda: result_of(lab.parts.host.state, lab.place))
+
+
+async def _refusal(lab: StepLab) -> ApplicationError:
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    return failed.value
+
+
+def _journal(lab: StepLab) -> list[str]:
+    path = lab.root / "looked"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those_who_change_code(
+    lab: StepLab,
+) -> None:
+    """`show` has a line of it, the prompts of implementor and committer what it printed; other steps hear nothing."""
+    _push(lab, "echo needs a sum; grep -q sum src/app.py\n")
+    await lab.open()
+    assert [each.command for each in (await _result(lab)).failed] == ["sh check.sh"]
+    line = "Check `sh check.sh` failed (exit code 1) on main already, before any work."
+    assert fails_on_base(lab.parts.host.state, "wo-1") == (line,)
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+    assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE
+    prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
+    assert "On main, before any change" in prompt
+    assert "needs a sum" in prompt
+    await lab.run(Step.GENERATE_BRANCH)
+    assert "before any change" not in (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
+
+
+async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepLab) -> None:
+    """So nobody looks for the mistake in the work alone."""
+    _push(lab, "exit 3\n")
+    await lab.open_to(Step.CREATE_COMMIT)
+    await _result(lab)
+    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+    refused = await lab.run(Step.CREATE_COMMIT)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "failed (exit code 3)" in refused.reasons[0]
+    assert "before any work too" in refused.reasons[0]
+
+
+async def test_checks_that_pass_say_nothing(lab: StepLab) -> None:
+    """Neither to people nor to agents."""
+    _push(lab, "true\n")
+    await lab.open()
+    result = await _result(lab)
+    assert (result.failed, result.lines, result.note()) == ((), (), "")
+    assert fails_on_base(lab.parts.host.state, "wo-1") == ()
+
+
+async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: StepLab) -> None:
+    """With what set-up has left, as a virtual environment's scripts need it; the copy is gone, and nothing else changed."""
+    script = 'pwd; cat installed.log; echo spoilt > src/app.py; touch "$PWD/made.txt"; mkdir -m 0 shut; exit 1\n'
+    settings = f'setup = ["sh install.sh"]\n{_CHECK}'
+    lab.origin.push({"install.sh": "pwd > installed.log\n"})
+    _push(lab, script, settings)
+    opened = await lab.open()
+    told = (await _result(lab)).failed[0].why.splitlines()
+    assert told[1:] == [opened.path, opened.path]
+    assert not (lab.worktree / "made.txt").exists()
+    assert (lab.worktree / "src" / "app.py").read_text(encoding="utf-8") != "spoilt\n"
+    folder = lab.parts.host.state.base_checks
+    await wait_until(lambda: not list(folder.glob("*/copy")))
+
+
+async def test_all_work_orders_of_a_host_share_one_look(lab: StepLab) -> None:
+    """On the same base commit with the same settings; another commit is looked at anew."""
+    _push(lab, f"echo looked >> {lab.root}/looked; exit 1\n")
+    await lab.open()
+    await _result(lab)
+    await lab.open(work_order_id="wo-2")
+    state = lab.parts.host.state
+    assert result_of(state, lab.parts.host.place("wo-2")) == await _result(lab)
+    assert _journal(lab) == ["looked"]
+    lab.origin.push({"README.md": "another commit\n"})
+    await lab.open(work_order_id="wo-3")
+    await wait_until(lambda: result_of(state, lab.parts.host.place("wo-3")))
+    assert _journal(lab) == ["looked", "looked"]
+
+
+async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -> None:
+    """No agent starts, and the error names check, branch and remedy; a retry looks again."""
+    _push(lab, f'echo looked >> {lab.root}/looked; [ -e "{lab.root}/mended" ]\n', _REFUSE)
+    error = await _refusal(lab)
+    assert (error.type, error.non_retryable) == ("BaseFails", True)
+    assert error.message == "Check `sh check.sh` failed (exit code 1) on main already, before any work."
+    assert "base branch" in error.details[0].remedy
+    assert lab.runs == []
+    (lab.root / "mended").touch()
+    await lab.open()
+    assert (await _result(lab)).failed == ()
+    assert _journal(lab) == ["looked", "looked"]
+
+
+async def test_a_base_that_passes_is_not_refused_and_looked_at_once(lab: StepLab) -> None:
+    """The next work order does not wait for it again."""
+    _push(lab, f"echo looked >> {lab.root}/looked\n", _REFUSE)
+    await lab.open()
+    await lab.open(work_order_id="wo-2")
+    assert _journal(lab) == ["looked"]
+
+
+async def test_who_finds_a_look_under_way_does_not_begin_another(lab: StepLab) -> None:
+    """Its result is that of both; what a look left that died is in nobody's way."""
+    _push(lab, f"echo looked >> {lab.root}/looked\n")
+    await lab.open()
+    await _result(lab)
+    (folder,) = lab.parts.host.state.base_checks.iterdir()
+    held = await wait_until(lambda: take_lock(folder / "lock"))  # the first look removes its copy last
+    (folder / "result.json").unlink()
+    (folder / "copy").mkdir()
+    await lab.open()
+    assert result_of(lab.parts.host.state, lab.place) is None
+    os.close(held)
+    await lab.open()
+    await _result(lab)
+    assert _journal(lab) == ["looked", "looked"]
+
+
+async def test_a_workspace_in_which_an_agent_has_worked_is_not_the_base(lab: StepLab) -> None:
+    """A work order that is opened again after that is told what is known, and nothing is run."""
+    _push(lab, "true\n")
+    await lab.open()
+    await _result(lab)
+    lab.scenario()
+    await lab.run(Step.CLASSIFY_ISSUE)
+    (folder,) = lab.parts.host.state.base_checks.iterdir()
+    (folder / "result.json").unlink()
+    lab.write("src/app.py", FIXED)
+    await lab.open()
+    assert not (folder / "copy").exists()
+    assert result_of(lab.parts.host.state, lab.place) is None
+
+
+async def test_a_worker_that_stops_ends_the_look(lab: StepLab) -> None:
+    """Nothing of it goes on, and the next worker begins it anew."""
+    _push(lab, "sleep 299.0625\n")
+    async with parts_of(lab.parts.host.settings) as parts:
+        own = StepLab(lab.root, lab.origin, parts)
+        await own.open()
+        await wait_until(lambda: processes_with("299.0625"))
+    assert processes_with("299.0625") == []
+    assert result_of(lab.parts.host.state, lab.place) is None
+
+
+async def test_without_a_sandbox_nothing_is_run_on_the_base(lab: StepLab) -> None:
+    """A copy could not be seen where the workspace is."""
+    _push(lab, "exit 1\n")
+    settings = lab.parts.host.settings.model_copy(update={"sandbox": "none"})
+    async with parts_of(settings) as parts:
+        await StepLab(lab.root, lab.origin, parts).open()
+    assert not lab.parts.host.state.base_checks.exists()

@@ -1,0 +1,136 @@
+"""Programs that a repository's commands name: guests find them, or the remedy says what shows them."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from septet.agents.guest.description import GuestFiles, World
+from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.turns.guest_programs import missing_programs
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+
+_SCRIPT = "#!/bin/sh\necho it runs\n"
+
+
+def write_program(path: Path, text: str = _SCRIPT) -> Path:
+    """Write a program that can be started."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+class Desk:
+    """A user's home with programs of the user's own, a workspace, and the sandbox of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        """Make them."""
+        self.home, self.workspace = root / "home", root / "workspace"
+        self.workspace.mkdir()
+        write_program(self.home / "bin" / "mytool")
+        self.sandbox = find_sandbox("auto", os.environ, World(self.home))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of guests."""
+        folders = (self.home / ".pyenv" / "shims", self.home / ".local" / "bin", self.home / "bin")
+        return {"PATH": f"{os.pathsep.join(map(str, folders))}:{os.defpath}", "HOME": str(self.home)}
+
+    def missing(self, *names: str, sandbox: Sandbox | None = None) -> list[tuple[str, str]]:
+        """Return message and remedy for each program that guests do not find."""
+        commands = [[name, "--check"] for name in names]
+        found = missing_programs(sandbox or self.sandbox, self.workspace, self.env, commands, "Check")
+        return [(each.message, each.remedy) for each in found]
+
+    def with_setting(self, remedy: str) -> Sandbox:
+        """Return the sandbox as a worker has it that was started with what a remedy says."""
+        paths = remedy.partition('SEPTET_GUEST_PATHS="')[2].partition('"')[0].split(",")
+        world = World(self.home, parse_named_paths(tuple(paths), self.home))
+        return replace(self.sandbox, world=world)
+
+    def run(self, *argv: str, sandbox: Sandbox | None = None) -> str:
+        """Run a program in a guest's place, and return what it printed."""
+        files = GuestFiles(self.workspace, env=self.env)
+        ended = (sandbox or self.sandbox).run(("/usr/bin/env", *argv), files, self.env, 30.0)
+        return (ended.stdout + ended.stderr).decode()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Such a desk."""
+    return Desk(tmp_path)
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_program_of_the_home_is_told_with_the_setting_that_shows_it(desk: Desk) -> None:
+    """The message names where it is; with the setting of the remedy guests find it, and it runs."""
+    assert desk.missing("sh", "/usr/bin/env", "./own.sh", ".venv/bin/pytest") == []
+    ((message, remedy),) = desk.missing("sh", "mytool", "mytool")
+    assert (
+        message
+        == f"Check `mytool` is {desk.home}/bin/mytool on this machine, and agents and checks do not see that."
+    )
+    assert 'SEPTET_GUEST_PATHS="~/bin/mytool"' in remedy
+    shown = desk.with_setting(remedy)
+    assert desk.missing("mytool", sandbox=shown) == []
+    assert desk.run("mytool", sandbox=shown) == "it runs\n"
+    assert "No such file" in desk.run("mytool")
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> None:
+    """Pipx puts a link on PATH that leads into a virtual environment: the remedy names both, and no login beside."""
+    place = desk.home / ".local" / "share" / "pipx" / "venvs" / "tool"
+    write_program(place / "bin" / "tool", f"#!/bin/sh\ncat {place}/share/tool/words\n")
+    (place / "pyvenv.cfg").touch()
+    (place / "share" / "tool").mkdir(parents=True)
+    (place / "share" / "tool" / "words").write_text("its own words\n", encoding="utf-8")
+    (desk.home / ".local" / "bin").mkdir()
+    (desk.home / ".local" / "bin" / "tool").symlink_to(place / "bin" / "tool")
+    ((_, remedy),) = desk.missing("tool")
+    assert 'SEPTET_GUEST_PATHS="~/.local/bin/tool,~/.local/share/pipx/venvs/tool"' in remedy
+    assert "its own words" in desk.run("tool", sandbox=desk.with_setting(remedy))
+
+
+@pytest.mark.needs("bubblewrap")
+def test_what_the_worker_has_named_stays_named(desk: Desk) -> None:
+    """The remedy can be copied as it is."""
+    named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
+    sandbox = replace(desk.sandbox, world=World(desk.home, named))
+    ((_, remedy),) = desk.missing("mytool", sandbox=sandbox)
+    assert f'SEPTET_GUEST_PATHS="{desk.home}/cache:rw,/opt,~/bin/mytool"' in remedy
+
+
+def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None:
+    """With a sandbox or without one."""
+    for sandbox in (desk.sandbox, Sandbox()):
+        told = desk.missing("no-such-program", "/no/such/program", sandbox=sandbox)
+        assert [message for message, _ in told] == [
+            "Check `no-such-program`: this program is not on the worker's PATH.",
+            "Check `/no/such/program`: this program does not exist.",
+        ]
+        assert all("GUEST_PATHS" not in remedy for _, remedy in told)
+    assert desk.missing("mytool", sandbox=Sandbox()) == []
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_virtual_environment_of_a_users_python_works_in_the_guest(desk: Desk) -> None:
+    """Its interpreter is a link into pyenv's folder, which PATH names by its shims."""
+    version = desk.home / ".pyenv" / "versions" / "3.99.1"
+    write_program(
+        version / "bin" / "python3.99", '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/words"\n'
+    )
+    (version / "lib").mkdir()
+    (version / "lib" / "words").write_text("of its library\n", encoding="utf-8")
+    (version / "pip.conf").write_text("a login\n", encoding="utf-8")
+    write_program(
+        desk.home / ".pyenv" / "shims" / "python3.99", f'#!/bin/sh\nexec {version}/bin/python3.99 "$@"\n'
+    )
+    (desk.workspace / ".venv" / "bin").mkdir(parents=True)
+    (desk.workspace / ".venv" / "bin" / "python").symlink_to(version / "bin" / "python3.99")
+    assert desk.missing("python3.99") == []
+    assert desk.run(".venv/bin/python") == "of its library\n"
+    assert desk.run("python3.99") == "of its library\n"
+    assert "No such file" in desk.run("sh", "-c", f"cat {version}/pip.conf")

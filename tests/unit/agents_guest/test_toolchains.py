@@ -1,0 +1,109 @@
+"""Toolchains that PATH names are shown by their programs and libraries: no file beside these, and no other's."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from septet.agents.clis.adapter import FOR_EVERY_AGENT
+from septet.agents.guest.description import GuestFiles, World, describe
+from septet.agents.guest.protections import Binding
+from septet.agents.guest.toolchains import TOOLCHAINS, find_toolchains, toolchain_paths
+
+FILES = (
+    ".cargo/bin/cargo", ".rustup/toolchains/stable/bin/rustc", ".rustup/settings.toml",
+    ".pyenv/shims/python", ".pyenv/bin/pyenv", ".pyenv/libexec/pyenv-exec", ".pyenv/version",
+    ".pyenv/versions/3.12.1/bin/python3.12", ".pyenv/versions/3.12.1/lib/libpython3.12.so",
+    ".pyenv/versions/3.12.1/envs/app/pyvenv.cfg", ".pyenv/plugins/pyenv-virtualenv/shims/activate",
+    ".rbenv/shims/ruby", ".rbenv/versions/3.3.0/bin/ruby",
+    ".nvm/versions/node/v22.1.0/bin/node", ".nvm/versions/node/v22.1.0/lib/node_modules/npm/index.js",
+    ".local/share/fnm/node-versions/v22.1.0/installation/bin/node",
+    ".volta/bin/node", ".volta/tools/user/platform.json", ".volta/tools/image/node/22.1.0/bin/node",
+    ".volta/tools/image/npm/10.2.0/package.json", ".volta/tools/image/packages/tsc/bin/tsc",
+    ".local/share/uv/python/cpython-3.12.5-linux-x86_64-gnu/bin/python3.12", ".local/share/uv/tools/ruff/bin/ruff",
+    ".local/bin/uv",
+    ".asdf/shims/node", ".asdf/installs/nodejs/22.1.0/bin/node", ".asdf/plugins/nodejs/bin/list-bin-paths",
+    ".local/share/mise/installs/go/1.22.0/bin/go",
+    ".sdkman/candidates/java/21-tem/bin/java", ".sdkman/candidates/java/21-tem/conf/security/java.security",
+    ".bun/bin/bun", ".deno/bin/deno",
+)  # fmt: skip
+LOGINS = (
+    ".cargo/credentials.toml", ".cargo/config.toml", ".rustup/credentials", ".npmrc", ".pypirc", ".config/pip/pip.conf",
+    ".pyenv/versions/3.12.1/pip.conf", ".pyenv/versions/3.12.1/etc/npmrc", ".pyenv/versions/3.12.1/envs/app/pip.conf",
+    ".rbenv/credentials", ".nvm/versions/node/v22.1.0/etc/npmrc", ".nvm/.npmrc",
+    ".local/share/fnm/node-versions/v22.1.0/installation/etc/npmrc", ".volta/hooks.json",
+    ".volta/tools/image/node/22.1.0/etc/npmrc", ".local/share/uv/credentials/credentials.toml",
+    ".local/share/uv/tools/ruff/uv-receipt.toml", ".asdf/installs/nodejs/22.1.0/etc/npmrc", ".asdf/.asdfrc",
+    ".local/share/mise/installs/go/1.22.0/.netrc", ".config/mise/config.toml", ".sdkman/etc/config",
+    ".sdkman/candidates/maven/3.9.0/conf/settings.xml", ".bunfig.toml", ".local/bin/own-tool", "bin/own-tool",
+)  # fmt: skip
+PATHS = (
+    ".cargo/bin", ".pyenv/shims", ".rbenv/shims", ".nvm/versions/node/v22.1.0/bin", ".volta/bin", ".local/bin",
+    ".local/share/fnm/node-versions/v22.1.0/installation/bin", ".asdf/shims",
+    ".local/share/mise/installs/go/1.22.0/bin", ".sdkman/candidates/java/21-tem/bin", ".bun/bin", ".deno/bin", "bin",
+)  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with each toolchain, and with logins beside each."""
+    home = tmp_path / "home"
+    for name in (*FILES, *LOGINS, ".cargo/bin/rustup"):
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n", encoding="utf-8")
+        path.chmod(0o755)
+    return home
+
+
+def search_path(home: Path, *names: str) -> dict[str, str]:
+    """Return an environment whose PATH names folders of a home."""
+    return {"PATH": os.pathsep.join([str(home / "empty"), *(str(home / name) for name in names)])}
+
+
+def seen(home: Path, env: dict[str, str]) -> list[str]:
+    """Return which of the home's files a guest sees, as the product describes it."""
+    description = describe(World(home), GuestFiles(home.parent / "workspace", env=env))
+    bound = [each.path for each in description.protections if isinstance(each, Binding)]
+    return [name for name in (*FILES, *LOGINS) if any((home / name).is_relative_to(path) for path in bound)]
+
+
+def test_guests_see_the_toolchains_that_path_names_and_no_login(home: Path) -> None:
+    """All that a version is made of is there; what lies beside it, and a user's own programs, are not."""
+    assert seen(home, search_path(home, *PATHS)) == list(FILES)
+
+
+def test_a_toolchain_that_path_does_not_name_is_not_seen(home: Path) -> None:
+    """Being installed is not enough: rustup's toolchains come with cargo's folder, uv's Pythons with uv."""
+    assert seen(home, search_path(home)) == []
+    with_cargo = seen(home, search_path(home, ".cargo/bin"))
+    assert with_cargo == [name for name in FILES if name.startswith((".cargo", ".rustup"))]
+    with_uv = seen(home, search_path(home, ".local/bin"))
+    assert with_uv == [name for name in FILES if name.startswith((".local/share/uv", ".local/bin"))]
+
+
+def test_a_toolchain_that_a_variable_has_moved_is_found_there(home: Path, tmp_path: Path) -> None:
+    """Guests are told the variable too; one that names the home, or what holds it, shows nothing."""
+    moved = tmp_path / "opt" / "pyenv"
+    (moved / "shims").mkdir(parents=True)
+    env = {"PATH": str(moved / "shims"), "PYENV_ROOT": str(moved)}
+    assert list(toolchain_paths(home, env)) == [moved / "shims"]
+    env = {"PATH": str(tmp_path / "data" / "mise" / "shims"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    (tmp_path / "data" / "mise" / "shims").mkdir(parents=True)
+    assert list(toolchain_paths(home, env)) == [tmp_path / "data" / "mise" / "shims"]
+    for root in (home, tmp_path, Path("/")):
+        assert list(toolchain_paths(home, {"PATH": str(home / "bin"), "PYENV_ROOT": str(root)})) == []
+    assert {each.variable for each in TOOLCHAINS if each.variable} <= set(FOR_EVERY_AGENT)
+
+
+def test_a_link_on_path_that_leads_into_a_toolchain_names_it(home: Path, tmp_path: Path) -> None:
+    """Fnm makes one for each shell: guests find the programs by it."""
+    version = home / ".local/share/fnm/node-versions/v22.1.0/installation"
+    (tmp_path / "shell").mkdir()
+    (tmp_path / "shell" / "1").symlink_to(version)
+    env = {"PATH": str(tmp_path / "shell" / "1" / "bin")}
+    assert list(find_toolchains(home, env)) == [home / ".local/share/fnm"]
+    arguments = describe(World(home), GuestFiles(tmp_path / "workspace", env=env)).arguments()
+    assert ("--symlink", str(version), str(tmp_path / "shell" / "1")) in zip(
+        arguments, arguments[1:], arguments[2:], strict=False
+    )
