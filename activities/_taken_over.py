@@ -62,7 +62,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
         GitUnavailableError, ForgeUnavailableError: Origin or forge was not reached: nothing is paid before.
         GitError, ForgeError: It refused, or the pull request has ended.
     """
-    call, place, branch = step.call, step.place, step.call.progress.branch_name
+    call, place, branch = step.call, step.place, step.call.progress.branch_name or ""
     if call.step not in _STEPS or call.rework is not None or call.reads or call.attempt > 1 or call.reasons:
         return None
     if call.workspace.lane or not call.workspace.checkpoint:
