@@ -25,7 +25,7 @@ from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
 from clients.cli.seal_checks import seal_checks
-from clients.cli.worker_checks import workers_check
+from clients.cli.worker_checks import host_checks, workers_check
 from clients.cli.wrapping import wrap
 from clients.temporal.agents import worker_agents
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
@@ -136,8 +136,9 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
     where = client.service_client.config.target_host
     is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
     workers = await workers_check(client, settings.task_queue)
+    hosts = await host_checks(client, settings.task_queue)
     agents = await _worker_agents(client, settings.task_queue)
-    return [is_there, workers, *agents, *await seal_checks(client, required=settings.seal_required)]
+    return [is_there, workers, *hosts, *agents, *await seal_checks(client, required=settings.seal_required)]
 
 
 async def _worker_agents(client: Client, task_queue: str) -> list[Check]:

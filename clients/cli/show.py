@@ -163,6 +163,7 @@ async def list_orders(
     Example: septet list --state failed --since 7d
     """
     from clients.cli.render.listing import show_list
+    from clients.cli.render.work_order import notes_on
     from clients.repository_path import whole_path
     from septet.contracts.names import Status
 
@@ -177,7 +178,8 @@ async def list_orders(
     )
     is_filtered = any((state, agent, repo, since, after))
     nobody = "" if as_json or all(task.is_closed for task in answer.tasks) else await operations.nobody_works()
-    return CommandReply.from_reply(answer, lambda: show_list(answer, nobody, is_filtered=is_filtered))
+    notes = notes_on(answer.tasks, nobody)
+    return CommandReply.from_reply(answer, lambda: show_list(answer, notes, is_filtered=is_filtered))
 
 
 @app.command()

@@ -9,10 +9,16 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Status
+from septet.contracts.task import TaskError
+from septet.errors import SeptetError
+from septet.system.text import name_some
 from workers.deployment import UNVERSIONED, Deployment, Routing
 from workers.promotion import builds_with_workers
 
 _NAME: Final = "workers"
+_NAMED: Final = 5
 _WITHIN_SECONDS: Final = 5.0
 _SILENT: Final = timedelta(seconds=90)
 """A worker asks for work at least once a minute; with half a minute for clocks that differ."""
@@ -30,6 +36,22 @@ async def workers_check(client: Client, task_queue: str) -> Check:
         remedy = "Run `septet doctor` again when the server answers, with a key that may describe task queues."
         return Check(_NAME, "warning", f"The server does not list its workers: {why}.", remedy)
     return builds_check(task_queue, routing, builds)
+
+
+async def host_checks(client: Client, task_queue: str) -> list[Check]:
+    """Name the hosts that do not answer, with the work orders that wait for them."""
+    waits: dict[TaskError, list[str]] = {}
+    try:
+        waiting = await WorkOrders(client, task_queue).list(Status.WAITING, is_open=True)
+    except SeptetError:  # nobody is told of hosts there
+        return []
+    for task in waiting.tasks:
+        if task.error is not None and task.host_wait:
+            waits.setdefault(task.error, []).append(task.id)
+    return [
+        Check("host", "warning", f"{error.message} Waiting: {name_some(ids, _NAMED)}.", error.remedy)
+        for error, ids in waits.items()
+    ]
 
 
 def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:

@@ -76,7 +76,7 @@ def need_of(task: Task) -> str:
         case Status.FAILED, _:
             need = task.error.message if task.error else "It failed"
         case Status.WAITING, Stage.BLOCKED:
-            need = "Waiting for a host that does not answer"
+            need = task.question or "Waiting for a host that does not answer"
         case Status.PENDING, Stage.BLOCKED:
             need = "Blocked: move it to triaged to start it"
         case Status.COMPLETED, Stage.BLOCKED:

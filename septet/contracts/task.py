@@ -134,7 +134,14 @@ class Task(Wire):
         """What it asks of a person beside its plan, with the command that answers; empty where it asks nothing."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
-        return self.findings_question
+        return self.host_wait or self.findings_question
+
+    @property
+    def host_wait(self) -> str:
+        """Which host it waits for, and what helps; empty where it waits for none."""
+        if self.error is None or (self.status, self.stage) != (Status.WAITING, Stage.BLOCKED):
+            return ""
+        return f"{self.error.message} {self.error.remedy}".strip()
 
     @property
     def word(self) -> str:

@@ -1,14 +1,16 @@
 """Two hosts on one server: one is gone in the middle of a step, for good or for a while, or is only busy."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Running, Septet
+from fakes.septet_command import WITHIN_SECONDS, Running, Septet
 from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
@@ -159,7 +161,10 @@ def statuses_of(view: dict[str, Any]) -> list[str]:
 
 
 def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
-    """`host-gone` moves the work orders of that host at once, which would be waited for otherwise; of no other."""
+    """A silent host is named on every face with the command that helps; `host-gone` moves its work orders at once.
+
+    Those of no other host are moved. They would be waited for otherwise, and all say until when.
+    """
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_ORPHAN_LIMIT_SECONDS": "1000"}
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-said", {"steps": {"implement_plan": {"hang": True}}})
@@ -167,6 +172,8 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
         started(served, first, origin, order_id)
         with second.serving("worker") as other:
             lose(first, worker)
+            task = served.wait_for_order(order_id, "blocked")
+            expect_named(second, task, worker.ready["host"], served.page)
             assert second("host-gone", other.ready["host"], "--json").code == 3
             answer = second("host-gone", worker.ready["host"], "--json")
             told = {"work_orders": [order_id], "pipelines": [], "unanswered": []}
@@ -174,6 +181,34 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
             task = served.closed(order_id, GONE_WITHIN_SECONDS)
     assert task["status"] == "completed", task
     assert steps_of(second, order_id) == AFTER
+
+
+def expect_named(septet: Septet, task: dict[str, Any], lost: str, page: str) -> None:
+    """See that a silent host is named by all who show its work order, with the command that helps."""
+    silence, remedy = f"Host {lost}, which has the workspace, has been silent since ", f"septet host-gone {lost}"
+    assert (task["status"], task["error"]["type"]) == ("waiting", "HostSilent")
+    assert re.fullmatch(
+        silence + r"\d\d:\d\d UTC; the work order continues on another host at \d\d:\d\d UTC\.",
+        task["error"]["message"],
+    )
+    for command in (("show", task["id"]), ("board",), ("show", task["id"], "--json")):
+        told = septet(*command).out
+        assert (command, silence in told, remedy in told) == (command, True, True), told
+    (listed,) = (each for each in septet("list", "--json").json["tasks"] if each["id"] == task["id"])
+    assert listed["error"] == task["error"]
+    checks = {each["name"]: each for each in septet("doctor", "--json").json["checks"]}
+    assert (silence in checks["host"]["message"], remedy in checks["host"]["remedy"]) == (True, True)
+    link = httpx.URL(page)
+    own, name = link.copy_with(host="127.0.0.1"), {"Host": link.netloc.decode()}
+    with httpx.Client(headers=name, trust_env=False, timeout=WITHIN_SECONDS) as browser:
+        browser.get(own)
+        for path in ("/", f"/work-orders/{task['id']}"):
+            assert remedy in browser.get(own.copy_with(raw_path=path.encode())).text
+
+
+def is_without_host(task: dict[str, Any]) -> bool:
+    """Say whether the host of a work order is gone, and no other could continue."""
+    return task["error"] is not None and task["error"]["type"] == "HostGone"
 
 
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
@@ -188,8 +223,8 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
         with second.serving("worker"):
             worker.kill()
             first.end_all()
-            task = served.wait_for_order(order_id, "blocked", GONE_WITHIN_SECONDS)
-            assert (task["status"], task["error"]["type"]) == ("waiting", "HostGone")
+            task = served.wait_for_order(order_id, is_without_host, GONE_WITHIN_SECONDS)
+            assert (task["status"], task["stage"]) == ("waiting", "blocked")
             assert f"Host {gone}" in task["error"]["message"]
             assert "Start a worker on its state directory" in task["error"]["remedy"]
             assert not (second.state / "runs" / order_id).exists()

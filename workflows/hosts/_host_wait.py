@@ -29,6 +29,10 @@ _ANY: Final = "that opens it"
 _WAIT: Final = (
     "Start a worker on its state directory: the work order continues by itself as soon as the host answers."
 )
+_NOW: Final = (
+    "If you know that it is gone, continue elsewhere now: `septet host-gone {host}`. The work of its agent "
+    "since the last checkpoint is then paid for twice."
+)
 _OR_WAIT: Final = (
     "Or start a worker on the state directory of host {host}: "
     "the work order continues by itself as soon as that host answers."
@@ -169,6 +173,16 @@ class HostWait(ABC):
         self._show_if(self._state.move_to_host(left.host, host, workflow.now()))
         return True
 
+    def _tell_silence(self, since: datetime, gone_at: datetime) -> None:
+        """Say which host is silent, and what becomes of the work order: nobody is to take it for running."""
+        here = self.hosts.here
+        silence = f"Host {here.host}, which has the workspace, has been silent since {since:%H:%M} UTC"
+        goes_on, remedy = "it keeps no checkpoints elsewhere", _WAIT
+        if here.kept:
+            goes_on = f"the work order continues on another host at {gone_at:%H:%M} UTC"
+            remedy = _NOW.format(host=here.host)
+        self._block(f"{silence}; {goes_on}.", remedy, is_gone=False)
+
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
         """Return since when a host has not answered, and a later time to which it was said to be silent.
 
@@ -190,8 +204,8 @@ class HostWait(ABC):
             **WORKSPACE_OPTIONS,
         )
 
-    def _block(self, message: str, remedy: str) -> None:
-        error = TaskError(type="HostGone", message=message, remedy=remedy)
+    def _block(self, message: str, remedy: str, *, is_gone: bool = True) -> None:
+        error = TaskError(type="HostGone" if is_gone else "HostSilent", message=message, remedy=remedy)
         self._show_if(self._state.wait_for_host(error, workflow.now()))
 
     def _show_if(self, is_news: bool) -> None:

@@ -29,6 +29,7 @@ class WatchedHostWait(HostWait):
             if not is_dead and left > timedelta(0):
                 self.hosts.silent_since[host] = since
                 pause = left
+                self._tell_silence(since, workflow.now() + left)
             elif await self._move(call, since):
                 return True
             else:

@@ -18,6 +18,7 @@ from clients.cli.render.work_order import (
     console,
     cut_to_line,
     issue_of,
+    notes_on,
 )
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.wrapping import wrap
@@ -43,8 +44,8 @@ async def follow_board(
     if out.is_terminal and not as_json:
         with Live(console=out, screen=True, auto_refresh=False) as live:
             async for board in _boards(operations, project, closed_within):
-                nobody = Text(wrap(await operations.nobody_works(), out.width), style="yellow")
-                live.update(Group(*([nobody] if nobody else []), board_view(board)), refresh=True)
+                notes = Text(wrap(_notes_on(board, await operations.nobody_works()), out.width), style="yellow")
+                live.update(Group(*([notes] if notes else []), board_view(board)), refresh=True)
     async for board in _boards(operations, project, closed_within):
         if as_json:
             print_json(board.model_dump(mode="json"))
@@ -62,8 +63,8 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
         nobody: That nobody works; or nothing.
     """
     out = console()
-    if nobody:
-        out.print(Text(wrap(nobody, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
+    if notes := _notes_on(board, nobody):
+        out.print(Text(wrap(notes, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
     if out.is_terminal:
         out.print(board_view(board))
         return
@@ -85,6 +86,10 @@ def board_view(board: BoardReply) -> RenderableType:
             how = ": septet board --all" if stage is Stage.DONE else ""
             parts.append(Text(f"  and {more:,} more{how}", style="dim"))
     return Group(*parts)
+
+
+def _notes_on(board: BoardReply, nobody: str) -> str:
+    return notes_on((task for tasks in board.stages.values() for task in tasks), nobody)
 
 
 def _stage_heading(board: BoardReply, stage: Stage) -> Text:

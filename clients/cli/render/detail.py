@@ -36,7 +36,7 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
         print_line(out, Text(f"{'base':<14}{printable(failing)}", style="yellow"))
     if task.steps or running:
         out.print(steps_table(task.steps, running))
-    for line in end_lines(task, with_error=True):
+    for line in end_lines(task, with_error=not task.host_wait):
         print_line(out, line)
     show_refusals(task.id, refused_to(detail.refused_in_setup, detail.runs))
     show_commands(out, next_commands(task))

@@ -1,7 +1,7 @@
 """Work orders as people read them: rich tables that fit the terminal."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
 from rich.console import Console, Group, JustifyMethod, RenderableType
@@ -15,6 +15,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
+from septet.system.text import name_some
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "attempts", "note")
 _RESULT = _HEADINGS.index("result")
@@ -23,6 +24,7 @@ _LEAST_RESULT = 12
 """Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
+_NAMED = 3
 _USUAL = (None, "structured")
 """How a step's answer is read where nothing unusual happened."""
 RECOVERIES = {
@@ -145,6 +147,21 @@ def status_of(task: Task) -> str:
 def issue_of(task: Task) -> str:
     """Return the project, with the issue's number where it has one."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
+
+
+def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
+    """Return what holds work orders up that are shown in a table: nobody works, or a host does not answer.
+
+    Args:
+        tasks: The work orders.
+        nobody: That nobody works; or nothing.
+    """
+    waits: dict[str, list[str]] = {}
+    for task in tasks:
+        if task.host_wait:
+            waits.setdefault(task.host_wait, []).append(task.id)
+    lines = (printable(f"{name_some(ids, _NAMED)}: {wait}") for wait, ids in waits.items())
+    return "\n".join(filter(None, (nobody, *lines)))
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
