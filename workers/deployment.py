@@ -1,19 +1,22 @@
 """The Worker Deployment of a queue, as the server keeps it: its builds, and which of them gets work orders."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
-from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.enums.v1 import TaskQueueType, WorkerStatus
 from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.worker.v1 import WorkerHeartbeat
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
     DescribeWorkerDeploymentRequest,
     DescribeWorkerDeploymentVersionRequest,
+    ListWorkersRequest,
     SetWorkerDeploymentCurrentVersionRequest,
     SetWorkerDeploymentRampingVersionRequest,
     UpdateWorkerDeploymentVersionMetadataRequest,
@@ -25,6 +28,55 @@ UNVERSIONED: Final = ""
 """The build of workers without a version."""
 _PATCHES: Final = "septet-patches"
 """The key in a build's metadata; its value is a list of ids in JSON."""
+_LEAST_INTERVAL: Final = timedelta(seconds=10)
+"""Between two heartbeats of a worker."""
+_FIRST_INTERVAL: Final = timedelta(seconds=60)
+"""As much at the most until a worker sends the second one."""
+_SILENT: Final = 2
+"""So many intervals."""
+_MOST_WORKERS: Final = 1000
+_STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorker:
+    """A worker as the server lists it: one that was stopped, or killed, stays listed for minutes."""
+
+    instance: str
+    """Tells one worker from all others."""
+    identity: str
+    build: str
+    heard_at: datetime
+    """By the worker's own clock."""
+    interval: timedelta
+    """Between two of its heartbeats."""
+    is_stopping: bool
+    """It has said that it ends."""
+
+    @classmethod
+    def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
+        """Return the worker that has sent a heartbeat."""
+        return cls(
+            instance=heartbeat.worker_instance_key,
+            identity=heartbeat.worker_identity,
+            build=heartbeat.deployment_version.build_id,
+            heard_at=heartbeat.heartbeat_time.ToDatetime(UTC),
+            interval=max(heartbeat.elapsed_since_last_heartbeat.ToTimedelta() or _FIRST_INTERVAL, _LEAST_INTERVAL),
+            is_stopping=heartbeat.status in _STOPPING,
+        )
+
+    @property
+    def last_sign_at(self) -> datetime:
+        """When it should have been heard again; whoever asks for work after that is another worker."""
+        return self.heard_at if self.is_stopping else self.heard_at + self.interval
+
+    def is_silent(self, now: datetime) -> bool:
+        """Say whether it was not heard for as long as none is that lives."""
+        return now - self.heard_at > _SILENT * self.interval
+
+    def is_gone(self, now: datetime) -> bool:
+        """Say whether it takes no work any more."""
+        return self.is_stopping or self.is_silent(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +186,30 @@ class Deployment:
             build, polled_at = poller.deployment_options.build_id, poller.last_access_time.ToDatetime(UTC)
             polls[build] = max(polled_at, polls.get(build, polled_at))
         return polls
+
+    async def workers(self) -> tuple[ListedWorker, ...]:
+        """Return the workers of the queue; none where the server does not list any."""
+        request = ListWorkersRequest(
+            namespace=self.client.namespace, page_size=_MOST_WORKERS, query=f'TaskQueue="{self.name}"'
+        )
+        try:
+            answer = await self.client.workflow_service.list_workers(request)
+        except RPCError as error:
+            if error.status is RPCStatusCode.UNIMPLEMENTED:
+                return ()
+            raise
+        return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
+
+    async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
+        """Return who of a build was last heard, and when: a later sign is one of a worker that lives.
+
+        Two looks are compared with each other, and no clock with another one.
+        """
+        polls, workers = await asyncio.gather(self.last_polls(), self.workers())
+        heard = {
+            (each.instance, each.heard_at) for each in workers if each.build == build and not each.is_stopping
+        }
+        return heard | {("poll", polled_at) for polled, polled_at in polls.items() if polled == build}
 
     async def _metadata(self, build: str) -> Mapping[str, Payload] | None:
         request = DescribeWorkerDeploymentVersionRequest(

@@ -18,8 +18,8 @@ from workers.build_id import build_id
 from workers.deployment import UNVERSIONED, Deployment, Routing
 from workers.patch_ids import own_patches
 
-_SILENT: Final = timedelta(seconds=150)
-"""A worker asks for work at least once a minute; with as much again for clocks that differ."""
+SILENT: Final = timedelta(seconds=90)
+"""A worker asks for work at least once a minute; with half a minute for clocks that differ."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
 """A worker tells its build's patches as soon as the server knows the build; whoever has not by then never will."""
 _LOOK_SECONDS: Final = 0.5
@@ -38,8 +38,8 @@ class PromotionCall:
     """The percentage of work orders that it gets; all when absent. With 0 the current build has all again."""
     force: bool = False
     """Also where work orders under way then wait."""
-    within_seconds: float = 60.0
-    """How long to wait for a worker of the build."""
+    within_seconds: float = SILENT.total_seconds()
+    """How long to wait for a sign of a worker of the build: one that has just stopped gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +84,22 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
     return Promotion(build=build, before=routing.current, percentage=percentage, waiting=(*sorted(names),))
 
 
-async def builds_with_workers(deployment: Deployment, silent: timedelta = _SILENT) -> Mapping[str, timedelta]:
+async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
     """Return the builds with workers, and how long ago one of each began to ask for work: mostly within a minute.
 
-    Args:
-        deployment: Whose.
-        silent: A build whose workers have not asked for so long has none.
+    A build has none whose workers have not asked for longer, have stopped, or have missed their heartbeats.
 
     Raises:
         RPCError: The server refused.
     """
-    now = datetime.now(UTC)
-    ages = {build: now - asked_at for build, asked_at in (await deployment.last_polls()).items()}
-    return {build: age for build, age in ages.items() if age < silent}
+    polls, workers = await asyncio.gather(deployment.last_polls(), deployment.workers())
+    now, ages = datetime.now(UTC), dict[str, timedelta]()
+    for build, asked_at in polls.items():
+        theirs = [worker for worker in workers if worker.build == build]
+        signs = [worker.last_sign_at for worker in theirs if all(each.is_gone(now) for each in theirs)]
+        if asked_at > max((now - SILENT, *signs)):
+            ages[build] = now - asked_at
+    return ages
 
 
 def _target(routing: Routing, call: PromotionCall, own: str) -> str:
@@ -119,14 +122,15 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    builds: Mapping[str, timedelta] = {}
+    """Wait for a new sign of a worker of a build: what is known may be of one that has ended."""
     try:
         async with asyncio.timeout(within_seconds):
-            while not (build in builds and await deployment.has(build)):
-                builds = await builds_with_workers(deployment)
-                await asyncio.sleep(0 if build in builds else _LOOK_SECONDS)
+            known = await deployment.signs_of(build)
+            while not (await deployment.signs_of(build) - known and await deployment.has(build)):  # noqa: ASYNC110 -- a worker's event
+                await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
-        others = ", ".join(sorted(builds.keys() - {UNVERSIONED})) or "none"
+        builds = await builds_with_workers(deployment)
+        others = ", ".join(sorted(builds.keys() - {UNVERSIONED, build})) or "none"
         message = f"No worker of build {build} takes work orders from queue {deployment.name!r}."
         remedy = f"Start one with `septet worker`, or name another build. Builds with workers: {others}."
         raise NotFoundError(message, remedy=remedy) from None

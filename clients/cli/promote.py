@@ -30,7 +30,7 @@ Within = Annotated[
 def promote(
     build: Build = None,
     ramp: Ramp = None,
-    within: Within = 60.0,
+    within: Within = 90.0,
     force: Annotated[
         bool, typer.Option("--force", help="Promote even if running work orders then have to wait.")
     ] = False,

@@ -20,8 +20,6 @@ from workers.promotion import builds_with_workers
 _NAME: Final = "workers"
 _NAMED: Final = 5
 _WITHIN_SECONDS: Final = 5.0
-_SILENT: Final = timedelta(seconds=90)
-"""A worker asks for work at least once a minute; with half a minute for clocks that differ."""
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
@@ -30,7 +28,7 @@ async def workers_check(client: Client, task_queue: str) -> Check:
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
             routing = await deployment.routing()
-            builds = await builds_with_workers(deployment, _SILENT)
+            builds = await builds_with_workers(deployment)
     except (RPCError, TimeoutError) as error:
         why = error.message if isinstance(error, RPCError) else f"it took longer than {_WITHIN_SECONDS:.0f} s"
         remedy = "Run `septet doctor` again when the server answers, with a key that may describe task queues."

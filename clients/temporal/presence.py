@@ -2,63 +2,50 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from fcntl import LOCK_EX
+from operator import attrgetter
 from typing import Final
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.worker.v1 import WorkerHeartbeat
-from temporalio.api.workflowservice.v1 import (
-    DescribeTaskQueueRequest,
-    ListWorkersRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet.state import StateDir
 from septet.system.locks import lock_is_held
-from workers.deployment import Deployment
-from workers.promotion import builds_with_workers
+from workers.deployment import Deployment, ListedWorker
+from workers.promotion import SILENT, builds_with_workers
 from workers.server_file import read_server_file
 
-_LEAST_INTERVAL: Final = timedelta(seconds=10)
-"""Between two heartbeats of a worker."""
-_FIRST_INTERVAL: Final = timedelta(seconds=60)
-"""As much at the most until a worker sends the second one."""
 _LATE: Final = 1.5
-_SILENT: Final = 2
-"""So many intervals."""
-_POLLS_WITHIN: Final = timedelta(seconds=90)
-"""A worker asks for work at least once a minute, also before its first heartbeat is listed."""
+"""So many intervals without a heartbeat are worth a word."""
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
     """Return that nobody works on a queue, and the command that helps; empty where somebody does.
 
-    A worker of this state directory is known to be gone at once, by its lock; others are when two heartbeats have
-    not come. What the server does not tell counts for a worker.
+    A worker of this state directory is known to be gone at once, by its lock, and one that has ended in order by
+    its last word; others are when two heartbeats have not come. What the server does not tell counts for a worker.
     """
     own = "" if await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX) else f"septet@{state.host_id()}"
+    deployment = Deployment(client, task_queue)
     try:
-        listed = await client.workflow_service.list_workers(
-            ListWorkersRequest(namespace=client.namespace, query=f'TaskQueue="{task_queue}"')
-        )
-        workers = [each.worker_heartbeat for each in listed.workers_info]
-        workers = [each for each in workers if each.worker_identity != own]
-        if not workers:
-            someone = not own or await _polls_since(client, task_queue, datetime.now(UTC) - _POLLS_WITHIN, own)
-            return "" if someone else f"Nobody works: no worker runs. {await _help(client, state)}"
-        now = datetime.now(UTC)
-        silent = _silence(workers, now)
-        if silent and not await _polls_since(client, task_queue, _last_expected(workers)):
-            return f"{silent} {await _help(client, state)}"
-        deployment = Deployment(client, task_queue)
-        routing, builds = await asyncio.gather(
-            deployment.routing(), builds_with_workers(deployment, _POLLS_WITHIN)
-        )
+        listed, now = await deployment.workers(), datetime.now(UTC)
+        working = [each for each in listed if each.identity != own and not each.is_stopping]
+        nobody = _silence(working, now) if working else own and "Nobody works: no worker runs."
+        signs = [each.last_sign_at for each in working or filter(attrgetter("is_stopping"), listed)]
+        if nobody and not await _polls_since(client, task_queue, max((now - SILENT, *signs)), own):
+            return f"{nobody} {await _help(client, state)}"
+        return await _without_build(deployment)
     except RPCError:
         return ""
+
+
+async def _without_build(deployment: Deployment) -> str:
+    """Return that workers run, and none of the build that gets the work orders; else nothing."""
+    routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
     if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""
     current = f"the current build {routing.current} has no worker" if routing.current else "no build is current"
@@ -66,30 +53,13 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
     return f"Nobody works: {current}. Builds with workers: {named}. Choose one: septet promote BUILD"
 
 
-def _silence(workers: Sequence[WorkerHeartbeat], now: datetime) -> str:
+def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
     """Return for how long all workers have been silent; empty where one of them is heard."""
-    last = min(workers, key=lambda each: _age(each, now))
-    seconds = round(_age(last, now).total_seconds())
-    if _is_silent(last, now):
-        return f"Nobody works: the last worker was heard {seconds} s ago."
-    return f"The worker was last heard {seconds} s ago." if _age(last, now) > _LATE * _interval(last) else ""
-
-
-def _is_silent(worker: WorkerHeartbeat, now: datetime) -> bool:
-    return _age(worker, now) > _SILENT * _interval(worker)
-
-
-def _age(worker: WorkerHeartbeat, now: datetime) -> timedelta:
-    return now - worker.heartbeat_time.ToDatetime(UTC)
-
-
-def _interval(worker: WorkerHeartbeat) -> timedelta:
-    return max(worker.elapsed_since_last_heartbeat.ToTimedelta() or _FIRST_INTERVAL, _LEAST_INTERVAL)
-
-
-def _last_expected(workers: Sequence[WorkerHeartbeat]) -> datetime:
-    """Return when the next heartbeat should have come: who asks for work after that is a new worker."""
-    return max(each.heartbeat_time.ToDatetime(UTC) + _interval(each) for each in workers)
+    last = max(workers, key=lambda each: each.heard_at)
+    age = now - last.heard_at
+    if last.is_silent(now):
+        return f"Nobody works: the last worker was heard {age.total_seconds():.0f} s ago."
+    return f"The worker was last heard {age.total_seconds():.0f} s ago." if age > _LATE * last.interval else ""
 
 
 async def _polls_since(client: Client, task_queue: str, since: datetime, but: str = "") -> bool:

@@ -1,5 +1,6 @@
 import json
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin
@@ -10,6 +11,7 @@ from septet.contracts.names import Step
 
 pytestmark = pytest.mark.recovery
 
+HEARD_EACH_SECOND = {"SEPTET_PROBE_SECONDS": "6"}
 SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 
 
@@ -41,7 +43,10 @@ def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
     """The first build serves at once, the next one when `septet promote` says so, and a ramp gives it a part."""
     with septet.up() as up:
         shared = Host.at(up.address, tmp_path_factory.mktemp("shared"))
-        with shared.worker(SEPTET_BUILD_ID="one"), shared.worker(SEPTET_BUILD_ID="two"):
+        with (
+            shared.worker(SEPTET_BUILD_ID="one", **HEARD_EACH_SECOND),
+            shared.worker(SEPTET_BUILD_ID="two", **HEARD_EACH_SECOND),
+        ):
             refused = shared.septet("promote", "three", "--within", "0.5", "--json")
             assert (refused.code, refused.json["error"]["type"]) == (3, "NotFound")
             assert "one, two" in refused.json["error"]["remedy"]
@@ -54,5 +59,21 @@ def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
                 shared.septet("promote", "two", "--force").out
                 == "Build two gets all work orders; before it was one.\n"
             )
-        with shared.worker(SEPTET_BUILD_ID="one"):
-            assert shared.septet("promote", "two", "--json").json["before"] == "two"
+        with shared.worker(SEPTET_BUILD_ID="one", **HEARD_EACH_SECOND):
+            stopped = shared.septet("promote", "two", "--within", "3", "--json")
+            assert (stopped.code, stopped.json["error"]["type"]) == (3, "NotFound")
+
+
+def test_a_build_whose_worker_was_killed_is_not_promoted(served: Septet, tmp_path: Path) -> None:
+    """The server still lists the worker and remembers its last poll, but hears nothing new of it."""
+    host = Host.beside(served, tmp_path)
+    with (
+        host.worker(SEPTET_BUILD_ID="one", **HEARD_EACH_SECOND),
+        host.septet.beside("worker", SEPTET_BUILD_ID="two", **HEARD_EACH_SECOND) as two,
+    ):
+        assert host.septet("promote", "two", "--ramp", "10", "--json").code == 0
+        two.kill()
+        killed = host.septet("promote", "two", "--within", "5", "--json")
+        assert (killed.code, killed.json["error"]["type"]) == (3, "NotFound")
+        assert killed.json["error"]["remedy"].endswith("Builds with workers: one.")
+        assert host.septet("promote", "one", "--json").code == 0

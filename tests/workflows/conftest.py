@@ -9,9 +9,11 @@ from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
 from workers.plugin import SeptetPlugin
+from workers.runtime import quiet_runtime
 from workers.server import temporal_program
 from workflows.search_attributes import ALL
 
+_HEARD_EACH_SECOND = 1.0
 SEALED = "sealed"
 """Where tests leave sealed work orders, which no other test can read."""
 
@@ -21,6 +23,7 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
     attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
     environment = await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],
+        runtime=quiet_runtime(_HEARD_EACH_SECOND),
         dev_server_existing_path=str(temporal_program()),
         dev_server_extra_args=[
             *("--namespace", SEALED),
