@@ -20,7 +20,7 @@ GROUPS = (
     "server", "board", "page", "outage", "hops", "actions", "sealing",
 )  # fmt: skip
 """One module each, with a function `measure`."""
-LONG = ("thousand", "many", "crowd", "busy", "parked", "growth")
+LONG = ("thousand", "many", "crowd", "busy", "parked", "growth", "finishing")
 """Those that are measured only where they are named."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

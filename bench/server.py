@@ -8,6 +8,7 @@ from bench.bare import QUEUE, Bare
 from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.stage import Stage, program, stage
+from workers.server import DYNAMIC_CONFIG
 
 _AT_ONCE = 50
 BESIDE = "temporal server start-dev as it comes"
@@ -33,7 +34,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 async def _latency_and_rate(pace: Pace, *, tuned: bool) -> tuple[float, float]:
     """Return a workflow's milliseconds, and workflows a second."""
-    async with stage(tuned=tuned) as on:
+    async with stage(config=DYNAMIC_CONFIG if tuned else None) as on:
         address = on.client.service_client.config.target_host
         async with program([sys.executable, "-m", "bench.bare", address], on.environ):
             for number in range(5):  # the first few of a new server are quick, whatever its settings

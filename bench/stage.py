@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from pydantic import JsonValue
 from temporalio.client import Client
 
 from bench.machine import ROOT
@@ -49,16 +50,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
-    """Run the embedded server on a state directory that lasts as long as the block."""
+async def stage(*, config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG) -> AsyncIterator[Stage]:
+    """Run the embedded server on a state directory that lasts as long as the block; `None`: one as it comes."""
     with scratch() as folder:
         settings = Settings(state_dir=folder / "state", agent="scripted", log_level="error")
         state = StateDir(settings.state_dir)
         state.prepare()
         ports = Ports(free_port(), free_port(), metrics=free_port())
-        async with embedded_server(
-            state, ports, settings.git_env, config=DYNAMIC_CONFIG if tuned else None
-        ) as told:
+        async with embedded_server(state, ports, settings.git_env, config=config) as told:
             client = await connect(settings, address=told.address, serves=True)
             metrics = f"http://127.0.0.1:{ports.metrics}/metrics"
             yield Stage(settings, client, psutil.Process(told.server_pid), metrics)

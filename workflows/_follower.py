@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError
 
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import KeyFinding, Rescue, Usage
-from septet.contracts.names import Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.pull_request import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
@@ -217,7 +217,7 @@ class Follower:
                 "allowed_findings": (*self._allowed_before, *self.findings_gate.allowed),
             }
             call = self._call = call.model_copy(update=update)
-            result = await self._steps.take(call, priority_of(task))
+            result = await self._steps.take(call, priority_of(task, Step.CREATE_PULL_REQUEST))
             self._take_in(result)
             if result.verdict is Verdict.CANCELLED:
                 self._call = None
@@ -247,7 +247,7 @@ class Follower:
                 task_queue=call.workspace.task_queue,
                 activity_id=self._ids.of("prepare_rework"),
                 summary=f"round {round_}: the branch as it is on the forge",
-                priority=priority_of(task),
+                priority=priority_of(task, Step.CREATE_PULL_REQUEST),
                 **WORKSPACE_OPTIONS,
             )
 

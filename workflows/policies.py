@@ -7,6 +7,7 @@ from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.limits import MOST_SETUP_SECONDS, Timeouts
+from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
@@ -57,16 +58,22 @@ _DEFAULT_SCORE: Final = 3
 _SCORES_TO_A_KEY: Final = 3
 _FAIRNESS_BYTES: Final = 64
 """What the server takes."""
+_STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
+"""The numbers of the steps that begin, plan, implement and deliver."""
 
 
-def priority_of(task: Task) -> Priority:
-    """Return by what a host's slots are given out: best score first, fairly by project.
+def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
+    """Return by what a host's slots are given out: best score first, then what has begun, and fairly by project.
 
-    The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3.
+    The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3. In one
+    key the server takes turns between fairness keys by their weights. Each stage of a project has its own fairness
+    key and weighs as much as it has steps, so that a project gets one whole work order a turn and no more.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
-    fair = cut_bytes(task.project, _FAIRNESS_BYTES)
-    return Priority(priority_key=min(max(key, 1), 5), fairness_key=fair or None)
+    stage = next(stage for stage in _STAGES if step.number in stage)
+    suffix = f"/{stage.start}" if stage.start > 1 else ""
+    fair = cut_bytes(task.project, _FAIRNESS_BYTES - len(suffix)) + suffix
+    return Priority(priority_key=min(max(key, 1), 5), fairness_key=fair or None, fairness_weight=float(len(stage)))
 
 
 def step_options(limits: Timeouts) -> ActivityOptions:

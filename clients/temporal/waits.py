@@ -14,7 +14,7 @@ from septet.contracts.pull_request_names import TROUBLE
 from workflows.search_attributes import STAGE, STATUS
 
 _PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
-_NOT_TAKEN: Final = "no worker has taken it yet: all slots are busy, or no worker runs (`septet doctor`)"
+_QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
 _LOOKS: Final = "look_at_pull_request"
@@ -57,9 +57,10 @@ async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str
         return None
     if pending.last_failure.application_failure_info.type == _NO_FAILURE:
         return None
+    queued = _QUEUED.format(since=pending.scheduled_time.ToDatetime(UTC))
     if not pending.HasField("last_failure"):
-        return _NOT_TAKEN
-    return getattr(await converter.decode_failure(pending.last_failure), "message", "") or _NOT_TAKEN
+        return queued
+    return getattr(await converter.decode_failure(pending.last_failure), "message", "") or queued
 
 
 def _next_try(pending: PendingActivityInfo) -> str:

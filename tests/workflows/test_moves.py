@@ -348,7 +348,7 @@ async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubl
 async def test_steps_carry_their_priority(
     client: Client, doubles: Doubles, priority: int, effort: int, key: int
 ) -> None:
-    """The activities of steps are given out by score, and fairly by project."""
+    """The activities of steps are given out by score, later steps before earlier ones, and fairly by project."""
     given = []
 
     def looks(call: StepCall) -> StepResult:
@@ -358,4 +358,5 @@ async def test_steps_carry_their_priority(
     doubles.steps[Step.BUILD_PLAN] = [looks]
     async with work_order(client, doubles, priority=priority, effort=effort, project="app") as handle:
         await result_of(handle)
-    assert [(found.priority_key, found.fairness_key) for found in given] == [(key, "app")]
+    assert [(found.priority_key, found.fairness_key) for found in given] == [(key, "app/2")]
+    assert [found.fairness_weight for found in given] == [3.0]

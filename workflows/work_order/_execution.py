@@ -126,7 +126,7 @@ class WorkOrderBase(WorkOrderHandlers):
             self._state.begin_step(step, workflow.now())
             self._show()
             self._call_under_way = self._make_call(step, attempt, feedback + reasons)
-            result = await self._steps.take(self._call_under_way, priority_of(self._state.task))
+            result = await self._steps.take(self._call_under_way, priority_of(self._state.task, step))
             self._state.end_step(result, attempt, workflow.now())
             self._visit.follow_session(result)
             self._role_sessions.follow(self._call_under_way, result)

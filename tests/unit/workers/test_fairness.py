@@ -1,9 +1,10 @@
-"""A host's slots on the servers that Septet starts: fairly by project, and the best score first."""
+"""A host's slots on the servers that Septet starts: best score first, then late steps, fairly by project."""
 
 import os
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import yaml
 from fakes.septet_command import free_ports
 from fakes.waiting import wait_until
@@ -11,6 +12,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.settings import Settings
 from septet.state import StateDir
@@ -22,29 +24,41 @@ ROOT = Path(__file__).parents[3]
 QUEUE = "slots"
 
 
-async def _queue(client: Client, task: Task, count: int) -> None:
+async def _queue(client: Client, task: Task, count: int, step: Step = Step.CREATE_PULL_REQUEST) -> None:
+    """Queue a step of so many work orders."""
     for number in range(count):
-        await client.start_activity(
-            "turn",
-            task.project,
-            id=f"{task.project}-{task.score}-{number}",
-            task_queue=QUEUE,
-            start_to_close_timeout=timedelta(minutes=1),
-            priority=priority_of(task),
-        )
+        await _queue_step(client, task.model_copy(update={"id": f"{task.id}-{step.number}-{number}"}), step)
+
+
+async def _queue_step(client: Client, task: Task, step: Step) -> None:
+    await client.start_activity(
+        "turn",
+        args=[task, step],
+        id=f"{task.id}-{step}",
+        task_queue=QUEUE,
+        start_to_close_timeout=timedelta(minutes=1),
+        priority=priority_of(task, step),
+    )
+
+
+async def _turns(client: Client, count: int) -> list[tuple[str, Step]]:
+    """Return projects and steps in the order in which one slot takes them; a step's end queues the next one."""
+    turns: list[tuple[str, Step]] = []
+
+    @activity.defn(name="turn")
+    async def turn(task: Task, step: Step) -> None:
+        turns.append((task.project, step))
+        for following in list(Step)[step.number : step.number + 1]:
+            await _queue_step(client, task, following)
+
+    async with Worker(client, task_queue=QUEUE, activities=[turn], max_concurrent_activities=1):
+        await wait_until(lambda: len(turns) >= count)
+    return turns[:count]
 
 
 async def _order_of_turns(client: Client, count: int) -> str:
     """Return the projects in the order in which one slot takes them."""
-    turns: list[str] = []
-
-    @activity.defn(name="turn")
-    async def turn(project: str) -> None:
-        turns.append(project)
-
-    async with Worker(client, task_queue=QUEUE, activities=[turn], max_concurrent_activities=1):
-        await wait_until(lambda: len(turns) == count)
-    return "".join(turns)
+    return "".join(project for project, _ in await _turns(client, count))
 
 
 async def test_a_project_of_few_does_not_wait_for_one_of_many(tmp_path: Path) -> None:
@@ -69,6 +83,51 @@ async def test_the_better_score_goes_before_fairness(tmp_path: Path) -> None:
         await _queue(client, Task(id="wo-a", project="a", score=9), 10)
         turns = await _order_of_turns(client, 20)
     assert turns == "a" * 10 + "b" * 10
+
+
+async def test_what_has_begun_is_finished_first(tmp_path: Path) -> None:
+    """Of thirty work orders at once the first opens its pull request when few others have begun."""
+    state = StateDir(tmp_path / "state")
+    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
+        client = await connect(Settings(state_dir=state.root, environ={}))
+        await _queue(client, Task(id="wo-a", project="a"), 30, Step.CLASSIFY_ISSUE)
+        steps = [step for _, step in await _turns(client, 40)]
+    assert Step.CREATE_PULL_REQUEST in steps
+    assert steps.count(Step.CLASSIFY_ISSUE) < 30 / 3
+
+
+async def test_plans_approved_at_once_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
+    """Of thirty plans that are approved at once the first becomes a pull request when few others are implemented."""
+    state = StateDir(tmp_path / "state")
+    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
+        client = await connect(Settings(state_dir=state.root, environ={}))
+        await _queue(client, Task(id="wo-a", project="a"), 30, Step.GENERATE_BRANCH)
+        steps = [step for _, step in await _turns(client, 30)]
+    assert Step.CREATE_PULL_REQUEST in steps
+    assert steps.count(Step.IMPLEMENT_PLAN) < 30 / 3
+
+
+@pytest.mark.parametrize(
+    "begun", [Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN], ids=lambda step: step.value
+)
+async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(tmp_path: Path, begun: Step) -> None:
+    """Beside work orders of another project, whatever step they are at, a project gets half of the turns."""
+    state = StateDir(tmp_path / "state")
+    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
+        client = await connect(Settings(state_dir=state.root, environ={}))
+        for step in dict.fromkeys((begun, Step.CLASSIFY_ISSUE)):
+            await _queue(client, Task(id="wo-a", project="a"), 60, step)
+        await _queue(client, Task(id="wo-b", project="b"), 40, Step.CLASSIFY_ISSUE)
+        turns = await _order_of_turns(client, 200)
+    assert 0.4 <= turns.count("b") / len(turns) <= 0.7
+
+
+def test_a_projects_key_is_what_the_server_takes() -> None:
+    """However long a project's name is, what it begins and what it has begun have keys of at most 64 bytes."""
+    task = Task(id="wo-a", project="é" * 100)
+    keys = {priority_of(task, step).fairness_key or "" for step in Step}
+    assert len(keys) == 4
+    assert max(len(key.encode()) for key in keys) <= 64
 
 
 def test_the_compose_files_server_is_set_as_the_embedded_one() -> None:
