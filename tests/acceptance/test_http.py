@@ -8,11 +8,12 @@ import socket
 import stat
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from fakes.repositories import Origin, git_env
+from fakes.repositories import Origin, git_env, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
 from fakes.waiting import until
 
@@ -136,9 +137,10 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
         assert answer.json()["github_issue_number"] == str(issue)
 
 
-def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client) -> None:
+def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path: Path) -> None:
     """An address may be longer than what the server finds it by; a number without a fraction is an integer, as 9.0."""
-    body = {"repository_url": f"https://github.com/o/{2027 * 'x'}", "user_request": "Do it", "stage": "collected"}
+    deep = make_origin(tmp_path.joinpath(*(8 * [250 * "x"])), "app.git")
+    body = {"repository_url": str(deep.bare), "user_request": "Do it", "stage": "collected"}
     answer = api.post(ORDERS, json={**body, "timeouts": {"turns": 9.0}})
     assert answer.status_code == 201, answer.text
     assert answer.json()["repository_url"] == body["repository_url"]

@@ -28,19 +28,19 @@ def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = No
 def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet, origin: Origin) -> None:
     """`create` starts nothing; triaged, it has its turn; its history tells who moved it where, and why."""
     made = served(
-        "create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later", "--priority", "5", "--effort", "1",
+        "create", "--repo", origin.bare, "--title", "Later", "--id", "wo-created-later", "--priority", "5", "--effort", "1",
         "--project", "shop", "--label", "soon", "--json",
     )  # fmt: skip
     assert made.code == 0, made
     task = made.json["task"]
     assert (task["status"], task["stage"], task["score"], task["project"]) == ("pending", "collected", 7, "shop")
-    assert not (served.state / "runs" / "wo-later").exists()
+    assert not (served.state / "runs" / "wo-created-later").exists()
 
-    held = served("move", "wo-later", "blocked", "--why", "the design is missing", "--json").json["task"]
+    held = served("move", "wo-created-later", "blocked", "--why", "the design is missing", "--json").json["task"]
     assert (held["status"], held["stage"]) == ("pending", "blocked")
-    assert served("move", "wo-later", "triaged", "--json").code == 0
-    assert served.closed("wo-later")["status"] == "completed"
-    history = served("show", "wo-later", "--json").json["history"]
+    assert served("move", "wo-created-later", "triaged", "--json").code == 0
+    assert served.closed("wo-created-later")["status"] == "completed"
+    history = served("show", "wo-created-later", "--json").json["history"]
     assert [(move["from"], move["to"]) for move in history] == [
         ("", "collected"), ("collected", "blocked"), ("blocked", "triaged"), ("triaged", "executing"),
         ("executing", "review"),

@@ -105,7 +105,7 @@ def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> 
     with team.serving("worker"):
         begin(team, origin, "wo-waits-for-runner")
         team.wait_for_detail("wo-waits-for-runner", lambda detail: "runner" in (detail["waiting_for"] or ""))
-        assert "waiting for   classify_issue-1: " in team("show", "wo-waits-for-runner").out
+        assert "waiting for   classify_issue: " in team("show", "wo-waits-for-runner").out
         with team.started("runner"):
             team.closed("wo-waits-for-runner")
             team.wait_for_detail("wo-waits-for-runner", lambda detail: detail["waiting_for"] is None)
