@@ -10,8 +10,9 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from activities.disk_waits import DISK_WAITS
 from septet.contracts.steps import FailureFacts, StepResult
-from septet.errors import HostFullError, SeptetError, SupersededError
+from septet.errors import DiskFullError, HostFullError, MachineBusyError, SeptetError, SupersededError
 from septet.system.disk import diagnosed
 from septet.system.masking import mask
 from septet.system.preview import preview
@@ -56,7 +57,15 @@ def _log_wait(error: SeptetError) -> None:
 
 
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
-    """Say whether Temporal is to try the activity again after this attempt."""
+    """Say whether Temporal is to try the activity again after this attempt.
+
+    What the machine has no room for passes: a file or a process is waited for like a slot, and a disk as long as
+    the worker's settings say. Tries are not counted there: those before may have been other waits.
+    """
+    if isinstance(error, MachineBusyError):
+        return True
+    if isinstance(error, DiskFullError):
+        return DISK_WAITS.may_last()
     attempt, bounds = activity.info().attempt, (error.most_tries, most_tries)
     return error.retryable and all(bound is None or attempt < bound for bound in bounds)
 

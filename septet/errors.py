@@ -119,6 +119,12 @@ class GitUnavailableError(GitError):
     retryable = True
 
 
+class RemoteFullError(GitUnavailableError):
+    """The remote has no room."""
+
+    default_remedy = "Septet tries again until there is room on the remote's machine."
+
+
 class GitBusyError(GitError):
     """Another git works there."""
 
@@ -217,10 +223,18 @@ class MachineFailedError(SeptetError):
 class DiskFullError(MachineFailedError):
     """The disk is full."""
 
-    most_tries = 6
     default_remedy = (
-        "Make room there: nothing was removed, and all work is kept. Septet tries again for a minute; after that, "
-        "run `septet retry`."
+        "Make room there: nothing was removed, and all work is kept. Septet tries again each minute, for "
+        "SEPTET_DISK_WAIT_SECONDS; after that, run `septet retry`."
+    )
+
+
+class MachineBusyError(MachineFailedError):
+    """The machine gives no more open files or processes."""
+
+    default_remedy = (
+        "Septet tries again until it does. Allow the worker more (`ulimit -n`, or LimitNOFILE= and TasksMax= of "
+        "its unit), or set SEPTET_MAX_AGENTS lower, then restart the worker."
     )
 
 

@@ -143,6 +143,8 @@ class Settings(BaseSettings):
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
     """An agent that no worker follows for so long is ended, with a rescue."""
+    disk_wait_seconds: Annotated[float, Field(ge=0)] = 3600.0
+    """How long a step waits for room on a full disk before its work order fails."""
     checkpoint_remote: str | None = None
     """Where snapshots are kept for when this host is gone: a folder that hosts share, a repository's address, or
     `origin` for hidden refs on the work order's own repository. Without it a host that is gone is waited for."""

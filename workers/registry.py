@@ -17,6 +17,7 @@ from activities.classify_issue import ClassifyIssue
 from activities.comment_commands import CommentActivities, Decide, decide_nothing
 from activities.create_commit import CreateCommit
 from activities.create_pull_request import CreatePullRequest
+from activities.disk_waits import DISK_WAITS
 from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from activities.find_plan_file import FindPlanFile
@@ -57,7 +58,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.masking import hide
 from septet.system.threads import ThreadPools
-from workers.slots import agents_at_once
+from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 
 _log: Final = structlog.get_logger()
 
@@ -112,12 +113,15 @@ async def parts_of(
     state = StateDir(settings.state_dir)
     state.prepare()
     PAUSES.folder = state.forge_pauses
+    DISK_WAITS.longest_seconds = settings.disk_wait_seconds
     for name in write_configuration(settings.git_configuration, settings.user_git_env):
         _log.warning("git_setting_left_out", name=name, remedy=ELSEWHERE)
     sandbox = _sandbox(settings, state)
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     most = agents_at_once(settings)
+    if missing := allow_open_files(most):
+        _log.warning("few_open_files", missing=missing, agents=most, remedy=MORE_OPEN_FILES)
     threads = ThreadPools.sized(most, openings_at_once(settings))
     serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
     host = Host(

@@ -1,5 +1,6 @@
-"""How many agents a worker runs at a time, and how many workflows it keeps in memory."""
+"""How many agents a worker runs at a time, what it may open for them, and how many workflows it caches."""
 
+import resource
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,6 +22,11 @@ _MOST: Final = 200
 """More were never tried on one worker."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)
 """From here on no further agent starts beside the first."""
+_OPEN_FILES, _OPEN_FILES_OF_AGENT = 128, 12
+"""What a worker has open by itself, and at the most for each agent: streams, sockets, locks, pipes of git."""
+MORE_OPEN_FILES: Final = (
+    "Raise the limit (`ulimit -Hn`, LimitNOFILE= of its unit), or set SEPTET_MAX_AGENTS lower."
+)
 _ONE: Final = FixedSizeSlotSupplier(1)
 """For what the worker of agents is never given."""
 
@@ -43,6 +49,16 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
         return settings.max_agents
     agent_mib = adapter_for(settings.agent).capabilities.memory_mib
     return min(max((memory() // MIB - _ENGINE_MIB) // agent_mib, 1), _MOST)
+
+
+def allow_open_files(agents: int) -> int:
+    """Let this process open as many files as so many agents take, and return how many the machine denies it."""
+    wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return wanted - allowed
 
 
 def agent_slots(settings: Settings) -> dict[str, Any]:

@@ -55,7 +55,7 @@ from septet.system import processes
 from workers.connection import connect
 from workers.logs import set_up_logs
 from workers.server import temporal_program
-from workers.slots import agents_at_once
+from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
@@ -248,6 +248,8 @@ def _capacity(settings: Settings) -> Check:
     most = agents_at_once(settings)
     message = f"A worker runs {most} agents at a time; there is memory for {holds} agents ({settings.agent})."
     remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
+    if missing := allow_open_files(most):
+        message, remedy = f"{message} They may take {missing} more open files than are allowed.", MORE_OPEN_FILES
     return Check("capacity", "warning" if remedy else "ok", message, remedy)
 
 

@@ -10,7 +10,8 @@ from typing import Final
 _FILE: Final = r"'[^'\n]*'"
 _ERRNO: Final = (
     r"No space left on device|Disk quota exceeded|Read-only file system|Permission denied|File exists"
-    r"|Input/output error|Too many open files|Cannot allocate memory|No such file or directory|Not a directory"
+    r"|Input/output error|Too many open files|Resource temporarily unavailable"
+    r"|Cannot allocate memory|No such file or directory|Not a directory"
 )
 _DAMAGE: Final = (
     rf"not a git repository(?:: {_FILE})?"

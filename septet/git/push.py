@@ -1,5 +1,6 @@
 """The engine's push: one commit to one branch of the origin, if the origin still is where it is expected to be."""
 
+import re
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
@@ -11,7 +12,7 @@ from septet.git.outgoing import refuse_unfit_commits
 from septet.git.own_pushes import is_own_push, note_push
 from septet.git.place import Place, borrowed_from
 from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, remote_words
+from septet.git.remote_failures import REMOTE_IS_FULL, failure_of, printable, remote_words
 from septet.git.view import view_folder
 
 _SOMEBODY_ELSE: Final = (
@@ -75,7 +76,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
 
     Raises:
         InvalidInputError: The branch is the base or the default branch.
-        GitUnavailableError: The origin was not reached.
+        GitUnavailableError: The origin was not reached, or has no room.
         NotFoundError: It has no such repository.
         EvidenceError: A commit holds a file that is too large, or what git refuses.
         GitError: It refused: the branch is somewhere else, protected, or the account may not write.
@@ -94,7 +95,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     answer = Remote(place.destination, place.env, token).push(view_folder(place), sha, ref, expected_tip or "")
     if answer.is_done or _is_there(place, branch, sha, token):
         return sha
-    if answer.rejection:
+    if answer.rejection and re.search(REMOTE_IS_FULL, printable(answer.stderr), re.IGNORECASE) is None:
         raise _rejection(place.destination, branch, answer.rejection, remote_words(answer.stderr))
     raise failure_of("push", place.destination, answer.stderr)
 

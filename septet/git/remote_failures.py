@@ -4,11 +4,24 @@ import re
 import shlex
 from typing import Final
 
-from septet.errors import GitError, GitUnavailableError, InvalidInputError, NotFoundError, SeptetError
+from septet.errors import (
+    GitError,
+    GitUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    RemoteFullError,
+    SeptetError,
+)
 from septet.git.git_words import shown_words
 
 SHOWN_CHARACTERS: Final = 2000
 UNREACHED_REMEDY: Final = "Check the network between this machine and the host."
+
+REMOTE_IS_FULL: Final = (
+    r"remote(:| unpack failed:?).{0,500}"
+    r"(no space left on device|too many open files|resource temporarily unavailable)"
+)
+"""In what a remote answers: its own machine is short of something, and not this one."""
 
 _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
     (
@@ -29,6 +42,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
             "`git refs migrate --ref-format=files` in the repository with the git that made it."
         ),
     ),
+    ((REMOTE_IS_FULL,), RemoteFullError, "has no room", RemoteFullError.default_remedy),
     (
         ("host key verification failed",),
         GitError,

@@ -12,12 +12,20 @@ from septet.errors import (
     AgentError,
     DiskFullError,
     DiskReadOnlyError,
+    GitError,
+    MachineBusyError,
     MachineFailedError,
+    RemoteFullError,
     SeptetError,
+    SetupError,
+    SnapshotError,
+    WorkspaceError,
 )
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _SAID_FULL: Final = tuple(os.strerror(number) for number in sorted(_FULL))
+_BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})
+_SAID_BUSY: Final = tuple(os.strerror(number) for number in sorted(_BUSY))
 _SAID_READ_ONLY: Final = os.strerror(errno.EROFS)
 _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
@@ -29,13 +37,15 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
         error: What went wrong. What git printed counts too: it is told in the message.
         root: The state directory: its disk is looked at.
     """
-    if isinstance(error, MachineFailedError):
+    if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error
     message = error.message if isinstance(error, SeptetError) else _message_of(error)
     if _is_full(error, root):
         return DiskFullError(f"{_full(root)} {message}")
     if _is_read_only(error, root):
         return DiskReadOnlyError(f"The disk of {root} is read-only. {message}")
+    if _is_busy(error):
+        return MachineBusyError(f"The machine gives no more open files or processes: {message}")
     return error if isinstance(error, SeptetError) else MachineFailedError(message)
 
 
@@ -54,10 +64,10 @@ def _message_of(error: OSError) -> str:
 
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Say whether no room is the cause. An agent cannot tell why it ended: there the disk itself is asked."""
+    """Say whether no room is the cause. What a guest prints is no proof of it: there the disk itself is asked."""
     if _is_caused_by(error, _FULL):
         return True
-    if isinstance(error, AgentError):
+    if isinstance(error, (AgentError, SetupError)):
         is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
         return not is_from_api and _has_no_room(root)
     return any(words in str(error) for words in _SAID_FULL)
@@ -68,6 +78,14 @@ def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:
     if _is_caused_by(error, {errno.EROFS}):
         return True
     return _takes_no_write(root) if isinstance(error, AgentError) else _SAID_READ_ONLY in str(error)
+
+
+def _is_busy(error: SeptetError | OSError) -> bool:
+    """Say whether too many files or processes are the cause; what is tried again anyway keeps its own words."""
+    if isinstance(error, SeptetError) and error.retryable:
+        return False
+    is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
+    return (is_git and any(words in str(error) for words in _SAID_BUSY)) or _is_caused_by(error, _BUSY)
 
 
 def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) -> bool:

@@ -32,10 +32,12 @@ def fill():
 
 
 @asynccontextmanager
-async def on_small_disk(root: Path, origin: Origin) -> AsyncIterator[tuple[StepLab, SmallDisk]]:
+async def on_small_disk(
+    root: Path, origin: Origin, *, wait_seconds: float = 3600.0
+) -> AsyncIterator[tuple[StepLab, SmallDisk]]:
     """Give a lab whose state lies on a small disk, with its work order ready to be implemented."""
     with small_disk(root / "state") as disk:
-        async with parts_of(settings_of(root)) as parts:
+        async with parts_of(settings_of(root).model_copy(update={"disk_wait_seconds": wait_seconds})) as parts:
             lab = StepLab(root, origin, parts)
             await lab.open_to(Step.IMPLEMENT_PLAN)
             yield lab, disk
@@ -130,15 +132,26 @@ async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None
 
 
 async def test_a_full_disk_fails_the_step_in_the_end(tmp_path: Path, origin: Origin) -> None:
-    """After a minute of tries the step fails with the same error, and another workflow run of it goes on."""
-    async with on_small_disk(tmp_path, origin) as (lab, disk):
+    """Once the setting's time is over the step fails with the same error, and another run of it goes on."""
+    async with on_small_disk(tmp_path, origin, wait_seconds=0) as (lab, disk):
         lab.write("src/half.py", "half")
         disk.fill()
-        error = await refused(lab, attempt=6)
+        error = await refused(lab)
         assert (error.type, error.non_retryable) == ("DiskFull", True)
         disk.free()
         assert (lab.worktree / "src/half.py").read_text() == "half"
         lab.run_id = "run-2"
+        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
+
+
+async def test_a_full_disk_is_waited_for_however_often_it_is_tried(tmp_path: Path, origin: Origin) -> None:
+    """It is the time that bounds the wait: attempts before it may have waited for something else."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        disk.fill()
+        error = await refused(lab, attempt=200)
+        assert (error.type, error.non_retryable) == ("DiskFull", False)
+        assert "SEPTET_DISK_WAIT_SECONDS" in error.details[0].remedy
+        disk.free()
         assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
 
 

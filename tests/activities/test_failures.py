@@ -1,6 +1,7 @@
 """What a worker logs of an attempt that is tried again."""
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.disk_waits import DiskWaits
 from activities.failures import OPENING_TRIES, failure, translating_failures
 from septet.errors import (
     AgentApiUnavailableError,
     AgentMissingError,
     GitUnavailableError,
+    MachineBusyError,
     SeptetError,
     SupersededError,
 )
@@ -55,3 +58,31 @@ def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
     with pytest.raises(ApplicationError) as failed:
         environment.run(open_it)
     assert failed.value.non_retryable is for_good
+
+
+def test_a_file_or_a_process_is_waited_for_like_a_slot(tmp_path: Path) -> None:
+    """However often the machine gives none, also at the opening of a workspace, it is tried again."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=500)
+
+    def open_it() -> None:
+        with translating_failures(tmp_path, most_tries=OPENING_TRIES):
+            raise MachineBusyError("Too many open files.")
+
+    with pytest.raises(ApplicationError) as failed:
+        environment.run(open_it)
+    assert not failed.value.non_retryable
+
+
+@pytest.mark.parametrize(("seconds_of_a_try", "most_tries"), [(60, 61), (600, 13), (3600, 13)])
+def test_the_wait_for_a_full_disk_ends(seconds_of_a_try: int, most_tries: int) -> None:
+    """Each activity waits for an hour in all, however long a try takes; an agent's work in between hardly counts."""
+    ticks = count(0, seconds_of_a_try)
+    environment, waits = ActivityEnvironment(), DiskWaits(clock=lambda: float(next(ticks)))
+    other = ActivityEnvironment()
+    other.info = replace(other.info, activity_id="other")
+    tries = 1
+    while environment.run(waits.may_last):
+        tries += 1
+    assert tries == most_tries
+    assert other.run(waits.may_last)

@@ -27,8 +27,9 @@ from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
 from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
-from septet.errors import WorkspaceError
+from septet.errors import DiskFullError, WorkspaceError
 from septet.git.dot_git import clear_locks
+from septet.system.disk import full_disk
 from septet.system.timestamps import seconds_since_boot, timestamp
 
 _LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
@@ -62,6 +63,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         writer_lock: The descriptor of the writer's lock: it belongs to the supervisor now, or is closed.
 
     Raises:
+        DiskFullError: The agent would end for want of room; nothing was started.
         AgentMissingError: The program was not found.
         AgentError: It cannot work on this host, or the process of the turn before it does not end.
         AgentCrashedError: The runner that would start it is not there.
@@ -71,6 +73,8 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
     """
     runtime, limits = request.runtime, request.limits
     try:
+        if full := full_disk(runtime.runs.root):
+            raise DiskFullError(full)
         runtime.supervisors.check()
         with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
             clear_locks(request.turn.worktree / ".git")

@@ -11,7 +11,7 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
 from septet.git.address import parse_address
 from septet.git.branches import branch_refusal, create_branch
 from septet.git.commit import commit_all
@@ -154,6 +154,20 @@ def test_what_the_remote_says_is_told(
 
     assert remedy in refused.value.remedy
     assert "\x1b" not in refused.value.message
+
+
+def test_a_remote_without_room_is_waited_for(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """A push that the remote rejects for want of room is tried again; with room there, it is taken."""
+    hook = origin.bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'fatal: write error: No space left on device' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    sha = commit()
+    with pytest.raises(RemoteFullError) as refused:
+        push(place, BRANCH, sha)
+    assert refused.value.retryable
+    hook.unlink()
+    assert sha == push(place, BRANCH, sha)
 
 
 def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dict[str, str]) -> None:

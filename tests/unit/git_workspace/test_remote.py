@@ -9,7 +9,7 @@ import pytest
 from fakes.git_http import GitHttp, serving_git
 from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
+from septet.errors import GitError, GitUnavailableError, NotFoundError, RemoteFullError, SeptetError
 from septet.git.address import parse_address
 from septet.git.branches import branch_refusal, create_branch
 from septet.git.commit import commit_all
@@ -298,6 +298,13 @@ def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) ->
             "network",
         ),
         ("remote: fatal: Unable to create temporary file: Permission denied", GitError, "worker's user"),
+        ("remote: fatal: write error: No space left on device", RemoteFullError, "until there is room"),
+        ("error: remote unpack failed: error No space left on device", RemoteFullError, "until there is room"),
+        (
+            "remote: hooks/pre-receive: fork: retry: Resource temporarily unavailable",
+            RemoteFullError,
+            "tries again",
+        ),
         ("remote: something new", GitError, ""),
     ],
 )

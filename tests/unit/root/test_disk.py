@@ -11,8 +11,11 @@ from septet.errors import (
     DiskFullError,
     DiskReadOnlyError,
     GitError,
+    MachineBusyError,
     MachineFailedError,
+    RemoteFullError,
     SeptetError,
+    SetupError,
 )
 from septet.system.disk import diagnosed
 
@@ -27,6 +30,14 @@ FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
         (OSError(errno.ENOSPC, FULL, "x"), DiskFullError),
         (OSError(errno.EROFS, READ_ONLY, "x"), DiskReadOnlyError),
         (OSError(errno.EIO, "Input/output error", "x"), MachineFailedError),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "x"), MachineBusyError),
+        (OSError(errno.ENFILE, os.strerror(errno.ENFILE)), MachineBusyError),
+        (BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)), MachineBusyError),
+        (GitError("cannot fork() for git-remote-https: Resource temporarily unavailable"), MachineBusyError),
+        (GitError("unable to create thread: Resource temporarily unavailable"), MachineBusyError),
+        (RemoteFullError(f"remote: fatal: write error: {FULL}"), RemoteFullError),
+        (SetupError(f"npm ci failed: ENOSPC: {FULL}, write"), SetupError),
+        (SetupError("make failed: sh: Too many open files"), SetupError),
         (AgentCrashedError(f"The agent ended with 1 and said: {FULL}"), AgentCrashedError),
         (AgentCrashedError(f"The agent ended with 1 and said: {READ_ONLY}"), AgentCrashedError),
     ],

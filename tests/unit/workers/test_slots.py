@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from temporalio.worker import ResourceBasedSlotSupplier, WorkerTuner
 
@@ -39,6 +42,18 @@ def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
         1,
         agents_at_once(settings),
     )
+
+
+@pytest.mark.parametrize(("hard", "told"), [(1400, "0 1328"), (1000, "328 1000")])
+def test_a_worker_may_open_what_its_agents_take(hard: int, told: str) -> None:
+    """The limit of open files is raised as far as the machine allows, and what is missing is told."""
+    program = (
+        "import resource; from workers.slots import allow_open_files as allow; "
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (300, {hard})); "
+        "print(allow(100), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == told
 
 
 def test_every_agent_says_what_it_takes() -> None:

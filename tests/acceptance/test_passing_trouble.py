@@ -1,0 +1,82 @@
+"""A machine that is short of files or of room for a while: work orders wait, say why, and are paid once."""
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.small_disk import small_disk
+
+pytestmark = [pytest.mark.recovery, pytest.mark.law, pytest.mark.timeout(300)]
+
+FEWEST = 8
+"""So many files every program has open: it can open no further one."""
+
+
+def _host(served: Septet, root: Path, **extra: str) -> Septet:
+    """Return a host with a queue of its own, on the server that all share."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    own = {"SEPTET_TASK_QUEUE": root.name, "TEMPORAL_ADDRESS": str(address)}
+    return Septet(root / "host", {**own, **extra}, shares=served)
+
+
+def _start(host: Septet, origin: Origin, order: str, gate: Path) -> None:
+    """Start a work order, and wait until its agent implements; it ends when the gate is there."""
+    host.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    started = host("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json")
+    assert started.code == 0, started
+    host.until_works(order, "5-implement_plan-1")
+
+
+def _waits_for(host: Septet, order: str, words: str) -> str:
+    """Wait until `show` says that a work order waits for this, and return what it says."""
+    path = f"/agent-work-orders/{order}/detail"
+    detail = host.wait_for(path, lambda detail: words in (detail["waiting_for"] or ""), seconds=120)
+    return str(detail["waiting_for"])
+
+
+def test_a_worker_that_may_open_no_further_file_waits(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """An agent that ends meanwhile is not paid again: as files can be opened, its answer is read."""
+    host, gate = _host(served, tmp_path), tmp_path / "gate"
+    with host.serving("worker") as worker:
+        _start(host, origin, "wo-files", gate)
+        process = psutil.Process(worker.process.pid)
+        soft, hard = process.rlimit(psutil.RLIMIT_NOFILE)
+        process.rlimit(psutil.RLIMIT_NOFILE, (FEWEST, hard))
+        gate.touch()
+        told = _waits_for(host, "wo-files", "no more open files")
+        process.rlimit(psutil.RLIMIT_NOFILE, (soft, hard))
+        assert "Too many open files" in told
+        assert host.closed("wo-files")["status"] == "completed"
+        assert [run for run in host.runs("wo-files") if run.startswith("5-")] == ["5-implement_plan-1"]
+
+
+@pytest.mark.small_disk
+def test_a_full_disk_is_waited_for_and_told(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """`show` names the disk, and with room again the work order goes on by itself."""
+    host, gate = _host(served, tmp_path), tmp_path / "gate"
+    with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
+        _start(host, origin, "wo-room", gate)
+        disk.fill()
+        gate.touch()
+        assert str(host.state) in _waits_for(host, "wo-room", "is full")
+        disk.free()
+        assert host.closed("wo-room")["status"] == "completed"
+
+
+@pytest.mark.small_disk
+@pytest.mark.release
+def test_a_disk_that_is_full_for_two_minutes_ends_no_work_order(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """As long as the setting says, it is tried again once a minute."""
+    host, gate = _host(served, tmp_path), tmp_path / "gate"
+    with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
+        _start(host, origin, "wo-long", gate)
+        disk.fill()
+        gate.touch()
+        _waits_for(host, "wo-long", "tried 6 times")
+        disk.free()
+        assert host.closed("wo-long", 120)["status"] == "completed"
