@@ -140,6 +140,7 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
 def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path: Path) -> None:
     """An address may be longer than what the server finds it by; a number without a fraction is an integer, as 9.0."""
     deep = make_origin(tmp_path.joinpath(*(7 * [250 * "x"])), "app.git")
+    deep.push({"README.md": "# deep\n"})
     body = {"repository_url": str(deep.bare), "user_request": "Do it", "stage": "collected"}
     answer = api.post(ORDERS, json={**body, "timeouts": {"turns": 9.0}})
     assert answer.status_code == 201, answer.text

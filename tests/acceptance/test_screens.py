@@ -62,7 +62,8 @@ def screen_of(septet: Septet, columns: int, words: str) -> str:
             _, shown = screen.end()
         assert max(map(len, shown.splitlines())) <= columns, shown
     shown = re.sub(r"\b[0-9]+ (s|min)\b", "AGE", shown.replace(str(septet.root), "/machine"))
-    shown = re.sub(r"\bSuper[A-Za-z]*…", "Super…", shown)  # how much of a title is shown depends on the age beside it
+    # How much of a title is shown depends on the age beside it.
+    shown = re.sub(r"\bSuper[A-Za-z]*…", "Super…", shown)
     return "\n".join(re.sub(" {2,}", "  ", line).rstrip() for line in shown.splitlines())
 
 
