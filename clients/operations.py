@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from temporalio.client import WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.asked_agents import agents_asked_for
@@ -66,6 +66,7 @@ REQUESTS_AT_ONCE: Final = 1000
 _LOOKS_AFTER_MERGE: Final = 25
 """How often it is looked at whether the board has seen a merge."""
 _LOOK_SECONDS: Final = 0.2
+_CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
 
@@ -88,7 +89,7 @@ class Operations:
         """What people decide about work orders."""
         from clients.temporal.decisions import OrderDecisions
 
-        return OrderDecisions(self.orders)
+        return OrderDecisions(self.orders, nobody_works=self.nobody_works_on)
 
     @property
     def board(self) -> "BoardRows":
@@ -305,6 +306,16 @@ class Operations:
 
         return await why_nobody_works(self.orders.client, self.orders.task_queue, self.state)
 
+    async def nobody_works_on(self, row: WorkflowExecutionDescription) -> str:
+        """Return that nobody works on a work order that is open, and what helps; else nothing."""
+        from clients.temporal.presence import why_nobody_works
+
+        if row.status is not WorkflowExecutionStatus.RUNNING:
+            return ""
+        nobody = await why_nobody_works(self.orders.client, row.task_queue, self.state)
+        is_asked_for = row.raw_description.workflow_extended_info.cancel_requested
+        return f"{_CANCEL_ASKED_FOR} {nobody}" if nobody and is_asked_for else nobody
+
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         from clients.disk.network_requests import refused_in_setup
@@ -312,8 +323,8 @@ class Operations:
         from clients.disk.workspace_view import base_of, fails_on_base
 
         row = await self.orders.describe(order_id)
-        nobody, runs_on = await self.nobody_works(), row.status is WorkflowExecutionStatus.RUNNING
-        task = await (self.orders.without_worker(row) if nobody and runs_on else self.orders.get_of_row(row))
+        nobody = await self.nobody_works_on(row)
+        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
@@ -322,7 +333,7 @@ class Operations:
         if task.stuck:
             return here
         if nobody:
-            return here.model_copy(update={"waiting_for": nobody if runs_on else None})
+            return here.model_copy(update={"waiting_for": nobody})
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         waits = task.question or task.plan_answer or waiting_for
@@ -335,8 +346,8 @@ class Operations:
         from clients.disk.runs import runs_of
 
         row = await self.orders.describe(order_id)
-        nobody, runs_on = await self.nobody_works(), row.status is WorkflowExecutionStatus.RUNNING
-        task = await (self.orders.without_worker(row) if nobody and runs_on else self.orders.get_of_row(row))
+        nobody = await self.nobody_works_on(row)
+        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         rounds = task.rework.history if task.rework is not None else ()
@@ -500,7 +511,7 @@ class Operations:
         from clients.watch import Watch
 
         view = WorkspaceView(self.state, self.git_env, order_id)
-        return Watch(self.orders, view, self.nobody_works, patience=patience)
+        return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:

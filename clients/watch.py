@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
 from clients.absence import Absence
@@ -33,8 +33,8 @@ class Watch:
 
     orders: WorkOrders
     view: WorkspaceView
-    nobody_works: Callable[[], Awaitable[str]]
-    """Tells that nobody works on it, and what helps; an empty text where somebody does."""
+    nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]]
+    """Tells that nobody works on it, and what helps; an empty text where somebody does, or it is closed."""
     patience: timedelta = timedelta(0)
     """How long the server may be away before that ends the looks."""
     _nobody: str = ""
@@ -102,7 +102,7 @@ class Watch:
         """Return the work order as a worker tells it; where nobody works, as its server does."""
         host = row.typed_search_attributes.get(HOST, "")
         self._elsewhere = "" if self.view.state.is_of_host(host) else host
-        self._nobody = await self.nobody_works() if row.status is WorkflowExecutionStatus.RUNNING else ""
+        self._nobody = await self.nobody_works(row)
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
@@ -114,7 +114,7 @@ class Watch:
             row = row or await self.orders.describe(self.view.order_id)
             self._stuck, self._described_at = await self.orders.stuck_cause(row), now
             self._waiting = await self.orders.waits_of(row) if self._stuck is None else None
-            self._nobody = await self.nobody_works()
+            self._nobody = await self.nobody_works(row)
         task = task.model_copy(update={"stuck": self._stuck})
         running = "" if task.is_closed or task.stuck or self._nobody else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)

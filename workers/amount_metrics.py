@@ -1,4 +1,4 @@
-"""What budgets have left and which logins are paused, for Prometheus: one worker of all looks it up, and tells."""
+"""What budgets have left, which logins are paused and what no worker takes: one worker of all tells Prometheus."""
 
 import asyncio
 import math
@@ -23,22 +23,25 @@ from septet.contracts.quota import MEMO, QuotaPause
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.locks import take_lock
-from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS
+from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS, UNSERVED
 from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
+from workers.deployment import Deployment
 from workers.heard_hosts import HeardHosts
+from workers.promotion import builds_with_workers, opens_workspaces
 
 LOOK_SECONDS: Final = 60.0
 _ANSWER_WITHIN_SECONDS: Final = 10.0
 _MOST_PROJECTS: Final = 50
 _MOST_PAUSES: Final = 1000
+_WORK: Final = ("decisions", "openings")
 
 
 @asynccontextmanager
 async def measuring_amounts(
     client: Client, settings: Settings, state: StateDir, hosts: HeardHosts | None
 ) -> AsyncIterator[None]:
-    """Measure budgets and pauses for as long as the block lasts, where this worker is to tell them."""
+    """Measure budgets, pauses and unserved work for as long as the block lasts, where this worker tells them."""
     if settings.metrics is None:
         yield
         return
@@ -103,6 +106,8 @@ class AmountMetrics:
     """By budget: the units that were limited; they are told to be unlimited once they are."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
     """By budget: what it said last, and how long its history was then. Nothing else can have changed since."""
+    _has_told: bool = False
+    """Whether it has told which work no worker takes."""
 
     async def look(self) -> None:
         """Measure once, where it is this process's turn; what it told before is unknown else.
@@ -113,6 +118,7 @@ class AmountMetrics:
         if not self.is_ours():
             self._forget()
             return
+        await self._measure_service()
         await self._measure_pauses()
         scopes = [DAY, *await self._projects()]
         for scope in scopes:
@@ -122,6 +128,8 @@ class AmountMetrics:
 
     def _forget(self) -> None:
         """Tell no value where another process does: an old one would be taken for a new one."""
+        for work in _WORK if self._has_told else ():
+            self.recorder.record(UNSERVED, math.nan, work=work)
         for agent in self._agents:
             self.recorder.record(PAUSED_LOGINS, math.nan, agent=agent)
         for scope, limited in self._limits.items():
@@ -130,7 +138,17 @@ class AmountMetrics:
             for unit in limited:
                 self.recorder.record(BUDGET_LIMIT, math.nan, budget=scope, unit=unit)
             self.recorder.record(BUDGET_WAITING, math.nan, budget=scope)
-        self._agents, self._limits, self._views = set(), {}, {}
+        self._agents, self._limits, self._views, self._has_told = set(), {}, {}, False
+
+    async def _measure_service(self) -> None:
+        """Tell whether the current build has a worker, and any host opens workspaces; it costs no Action."""
+        deployment = Deployment(self.client, self.task_queue)
+        routing, builds, opens = await asyncio.gather(
+            deployment.routing(), builds_with_workers(deployment), opens_workspaces(deployment)
+        )
+        for work, is_served in zip(_WORK, (routing.current in builds, opens), strict=True):
+            self.recorder.record(UNSERVED, float(not is_served), work=work)
+        self._has_told = True
 
     async def _measure_pauses(self) -> None:
         query = f'WorkflowType="Quota" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'

@@ -24,6 +24,8 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+DECISIONS: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+OPENINGS: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 UNVERSIONED: Final = ""
 """The build of workers without a version."""
 _PATCHES: Final = "septet-patches"
@@ -52,10 +54,13 @@ class ListedWorker:
     """Between two of its heartbeats."""
     is_stopping: bool
     """It has said that it ends."""
+    opens: bool
+    """Whether it opens workspaces: it has slots for them, be they free or taken; a drained one has none."""
 
     @classmethod
     def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
         """Return the worker that has sent a heartbeat."""
+        slots = heartbeat.activity_task_slots_info
         return cls(
             instance=heartbeat.worker_instance_key,
             identity=heartbeat.worker_identity,
@@ -63,6 +68,7 @@ class ListedWorker:
             heard_at=heartbeat.heartbeat_time.ToDatetime(UTC),
             interval=max(heartbeat.elapsed_since_last_heartbeat.ToTimedelta() or _FIRST_INTERVAL, _LEAST_INTERVAL),
             is_stopping=heartbeat.status in _STOPPING,
+            opens=slots.current_available_slots + slots.current_used_slots > 0,
         )
 
     @property
@@ -171,15 +177,18 @@ class Deployment:
         )
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
-    async def last_polls(self) -> Mapping[str, datetime]:
+    async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
         """Return when a worker of each build last began to ask for work; the server remembers five minutes.
 
         A worker that has nothing to do asks once a minute.
+
+        Args:
+            of: `DECISIONS`, or `OPENINGS`: the work of any host.
         """
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace,
             task_queue=TaskQueue(name=self.name),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+            task_queue_type=of,
         )
         polls: dict[str, datetime] = {}
         for poller in (await self.client.workflow_service.describe_task_queue(request, retry=True)).pollers:

@@ -47,5 +47,9 @@ async def _report(client: Client, host: Host) -> None:
     answer = await client.workflow_service.describe_task_queue(request)
     polls = [each.last_access_time.ToDatetime(UTC) for each in answer.pollers if each.identity == client.identity]
     if polls:
-        content = {"polled_at": max(polls).isoformat(), "looked_at": datetime.now(UTC).isoformat()}
+        content = {
+            "polled_at": max(polls).isoformat(),
+            "looked_at": datetime.now(UTC).isoformat(),
+            "task_queue": host.settings.task_queue,
+        }
         await asyncio.to_thread(write_atomically, host.state.health_file, json.dumps(content).encode())

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from septet.errors import NotFoundError, RefusedTransitionError, ServerNotReachedError, UsageError
 from septet.settings import Settings
 from workers.build_id import build_id
-from workers.deployment import UNVERSIONED, Deployment, Routing
+from workers.deployment import OPENINGS, UNVERSIONED, Deployment, ListedWorker, Routing
 from workers.patch_ids import own_patches
 
 SILENT: Final = timedelta(seconds=90)
@@ -100,6 +100,29 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
         if asked_at > max((now - SILENT, *signs)):
             ages[build] = now - asked_at
     return ages
+
+
+async def opens_workspaces(deployment: Deployment) -> bool:
+    """Say whether any host takes new work: none does where all are drained.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    polls, workers = await asyncio.gather(deployment.last_polls(OPENINGS), deployment.workers())
+    return any_opens(polls.values(), workers, datetime.now(UTC))
+
+
+def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: datetime) -> bool:
+    """Say whether any of the workers of a queue opens workspaces.
+
+    Args:
+        polls: When workers of each build last asked for openings: one whose slots are all taken does not ask.
+        workers: Those that the server lists: it learns of a new one with its first heartbeat.
+        now: The time.
+    """
+    gone = [worker for worker in workers if worker.is_gone(now)]
+    since = max((now - SILENT, *(worker.last_sign_at for worker in gone)))
+    return any(each.opens and each not in gone for each in workers) or any(asked_at > since for asked_at in polls)
 
 
 def _target(routing: Routing, call: PromotionCall, own: str) -> str:

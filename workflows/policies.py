@@ -132,19 +132,15 @@ def end_options(limits: Timeouts) -> ActivityOptions:
     )
 
 
-WORKSPACE_OPTIONS: Final = ActivityOptions(
+OPENING_OPTIONS: Final = ActivityOptions(
     start_to_close_timeout=timedelta(minutes=30) + timedelta(seconds=MOST_SETUP_SECONDS),
-    schedule_to_close_timeout=timedelta(hours=4),
     heartbeat_timeout=HEARTBEAT_TIMEOUT,
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
-"""Opening a workspace clones a repository, which may be large, and runs what it names for its set-up."""
+"""Opening a workspace clones a repository, which may be large, and runs what it names for its set-up. It waits for
+a host as long as it takes: a fleet may be drained for a night. So does a lane: its host may be gone and have kept
+nothing elsewhere."""
 
-LANE_OPTIONS: Final = ActivityOptions(
-    start_to_close_timeout=WORKSPACE_OPTIONS["start_to_close_timeout"],
-    heartbeat_timeout=HEARTBEAT_TIMEOUT,
-    retry_policy=_SHORT_RETRIES,
-    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-)
-"""A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for, as a step does."""
+WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
+"""Of what has a workspace already: nobody waits in vain for another host to open it."""

@@ -25,7 +25,7 @@ from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
 from clients.cli.seal_checks import seal_checks
-from clients.cli.worker_checks import host_checks, workers_check
+from clients.cli.worker_checks import host_checks, own_worker_check, workers_check
 from clients.cli.wrapping import wrap
 from clients.temporal.agents import worker_agents
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
@@ -79,6 +79,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         _git(settings),
         *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.confines),
         *await _server(settings, address),
+        own_worker_check(StateDir(settings.state_dir)),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
         *_toolchains(settings, sandbox),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
+from fcntl import LOCK_EX
 from typing import Final
 
 from temporalio.client import Client
@@ -13,6 +14,8 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.task import TaskError
 from septet.errors import SeptetError
+from septet.state import StateDir
+from septet.system.locks import lock_is_held
 from septet.system.text import name_some
 from workers.deployment import UNVERSIONED, Deployment, Routing
 from workers.promotion import builds_with_workers
@@ -34,6 +37,12 @@ async def workers_check(client: Client, task_queue: str) -> Check:
         remedy = "Run `septet doctor` again when the server answers, with a key that may describe task queues."
         return Check(_NAME, "warning", f"The server does not list its workers: {why}.", remedy)
     return builds_check(task_queue, routing, builds)
+
+
+def own_worker_check(state: StateDir) -> Check:
+    """Say whether a worker of this state directory runs."""
+    runs = lock_is_held(state.worker_lock, LOCK_EX)
+    return Check("worker here", "ok", f"{'A' if runs else 'No'} worker of {state.root} runs.")
 
 
 async def host_checks(client: Client, task_queue: str) -> list[Check]:

@@ -1,9 +1,10 @@
 """What people decide about a work order: each decision answers with the work order as it is then."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from clients.temporal.payloads import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
@@ -41,9 +42,13 @@ class OrderDecisions:
     orders: WorkOrders
     update_id: str | None = None
     """Of its updates, where a decision may come twice: a run of a workflow takes one of the same id once."""
+    nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
+    """Tells that nobody works on a work order, and what helps; an empty text where somebody does."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
-        """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer.
+        """End its agent, keep its work in a rescue, and return the closed work order.
+
+        Where nobody works, the cancel is only asked for: the reply says so, and a worker carries it out later.
 
         Where payloads are sealed, why is not said: the server reads the reason of a cancel.
         """
@@ -52,7 +57,12 @@ class OrderDecisions:
             await self._update(watch_id(order_id), "move", call.model_copy(update={"to": Target.REVIEW}))
             return TaskReply(task=await self.orders.get(order_id))
         reason = (call.model_copy(update={"why": ""}) if seals(self.orders.client) else call).reason_line
-        return TaskReply(task=await self.orders.cancel_and_wait(order_id, reason))
+        await self.orders.ask_to_cancel(order_id, reason)
+        row = await self.orders.describe(order_id)
+        if self.nobody_works is not None and (nobody := await self.nobody_works(row)):
+            task = await self.orders.without_worker(row)
+            return TaskReply(task=task.model_copy(update={"stuck": nobody}))
+        return TaskReply(task=await self.orders.wait_briefly(order_id))
 
     async def _is_reworked(self, order_id: str) -> bool:
         """Say whether an agent works on the pull request of a completed work order."""

@@ -84,7 +84,12 @@ class Executions(Generic[View]):
         return await self.get(workflow_id)
 
     async def cancel_and_wait(self, workflow_id: str, reason: str = "") -> View:
-        """Cancel a workflow and return its object: closed, unless that takes longer than people wait.
+        """Cancel a workflow as `ask_to_cancel`, and return its object: closed, unless that takes too long."""
+        await self.ask_to_cancel(workflow_id, reason)
+        return await self.wait_briefly(workflow_id)
+
+    async def ask_to_cancel(self, workflow_id: str, reason: str = "") -> None:
+        """Ask for the cancel of a workflow, which a worker carries out.
 
         Raises:
             NotFoundError: There is no such workflow.
@@ -99,7 +104,6 @@ class Executions(Generic[View]):
             await self.handle(workflow_id).cancel(reason=reason)
         except RPCError as error:
             raise self.subject.refusal_of_open(error, workflow_id) from error
-        return await self.wait_briefly(workflow_id)
 
     async def wait_briefly(self, workflow_id: str) -> View:
         """Wait for an end that was asked for, as long as people wait, and return the object as it is then."""

@@ -1,10 +1,10 @@
 """Whether anybody works on what is queued: what every face says where nobody does, and which command helps."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fcntl import LOCK_EX
-from operator import attrgetter
 from typing import Final
 
 from temporalio.api.enums.v1 import TaskQueueType
@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 from septet.state import StateDir
 from septet.system.locks import lock_is_held
 from workers.deployment import Deployment, ListedWorker
-from workers.promotion import SILENT, builds_with_workers
+from workers.promotion import SILENT, builds_with_workers, opens_workspaces
 from workers.server_file import read_server_file
 
 _LATE: Final = 1.5
@@ -29,18 +29,33 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
     A worker of this state directory is known to be gone at once, by its lock, and one that has ended in order by
     its last word; others are when two heartbeats have not come. What the server does not tell counts for a worker.
     """
-    own = "" if await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX) else f"septet@{state.host_id()}"
+    runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)
+    own = f"septet@{state.host_id()}" if state.root.is_dir() and not runs_here else ""
     deployment = Deployment(client, task_queue)
     try:
         listed, now = await deployment.workers(), datetime.now(UTC)
-        working = [each for each in listed if each.identity != own and not each.is_stopping]
-        nobody = _silence(working, now) if working else own and "Nobody works: no worker runs."
-        signs = [each.last_sign_at for each in working or filter(attrgetter("is_stopping"), listed)]
+        theirs = [each for each in listed if each.identity != own]
+        nobody = _silence([each for each in theirs if not each.is_gone(now)] or theirs, now)
+        if runs_here and all(each.is_stopping for each in theirs):
+            nobody = await asyncio.to_thread(_serves_another, task_queue, state)
+        elif nobody:
+            nobody = f"{nobody} {await _help(client, state)}"
+        signs = (each.last_sign_at for each in theirs)
         if nobody and not await _polls_since(client, task_queue, max((now - SILENT, *signs)), own):
-            return f"{nobody} {await _help(client, state)}"
+            return nobody
         return await _without_build(deployment)
     except RPCError:
         return ""
+
+
+async def why_nothing_opens(client: Client, task_queue: str) -> str:
+    """Return that no host of a queue opens a workspace, and what helps; empty where one does, or nobody knows."""
+    try:
+        if await opens_workspaces(Deployment(client, task_queue)):
+            return ""
+    except RPCError:
+        return ""
+    return "Every host is drained: new work waits until a worker of this queue runs without SEPTET_DRAIN."
 
 
 async def _without_build(deployment: Deployment) -> str:
@@ -53,9 +68,23 @@ async def _without_build(deployment: Deployment) -> str:
     return f"Nobody works: {current}. Builds with workers: {named}. Choose one: septet promote BUILD"
 
 
+def _serves_another(task_queue: str, state: StateDir) -> str:
+    """Return that the worker that runs here serves another queue; nothing where it has not said yet which one."""
+    try:
+        served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
+    except (OSError, ValueError):
+        return ""
+    if served == task_queue:
+        return ""
+    remedy = f"Start another with SEPTET_TASK_QUEUE={task_queue}: septet worker"
+    return f"Nobody works: the worker of {state.root} serves queue {served!r}, not {task_queue!r}. {remedy}"
+
+
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return for how long all workers have been silent; empty where one of them is heard."""
-    last = max(workers, key=lambda each: each.heard_at)
+    """Return for how long all workers have been silent, or that there is none; empty where one is heard."""
+    last = max(workers, key=lambda each: each.heard_at, default=None)
+    if last is None or last.is_stopping:
+        return "Nobody works: no worker runs."
     age = now - last.heard_at
     if last.is_silent(now):
         return f"Nobody works: the last worker was heard {age.total_seconds():.0f} s ago."

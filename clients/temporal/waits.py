@@ -17,10 +17,18 @@ _PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
+_OPENS: Final = "open_workspace"
 _LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
 """Nothing holds up a task in review but its people."""
+
+
+def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
+    """Say whether its workspace is to be opened, and no host has taken that."""
+    pending = description.raw_description.pending_activities
+    waiting = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+    return any(each.activity_type.name == _OPENS and each.state == waiting for each in pending)
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:

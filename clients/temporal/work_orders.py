@@ -18,7 +18,7 @@ from clients.temporal.index import page_of, quote_name
 from clients.temporal.pull_request_watch import watch_of, with_watch
 from clients.temporal.refusals import WORK_ORDER, Subject, server_refusal
 from clients.temporal.task_rows import task_at_close, task_of_row
-from clients.temporal.waits import waiting_for
+from clients.temporal.waits import waiting_for, waits_for_opening
 from septet.board.circle import circle_of
 from septet.contracts.names import ORDER_ID, Stage, Status
 from septet.contracts.order import WorkOrderInput
@@ -245,6 +245,11 @@ class WorkOrders(Executions[Task]):
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
+        if waits_for_opening(description):
+            from clients.temporal.presence import why_nothing_opens
+
+            if why := await why_nothing_opens(self.client, description.task_queue):
+                return why
         return await waiting_for(description, tells_next_try=tells_next_try)
 
     async def at_end(self, view: Task) -> Task:

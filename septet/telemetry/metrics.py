@@ -115,6 +115,9 @@ BUDGET_WAITING: Final = Metric(
 PAUSED_LOGINS: Final = Metric(
     "septet_paused_logins", "Logins whose usage limit is reached", ("agent",), MetricKind.GAUGE
 )
+UNSERVED: Final = Metric(
+    "septet_unserved", "1 while no worker takes this part of the work", ("work",), MetricKind.GAUGE
+)
 
 METRICS: Final = (
     STEPS,
@@ -139,5 +142,6 @@ METRICS: Final = (
     BUDGET_LIMIT,
     BUDGET_WAITING,
     PAUSED_LOGINS,
+    UNSERVED,
 )
 """All of them."""

@@ -31,7 +31,7 @@ OF_AGENTS: Final = {
 ABOUT_WORK: Final = OF_AGENTS | {
     "SeptetBudgetNearlyUsedUp", "SeptetBudgetUsedUp", "SeptetForgeFails", "SeptetForgeLimited",
 }  # fmt: skip
-ABOUT_WAITS: Final = {"SeptetQueueLong", "SeptetSeatsShort", "SeptetWorkerDown"}
+ABOUT_WAITS: Final = {"SeptetQueueLong", "SeptetSeatsShort", "SeptetWorkerDown", "SeptetNobodyWorks"}
 ABOUT_SERVERS: Final = {"SeptetWorkflowTasksFail", "SeptetServerRequestsFail"}
 SCALING: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "keda" / "scaling.yaml"
 RUNBOOK: Final = (Path(__file__).parents[2] / "docs" / "operations" / "runbook.md").read_text(encoding="utf-8")
@@ -203,7 +203,8 @@ def test_alerts_about_waits_and_a_worker_that_is_down(host: Host, origin: Origin
             seen.until_clear("SeptetQueueLong")
             septet.closed("wo-seat-2")
             _go_on_to_implement(host, origin, "wo-left", {})
-        operator.is_woken("SeptetWorkerDown")
+        operator.is_woken("SeptetWorkerDown", "SeptetNobodyWorks")
+        assert "workers: " in operator.types("SeptetNobodyWorks")
         assert operator.alerts == ABOUT_WAITS
         other = replace(host, septet=replace(septet, root=tmp_path / "other"))
         with other.worker():

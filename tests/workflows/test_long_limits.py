@@ -15,15 +15,22 @@ from temporalio.worker import Worker
 from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 MONTH = timedelta(days=31)
+NIGHT = timedelta(hours=10)
 
 
 def limited(call: StepCall) -> StepResult:
     """End as a step does whose agent has met the limit: it is tried again after a month."""
     raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
+
+
+def drained(request: OpenWorkspace) -> Workspace:
+    """End as an opening does that is tried again after the night."""
+    raise not_yet(f"No host opens {request.repository}.", "DiskFull", NIGHT)
 
 
 @asynccontextmanager
@@ -67,5 +74,16 @@ async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() 
             if event.HasField("activity_task_scheduled_event_attributes")
         ]
     within = {each.activity_type.name: each.schedule_to_close_timeout.ToTimedelta() for each in scheduled}
-    assert {within[step] for step in Step} == {timedelta()}
+    assert {within[name] for name in ("open_workspace", *Step)} == {timedelta()}
     assert max(within.values()) <= timedelta(days=1)
+
+
+async def test_new_work_waits_out_a_night() -> None:
+    """No host opens its workspace for ten hours, as while all are drained; then it is completed, and asked nobody."""
+    doubles = Doubles(f"queue-{uuid.uuid4().hex}")
+    openings = iter((drained, doubles.workspace))
+    doubles.open_workspace = lambda request: next(openings)(request)  # noqa: PLW0108 -- another one each time
+    async with completed(doubles) as handle:
+        description = await handle.describe()
+    assert description.close_time is not None
+    assert description.close_time - description.start_time >= NIGHT

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.worker import HandleQueryInput, Interceptor, Worker, WorkflowInboundInterceptor
 
 from clients.disk.workspace_view import WorkspaceView
@@ -32,7 +32,7 @@ QUIET_SECONDS = 2.0
 ASKED: Counter[str] = Counter()
 
 
-async def _somebody_works() -> str:
+async def _somebody_works(_row: WorkflowExecutionDescription) -> str:
     return ""
 
 

@@ -13,7 +13,7 @@ from workflows._failures import AgentEnded, StepFailed
 from workflows.activity_stubs import OPEN_WORKSPACE
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.steps import StepTaker
-from workflows.policies import WORKSPACE_OPTIONS, priority_of
+from workflows.policies import OPENING_OPTIONS, priority_of
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._role_sessions import RoleSessions
@@ -191,7 +191,7 @@ class WorkOrderBase(WorkOrderHandlers):
             activity_id=self._ids.of("open_workspace"),
             summary=f"workspace for {self._order.repository}",
             priority=priority_of(self._state.task),
-            **WORKSPACE_OPTIONS,
+            **OPENING_OPTIONS,
         )
         if lane is not None:
             planned_from = lane.planned_from or lane.checkpoint

@@ -28,7 +28,7 @@ from workflows._failures import explain_failure
 from workflows.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import HostWatch
-from workflows.policies import LANE_OPTIONS, summary_options
+from workflows.policies import OPENING_OPTIONS, summary_options
 from workflows.work_order._lane_session import LaneSession
 
 _MOST_FILES = 20
@@ -189,5 +189,5 @@ def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandl
         task_queue=call.lane.task_queue or None,
         activity_id=ids.of("enter_lane"),
         summary=f"lane {call.lane.id}",
-        **LANE_OPTIONS,
+        **OPENING_OPTIONS,
     )

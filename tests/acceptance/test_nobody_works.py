@@ -1,0 +1,122 @@
+"""Work that nobody takes, with workers beside it: a wrong queue, a current build without a worker, a drained fleet."""
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.shared_server import Host
+from fakes.waiting import until
+
+pytestmark = pytest.mark.recovery
+
+SOON = {"SEPTET_PROBE_SECONDS": "6"}
+"""Its workers are heard each second."""
+ASKED_FOR = "The cancel is asked for, and is carried out as soon as a worker runs. Nobody works: "
+SOON_SECONDS = 5.0
+"""So long a look takes at the most, with the command's start: nobody is asked who does not work."""
+_LOOKS = 3
+TOLD_AFTER_SECONDS = 20.0
+"""Two heartbeat intervals, each of which counts for ten seconds at least."""
+
+
+def waits_for(host: Host, order: str) -> str | None:
+    """Return what `septet show` says that a work order waits for."""
+    shown = host.septet("show", order, "--json")
+    assert shown.code == 0, shown
+    waiting: str | None = shown.json["waiting_for"]
+    return waiting
+
+
+def told_soon(host: Host, order: str) -> str:
+    """Return what `septet show` says of nobody, and see that it says so soon: one of three looks meets no other load."""
+    took = []
+    for _ in range(_LOOKS):
+        began = time.monotonic()
+        waiting = waits_for(host, order)
+        took.append(time.monotonic() - began)
+        if took[-1] < SOON_SECONDS:
+            break
+    assert min(took) < SOON_SECONDS, took
+    return waiting or ""
+
+
+def check(host: Host, name: str) -> dict[str, Any]:
+    """Return one of the checks of `septet doctor`."""
+    found: dict[str, Any] = {each["name"]: each for each in host.septet("doctor", "--json").json["checks"]}[name]
+    return found
+
+
+def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host: Host, origin: Origin) -> None:
+    """`show`, `watch` and `cancel` say so although workers of another queue run; the cancel comes with a worker."""
+    other = replace(host, queue=f"{host.queue}-other")
+    with host.worker(**SOON):
+        assert check(host, "worker here")["message"].startswith("A worker of ")
+        other.start(origin, "wo-unserved")
+        until((host.septet.state / "health.json").exists)
+        nobody = told_soon(host, "wo-unserved")
+        assert nobody == (
+            f"Nobody works: the worker of {host.septet.state} serves queue '{host.queue}', not '{other.queue}'. "
+            f"Start another with SEPTET_TASK_QUEUE={other.queue}: septet worker"
+        )
+        cancelled = host.septet("cancel", "wo-unserved", "--json")
+        assert (cancelled.code, cancelled.json["task"]["status"]) == (0, "running"), cancelled
+        assert cancelled.json["task"]["stuck"] == f"{ASKED_FOR}{nobody.removeprefix('Nobody works: ')}"
+        assert waits_for(host, "wo-unserved") == cancelled.json["task"]["stuck"]
+    assert check(host, "worker here")["message"].startswith("No worker of ")
+    with host.worker(SEPTET_TASK_QUEUE=other.queue):
+        assert host.septet.closed("wo-unserved")["status"] == "cancelled"
+
+
+def test_a_current_build_without_a_worker_is_told(host: Host, origin: Origin) -> None:
+    """Its last worker has just stopped: it is not promoted, who looks is told at once, and another one is promoted."""
+    with host.worker(SEPTET_BUILD_ID="one", **SOON):
+        with host.septet.beside("worker", SEPTET_BUILD_ID="two", **SOON) as two:
+            assert host.septet("promote", "two", "--json").json["before"] == "one"
+            two.end()
+            stopped = host.septet("promote", "two", "--within", "3", "--json")
+            assert (stopped.code, stopped.json["error"]["type"]) == (3, "NotFound")
+            assert stopped.json["error"]["remedy"].endswith("Builds with workers: one.")
+        order = host.start(origin, "wo-two")
+        nobody = "Nobody works: the current build two has no worker. Builds with workers: one."
+        assert told_soon(host, order) == f"{nobody} Choose one: septet promote BUILD"
+        assert check(host, "workers")["message"].startswith("The current build two has no worker")
+        assert host.septet("promote", "one", "--json").json["before"] == "two"
+        assert host.septet.closed(order)["status"] == "completed"
+
+
+def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tmp_path: Path) -> None:
+    """A worker that ends says so; one that was killed is told once two heartbeats have not come."""
+    other = replace(host, septet=replace(host.septet, root=tmp_path / "other"))
+    go = other.scenario("wo-down", implement_plan={"waits": True})
+    with other.worker(**SOON) as worker:
+        order = other.start(origin, "wo-down")
+        other.run_of(order, "5-implement_plan-1")
+        worker.kill()
+        killed_at = time.monotonic()
+        until(lambda: time.monotonic() - killed_at > TOLD_AFTER_SECONDS)
+        heard = re.fullmatch(r"Nobody works: the last worker was heard (\d+) s ago\. (.*)", told_soon(host, order))
+        assert heard is not None
+        assert (int(heard[1]) >= TOLD_AFTER_SECONDS, heard[2]) == (True, "Start one: septet worker")
+        with other.septet.beside("worker", **SOON) as second:
+            until(lambda: waits_for(host, order) is None)
+            second.end()
+            assert told_soon(host, order) == "Nobody works: no worker runs. Start one: septet worker"
+    with other.worker():
+        go.touch()
+        assert other.septet.closed(order)["status"] == "completed"
+
+
+def test_a_drained_fleet_is_told_and_new_work_waits_for_its_end(host: Host, origin: Origin) -> None:
+    """A worker decides about the work order, and none opens its workspace: `show` says so until one does."""
+    until_then = "new work waits until a worker of this queue runs without SEPTET_DRAIN."
+    drained = f"Every host is drained: {until_then}"
+    with host.worker(SEPTET_DRAIN="true", **SOON):
+        order = host.start(origin, "wo-drained")
+        until(lambda: waits_for(host, order) == drained)
+        assert told_soon(host, order) == drained
+        with host.septet.beside("worker", **SOON):
+            assert host.septet.closed(order)["status"] == "completed"
