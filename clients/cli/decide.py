@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from clients.cli import bulk
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply
@@ -73,23 +74,46 @@ def _check_plan(plan: str | None, **_: object) -> None:
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)
 
 
+def _check_approval(
+    ids: list[str] | None,
+    choice: bulk.OrderChoice,
+    plan: str | None,
+    finding: list[str] | None,
+    **_: object,
+) -> None:
+    """See which work orders are meant, and whether the plan is named as it can be."""
+    single = [name for name, value in (("--plan", plan), ("--finding", finding)) if value]
+    bulk.check_choice(ids or [], choice, single=single)
+    _check_plan(plan)
+
+
 @app.command()
-@given.check_first(_check_plan)
+@given.expand_options
+@given.check_first(_check_approval)
 async def approve(
     operations: "Operations",
-    order_id: given.Id,
+    *,
+    ids: given.Ids = None,
+    choice: bulk.OrderChoice,
     plan: Plan = None,
     finding: Findings = None,
     why: given.Why = "",
+    as_json: given.Json = False,
 ) -> CommandReply:
-    """Approve the plan, or the findings, that a work order is waiting on.
+    """Approve the plan, or the findings, that a work order is waiting on; of more than one, the plans.
 
     Example: septet approve wo-42
     """
     from clients.cli.render.work_order import show_decision
 
-    findings = tuple(finding or ())
-    answer = await operations.decisions.approve(order_id, plan, given.current_user(), why, findings)
+    decisions, user, findings = operations.decisions, given.current_user(), tuple(finding or ())
+    ids = ids or []
+    if len(ids) != 1:
+        many = bulk.ManyOrders(
+            operations, "approve", lambda task: decisions.approve(task.id, task.plan_sha256, user, why)
+        )
+        return await many.decide(ids, choice, as_json=as_json)
+    answer = await decisions.approve(ids[0], plan, user, why, findings)
     return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved", findings))
 
 
@@ -108,28 +132,59 @@ async def reject(
     return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "rejected"))
 
 
+def _check_cancel(ids: list[str] | None, choice: bulk.OrderChoice, **_: object) -> None:
+    """See which work orders are meant."""
+    bulk.check_choice(ids or [], choice)
+
+
 @app.command()
-@given.give_operations
-async def cancel(operations: "Operations", order_id: given.Id, why: given.Why = "") -> CommandReply:
-    """Stop a work order and keep its work in a rescue.
+@given.expand_options
+@given.check_first(_check_cancel)
+async def cancel(
+    operations: "Operations",
+    *,
+    ids: given.Ids = None,
+    choice: bulk.OrderChoice,
+    why: given.Why = "",
+    as_json: given.Json = False,
+) -> CommandReply:
+    """Stop work orders and keep their work in rescues.
 
     Example: septet cancel wo-42
     """
     from clients.cli.task_reply import reply_of_task
 
-    return reply_of_task(await operations.decisions.cancel(order_id, given.current_user(), why))
+    decisions, user = operations.decisions, given.current_user()
+    ids = ids or []
+    if len(ids) != 1:
+        many = bulk.ManyOrders(operations, "cancel", lambda task: decisions.cancel(task.id, user, why))
+        return await many.decide(ids, choice, as_json=as_json)
+    return reply_of_task(await decisions.cancel(ids[0], user, why))
 
 
-def _check_step(from_step: str | None, **_: object) -> None:
-    """See whether there is such a step."""
+def _check_retry(
+    ids: list[str] | None,
+    choice: bulk.OrderChoice,
+    error_type: str | None,
+    from_step: str | None,
+    *,
+    wait: bool,
+    **_: object,
+) -> None:
+    """See which work orders are meant, and whether there is such a step."""
+    bulk.check_choice(ids or [], choice, error_type, single=["--wait"] if wait else [])
     _step(from_step)
 
 
 @app.command()
-@given.check_first(_check_step)
+@given.expand_options
+@given.check_first(_check_retry)
 async def retry(
     operations: "Operations",
-    order_id: given.Id,
+    *,
+    ids: given.Ids = None,
+    choice: bulk.OrderChoice,
+    error_type: bulk.Failed = None,
     from_step: Annotated[
         str | None,
         typer.Option(
@@ -144,7 +199,7 @@ async def retry(
     wait: given.Wait = False,
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Continue a work order that failed, was cancelled, is blocked or ended with its plan.
+    """Continue work orders that failed, were cancelled, are blocked or ended with their plan.
 
     Example: septet retry wo-42 --from implement_plan
     """
@@ -154,7 +209,12 @@ async def retry(
     call = parse_decision(
         RetryCall, from_step=_step(from_step), who=given.current_user(), why=why, feedback=feedback
     )
-    answer = await operations.decisions.retry(order_id, call)
+    decisions = operations.decisions
+    ids = ids or []
+    if len(ids) != 1:
+        many = bulk.ManyOrders(operations, "retry", lambda task: decisions.retry(task.id, call))
+        return await many.decide(ids, choice, error_type, as_json=as_json)
+    answer = await decisions.retry(ids[0], call)
     return await reply_at_end(operations, answer, wait=wait, as_json=as_json, verb="continues")
 
 

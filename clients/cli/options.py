@@ -58,6 +58,15 @@ def complete_snapshot(incomplete: str) -> list[str]:
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_complete_id)
 ]
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ID",
+        help="One work order or more, such as wo-42.",
+        autocompletion=_complete_id,
+        show_default=False,
+    ),
+]
 AnyId = Annotated[
     str | None,
     typer.Argument(metavar="ID", help="The work order; the board without one.", autocompletion=_complete_id),

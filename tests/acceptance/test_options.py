@@ -24,7 +24,8 @@ Answer = dict[str, Any]
 NOBODY: Final = "127.0.0.1:1"
 """No server has this port."""
 NEEDED: Final = {"run": ("--repo", "o/r", "--title", "T"), "create": ("--repo", "o/r", "--title", "T"),
-                 "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"), "logs": ("--follow",)}  # fmt: skip
+                 "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"),
+                 **dict.fromkeys(("approve", "cancel", "retry"), ("x",)), "logs": ("--follow",)}  # fmt: skip
 """Options without which a command does not come to its server."""
 VALUES: Final = {"stage": "triaged", "amount": "5usd"}
 """Of arguments after the first, where not every word is one."""

@@ -67,6 +67,31 @@ def test_a_full_disk_is_waited_for_and_told(served: Septet, origin: Origin, tmp_
 
 
 @pytest.mark.small_disk
+def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Once the wait is over work orders fail; `retry --failed DiskFull` shows them, then takes up them alone."""
+    host, gate = _host(served, tmp_path, SEPTET_DISK_WAIT_SECONDS="1"), tmp_path / "gate"
+    full, refuses = ["wo-full-1", "wo-full-2"], {"steps": {"implement_plan": {"refuse": "no"}}}
+    other = host.scenario("wo-other", refuses)
+    failed = ("retry", "--failed", "DiskFull", "--repo", str(origin.bare), "--json")
+    with small_disk(host.state, mib=64, inodes=20_000) as disk, host.serving("worker"):
+        assert host("run", "--repo", origin.bare, "--title", "T", "--id", other, "--json").code == 0
+        assert host.closed(other)["status"] == "failed"
+        for order in full:
+            _start(host, origin, order, gate)
+        disk.fill()
+        gate.touch()
+        assert [host.closed(order)["error"]["type"] for order in full] == ["DiskFull"] * 2
+        disk.free()
+        look = host(*failed)
+        assert (look.code, look.json["done"]) == (0, False)
+        assert sorted(task["id"] for task in look.json["tasks"]) == full
+        done = host(*failed, "--yes")
+        assert (done.code, done.json["done"], len(done.json["tasks"])) == (0, True, 2)
+        assert [host.closed(order)["status"] for order in full] == ["completed"] * 2
+        assert host.closed(other)["status"] == "failed"
+
+
+@pytest.mark.small_disk
 @pytest.mark.release
 def test_a_disk_that_is_full_for_two_minutes_ends_no_work_order(
     served: Septet, origin: Origin, tmp_path: Path

@@ -45,6 +45,9 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--since": ("4w", ("costs",)),
 }  # fmt: skip
 """By option: a value, and the commands that ask the server for something else with it."""
+_MANY: Final = dict.fromkeys(
+    ("approve", "cancel", "retry"), "acceptance/test_many.py::test_a_look_shows_those_that_are_meant"
+)
 _INTAKE: Final = {"intake add": "acceptance/test_intake.py::test_an_intake_says_how_its_work_orders_are_done"}
 SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     **dict.fromkeys(("--every", "--model", "--project", "--approve-plan", "--draft", "--at-once"), _INTAKE),
@@ -64,7 +67,14 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "acceptance/test_options.py::test_a_sandbox_that_is_demanded_is_had_or_nothing_starts",
     ),
     "--scenario": {"demo": "acceptance/test_demo.py::test_a_malformed_answer_is_asked_for_again_by_the_finalizer"},
+    "--failed": {"retry": _MANY["retry"]},
+    "--yes": {
+        "approve": "acceptance/test_many.py::test_plans_are_approved_together_after_a_look",
+        "cancel": "acceptance/test_many.py::test_one_that_refuses_holds_no_other_up",
+        "retry": "acceptance/test_passing_trouble.py::test_what_a_full_disk_has_failed_is_retried_together",
+    },
     "--agent": {
+        **_MANY,
         "demo": "acceptance/test_mistakes.py::test_a_demo_with_an_agent_that_is_not_installed_is_refused",
         **_INTAKE,
     },
@@ -100,6 +110,7 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "--repo": {
         **_INTAKE,
+        **_MANY,
         "doctor": "acceptance/test_mistakes.py::test_doctor_warns_of_a_command_that_lacks_what_its_step_needs",
         "init": "acceptance/test_before_paid.py::test_first_settings_are_written_once",
         "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
@@ -125,6 +136,7 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "--id": {"pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does"},
     "--all": {
+        **_MANY,
         "issue list": "acceptance/test_local_forge.py::test_issues_are_listed_shown_and_closed",
         "pr list": "acceptance/test_local_forge.py::test_pull_requests_are_listed_shown_and_merged_in_a_checkout",
         "rescue list": "acceptance/test_decisions.py::"

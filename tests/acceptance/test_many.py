@@ -1,0 +1,99 @@
+"""One command for many work orders: those that are meant are shown first, and it is done after a yes."""
+
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.terminal import terminal
+
+pytestmark = [pytest.mark.recovery, pytest.mark.timeout(120)]
+
+
+def _start(served: Septet, origin: Origin, order: str, *more: str) -> str:
+    started = served("run", "--repo", origin.bare, "--title", "T", "--id", order, *more, "--json")
+    assert started.code == 0, started
+    return order
+
+
+def _waits(served: Septet, order: str) -> None:
+    served.wait_for_order(order, lambda task: task["status"] == "waiting")
+
+
+def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin) -> None:
+    """Without a terminal nothing is done, and the words say what does it; at a terminal a yes is asked for."""
+    orders = [_start(served, origin, f"wo-plan-{number}", "--approve-plan") for number in (1, 2)]
+    for order in orders:
+        _waits(served, order)
+    look = served("approve", "--repo", origin.bare)
+    assert look.code == 0
+    assert all(order in look.out for order in orders)
+    assert "Nothing was done. To approve these 2, add --yes." in look.out
+    with terminal(served, "approve", "--repo", str(origin.bare)) as person:
+        person.until("Approve these 2? [y/N]")
+        person.type("n")
+        code, painted = person.end()
+    assert (code, "Nothing was done." in painted) == (0, True)
+    for order in orders:
+        _waits(served, order)
+    with terminal(served, "approve", "--repo", str(origin.bare)) as person:
+        person.until("Approve these 2? [y/N]")
+        person.type("y")
+        code, _ = person.end()
+    assert code == 0
+    assert [served.closed(order)["status"] for order in orders] == ["completed"] * 2
+    left = served("approve", "--repo", origin.bare, "--yes", "--json").json
+    assert (left["done"], left["tasks"]) == (False, [])
+
+
+def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Each verb shows what it is for: failures, open ones, plans that wait; of a repository, an agent, an error."""
+    slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
+    runs = _start(served, origin, served.scenario("wo-runs", slow))
+    fails = _start(served, origin, served.scenario("wo-fails", {"steps": {"implement_plan": {"refuse": "no"}}}))
+    waits = _start(served, origin, "wo-waits", "--approve-plan")
+    _waits(served, waits)
+    assert served.closed(fails)["status"] == "failed"
+
+    def shown(*words: str) -> list[str]:
+        look = served(*words, "--json").json
+        assert (look["ok"], look["done"]) == (True, False)
+        return sorted(task["id"] for task in look["tasks"])
+
+    here = ("--repo", str(origin.bare))
+    for verb, meant in {"retry": [fails], "cancel": sorted([runs, waits]), "approve": [waits]}.items():
+        assert set(meant) <= set(shown(verb, "--all"))
+        assert shown(verb, *here) == shown(verb, *here, "--agent", "scripted") == meant
+        assert shown(verb, *here, "--agent", "codex") == []
+    assert shown("retry", *here, "--failed", "StepFailed") == [fails]
+    assert shown("retry", *here, "--failed", "DiskFull") == []
+    assert served("cancel", *here, "--yes").code == 0
+    assert [served.closed(order)["status"] for order in (runs, waits)] == ["cancelled"] * 2
+
+
+def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """What was done and what was not is told in one object; the exit code is that of what went wrong."""
+    slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
+    orders = [_start(served, origin, served.scenario(f"wo-many-{number}", slow)) for number in (1, 2)]
+    ended = served("cancel", *orders, "wo-there-is-none", "--yes", "--json")
+    answer = ended.json
+    assert (ended.code, answer["ok"], answer["done"]) == (3, False, True)
+    assert sorted(task["id"] for task in answer["tasks"]) == orders
+    assert [(each["id"], each["type"]) for each in answer["errors"]] == [("wo-there-is-none", "NotFound")]
+    assert [served.closed(order)["status"] for order in orders] == ["cancelled"] * 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("retry",),
+        ("cancel", "wo-1", "--all"),
+        ("approve", "wo-1", "wo-2", "--plan", "0" * 64),
+        ("retry", "--failed", "DiskFull", "--wait"),
+    ],
+)
+def test_what_is_meant_must_be_clear(served: Septet, words: tuple[str, ...]) -> None:
+    """No work order, two ways to choose, or an option that is about one: refused before a server is asked."""
+    ended = served(*words, "--json")
+    assert (ended.code, ended.error["type"]) == (2, "Usage")
+    assert ended.error["remedy"]
