@@ -20,6 +20,7 @@ _GIVE_UP_SECONDS = 60.0
 _FIRST_STEP = b"classify_issue"
 _IMPORTS = "import typer, temporalio.client"
 _FILES = {"app.py": 'print("Helo")\n'}
+_BODY = "In `app.py`, `Helo` should be `Hello`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ async def _alternate(desk: Desk, number: int) -> tuple[tuple[float, float], floa
 
 
 def _seconds_on_a_terminal(desk: Desk, order: str) -> tuple[float, float]:
-    argv = [str(SEPTET), "run", "--title", "Fix the greeting", "--id", order, "--wait"]
+    argv = [str(SEPTET), "run", "--title", "Fix the greeting", "--body", _BODY, "--id", order, "--wait"]
     parent, child = pty.openpty()
     begin = time.perf_counter()
     with subprocess.Popen(

@@ -100,8 +100,8 @@ def instead_of_others(containers: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def check_order(worker: str, order_id: str, origin: str) -> None:
     """A work order ends in a pull request, and each of its agents was confined and found no canary."""
-    order = ("--repo", origin, "--title", "Totals in a sandbox", "--agent", "scripted", "--id", order_id)
-    stack.septet(worker, "run", *order)
+    order = ("--repo", origin, "--title", "Totals in a sandbox", "--body", "Write `done` into `done.txt`.")
+    stack.septet(worker, "run", *order, "--agent", "scripted", "--id", order_id)
     task = stack.wait_for("the end of the work order", lambda: closed(worker, order_id))
     expect(f"{order_id}: end", f"{task['status']} {task['error'] or ''}", holds=task["status"] == "completed")
     state = stack.shell(worker, "echo $SEPTET_STATE_DIR").strip()

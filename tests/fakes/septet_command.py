@@ -42,8 +42,10 @@ if [ -d "{{scenarios}}/$(basename "$PWD").seen" ]; then
 fi
 if [ -f "{{scenarios}}/$(basename "$PWD").json" ]; then
     SEPTET_SCRIPTED_SCENARIO="{{scenarios}}/$(basename "$PWD").json"
-    export SEPTET_SCRIPTED_SCENARIO
+elif [ -z "$SEPTET_SCRIPTED_SCENARIO" ]; then
+    SEPTET_SCRIPTED_SCENARIO="{Path(__file__).parent / "no_trouble.json"}"
 fi
+export SEPTET_SCRIPTED_SCENARIO
 exec "{PROGRAMS}/septet-scripted-agent" "$@"
 """
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from septet.agents.scripted.events import Stream
-    from septet.agents.scripted.scenario import Script
+    from septet.agents.scripted.scenario import Scenario, Script
 
     Done = tuple[str, Mapping[str, object]]
 
@@ -21,15 +21,17 @@ _SIGKILL = 9
 class Hands:
     """Write, edit and delete files below one folder, until the script says otherwise."""
 
-    def __init__(self, stream: Stream, folder: Path, script: Script, journal: str) -> None:
+    def __init__(self, stream: Stream, folder: Path, script: Script, scenario: Scenario) -> None:
         """Begin with no edit made."""
         self.tied = False
         """While tied, they do nothing: for an answer without its work."""
+        self.leave_notes = scenario.is_given
+        """Whether a note stands for the work where a plan spells out no change, for trials of other things."""
         self.touched: list[str] = []
         """The files that were changed, each once, in the order of the first change."""
         self._stream = stream
         self._folder = folder
-        self._journal = journal
+        self._journal = scenario.journal
         self._crash_after = script.crash_after_edits
         self._edits = 0
 

@@ -41,6 +41,10 @@ _FILES_NAMED = 5
 _WORD_CHARACTERS = 3
 _SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
 _SUBJECT_CHARACTERS = 72
+_NOTHING = (
+    "The issue spells out no change, and the scripted agent makes no other. It would make this one: "
+    "In `app.py`, `a - b` should be `a + b`. For any other issue, use an agent with a model, such as claude."
+)
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
 _COMMIT_TYPES = {"bug": "fix"}
 """Branches are named after the class of an issue, commits after what they do."""
@@ -103,6 +107,9 @@ def implement(task: PromptTask, hands: Hands) -> Answer:
     made = [_make(task, hands, *change) for change in _changes(text)]
     done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
     done += [_write_line(task, hands, line, path) for line, path in lines_in(text)]
+    if not done and not hands.leave_notes:
+        missing = " ".join(f"`{path}` does not hold `{old}`." for path, old, _ in _changes(text))
+        return {"success": False, "summary": missing or _NOTHING, "key_changes_made": [], "key_learnings": []}
     record = _record(task, hands, title, done)
     code = "The planned changes are made" if done else "The plan spells out no change of code"
     return {

@@ -27,11 +27,12 @@ def plan_solution(task: PromptTask, hands: Hands) -> Answer:
 def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
     """Do what the plan says, and say what became of each task of the solution."""
     done = implement(task, hands)
+    status = "completed" if done["success"] else "failed"
     tasks = task.given.get("tasks", [])
     return {
-        "status": "completed",
+        "status": status,
         "summary": done["summary"],
-        "tasks": [{"id": each["id"], "status": "completed", "note": each["title"]} for each in tasks],
+        "tasks": [{"id": each["id"], "status": status, "note": each["title"]} for each in tasks],
         "commit_hash": None,
         "files_modified": list(hands.touched),
     }

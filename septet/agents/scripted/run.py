@@ -51,7 +51,7 @@ class ScriptedRun:
         self._remember_task()
         self._script = self._choose_script(scenario, memory)
         self._stream = stream
-        self._hands = Hands(self._stream, self._folder, self._script, scenario.journal)
+        self._hands = Hands(self._stream, self._folder, self._script, scenario)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
         """Play the run to its end and return the exit code; `message` is one of stdin that is to be repeated."""

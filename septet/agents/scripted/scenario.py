@@ -78,6 +78,7 @@ class Scenario:
             Refusal: A key is unknown or a value is of another type.
         """
         _check(name, content, _TOP)
+        self.is_given = bool(name)
         self.model: str = content.get("model", "scripted-1")
         self.cost_usd: float = content.get("cost_usd", 0.0)
         self.tokens: dict[str, int] = content.get("tokens", {})
@@ -101,7 +102,7 @@ def load_scenario(name: str) -> Scenario:
         Refusal: There is no such file, it is no JSON object, or something in it is unknown.
     """
     if not name:
-        return Scenario("none", {})
+        return Scenario("", {})
     path = Path(__file__).parent / "scenarios" / f"{name}.json" if name.isidentifier() else Path(name)
     try:
         content = json.loads(path.read_bytes())

@@ -19,7 +19,13 @@ SPELLED_OUT = "It is off by one.\n\nIn `src/a.py`, `x < 3`\nshould be `x <= 3`."
 NOTHING_YET = Progress()
 
 
-def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progress = NOTHING_YET) -> Ran:
+def ask(
+    agent: ScriptedAgent,
+    step: Step,
+    issue: dict[str, Any],
+    progress: Progress = NOTHING_YET,
+    scenario: dict[str, Any] | None = None,
+) -> Ran:
     """Ask for a step with its built-in command."""
     number = str(issue.get("number", ""))
     workspace = Workspace(
@@ -37,7 +43,8 @@ def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progr
         issue_title=str(issue["title"]),
     )
     command = load(step, progress.issue_class or IssueClass.BUG, lambda _path: None)
-    return agent.run(prompt(command, values(step, workspace, progress, issue)))
+    filled = prompt(command, values(step, workspace, progress, issue))
+    return agent.run(filled, scenario="" if scenario is None else scenario)
 
 
 def put(agent: ScriptedAgent, path: str, content: str) -> Path:
@@ -107,11 +114,11 @@ def test_a_plan_is_found(agent: ScriptedAgent, answer: str, expected: str) -> No
     assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": expected}
 
 
-def implement(agent: ScriptedAgent, issue: dict[str, Any]) -> Ran:
+def implement(agent: ScriptedAgent, issue: dict[str, Any], scenario: dict[str, Any] | None = None) -> Ran:
     """Plan and implement an issue."""
     progress = Progress(issue_class=IssueClass.BUG)
     plan = ask(agent, Step.BUILD_PLAN, issue, progress).answer["plan_path"]
-    return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}))
+    return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}), scenario)
 
 
 def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> None:
@@ -137,10 +144,27 @@ def test_work_that_was_begun_is_not_done_twice(agent: ScriptedAgent) -> None:
     assert {path.name: path.read_bytes() for path in agent.folder.rglob("*.*") if path.is_file()} == before
 
 
-def test_an_issue_that_spells_nothing_out_leaves_a_note(agent: ScriptedAgent) -> None:
+@pytest.mark.parametrize(
+    ("body", "summary"),
+    [
+        ("add(1, 2) gives -1", "The issue spells out no change, and the scripted agent makes no other."),
+        ("In `app.py`, `a - b` should be `a + b`.", "`app.py` does not hold `a - b`."),
+    ],
+)
+def test_an_issue_that_it_can_do_nothing_for_is_not_called_done(
+    agent: ScriptedAgent, body: str, summary: str
+) -> None:
+    """It says why, and leaves the repository as it was."""
+    ran = implement(agent, {"title": "add() subtracts", "body": body})
+    assert ran.answer["success"] is False
+    assert ran.answer["summary"].startswith(summary)
+    assert ran.tools() == []
+
+
+def test_an_issue_that_spells_nothing_out_leaves_a_note_under_a_scenario(agent: ScriptedAgent) -> None:
     """The note is named after the issue, says that no code was changed, and two issues' notes differ."""
-    first = implement(agent, {"number": 1, "title": "Mend the sum", "body": "Please."})
-    second = implement(agent, {"number": 2, "title": "Make it faster", "body": "Please."})
+    first = implement(agent, {"number": 1, "title": "Mend the sum", "body": "Please."}, {})
+    second = implement(agent, {"number": 2, "title": "Make it faster", "body": "Please."}, {})
     notes = sorted(path.name for path in (agent.folder / "docs" / "changes").iterdir())
     assert notes == ["issue-1-wo-7-mend-the-sum.md", "issue-2-wo-7-make-it-faster.md"]
     text = (agent.folder / "docs" / "changes" / notes[0]).read_text()

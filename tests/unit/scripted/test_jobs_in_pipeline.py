@@ -93,3 +93,11 @@ def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent:
     claimed = executed(agent, "7", solution, scenario={"steps": {"*": {"put_over": {"files_modified": ["z"]}}}})
     assert claimed.answer["files_modified"] == ["z"]
     assert not Path(agent.folder, "z").exists()
+
+
+def test_a_solution_with_nothing_to_change_fails(agent: ScriptedAgent) -> None:
+    """So do its tasks, and the reason stands in the summary."""
+    solution, _ = planned(agent, "7", "add(1, 2) gives -1")
+    failed = executed(agent, "7", solution).answer
+    assert (failed["status"], {task["status"] for task in failed["tasks"]}) == ("failed", {"failed"})
+    assert failed["summary"].startswith("The issue spells out no change")
