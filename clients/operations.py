@@ -23,7 +23,7 @@ from clients.repository_path import with_host
 from clients.temporal.agents import check_forge_key, check_worker_agents, first_agent, worker_agents
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from septet.contracts.costs import Estimate
-from septet.contracts.names import Stage
+from septet.contracts.names import ORDER_ID, Stage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.replies import (
@@ -40,7 +40,7 @@ from septet.contracts.replies import (
 )
 from septet.contracts.task import Task
 from septet.costs.estimate import REST_STEPS, Question, WorkAhead
-from septet.errors import NotFoundError, RefusedTransitionError, SeptetError
+from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError, SeptetError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.settings import Settings
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 ENTRIES_AT_ONCE: Final = 1000
 REQUESTS_AT_ONCE: Final = 1000
+_KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 _LOOKS_AFTER_MERGE: Final = 25
 """How often it is looked at whether the board has seen a merge."""
 _LOOK_SECONDS: Final = 0.2
@@ -262,6 +263,9 @@ class Operations:
     ) -> tuple[WorkOrderInput, str]:
         """Return a work order as `prepare` does, and the agent that will do it; empty where nobody knows."""
         order = checked_order(order, is_here=self.is_here)
+        if order_id and await self._was_used_here(order_id) and not await self.orders.exists(order_id):
+            message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
+            raise AlreadyRunningError(message, remedy=f"Choose another id. {_KEPT.format(id=order_id)}")
         agents, _, hosts = await asyncio.gather(
             asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here),
             self.orders.check_start(order, order_id, again=again),
@@ -316,13 +320,26 @@ class Operations:
         is_asked_for = row.raw_description.workflow_extended_info.cancel_requested
         return f"{_CANCEL_ASKED_FOR} {nobody}" if nobody and is_asked_for else nobody
 
+    async def _was_used_here(self, order_id: str) -> bool:
+        """Say whether this host has the workspace of a work order, which may be one that was deleted since."""
+        from septet.git.record import find_record
+
+        is_id = ORDER_ID.fullmatch(order_id) is not None
+        return is_id and await asyncio.to_thread(find_record, self.state, order_id) is not None
+
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         from clients.disk.network_requests import refused_in_setup
         from clients.disk.runs import runs_of
         from clients.disk.workspace_view import base_of, fails_on_base
 
-        row = await self.orders.describe(order_id)
+        try:
+            row = await self.orders.describe(order_id)
+        except NotFoundError as error:
+            if not await self._was_used_here(order_id):
+                raise
+            remedy = _KEPT.format(id=order_id)
+            raise NotFoundError(f"{order_id} was deleted from Temporal.", remedy=remedy) from error
         nobody = await self.nobody_works_on(row)
         task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)

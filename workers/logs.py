@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -18,13 +19,14 @@ _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""
 _ACTIVITY_LOG: Final = "temporalio.activity"
 _FOR_MACHINES: Final = ("workflow", "run_id", "agent", "trace_id")
+_OF_THE_SDK: Final = "temporal_sdk"
+_OF_A_LIBRARY: Final = "library"
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
     """Write our events and Temporal's to stderr, as JSON or for a person; where payloads are sealed, no words."""
-    level = _LEVELS[settings.log_level]
-    console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+    level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 
     def renderer(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
@@ -45,11 +47,34 @@ def set_up_logs(settings: Settings) -> None:
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
-    foreign = [*shared, structlog.processors.format_exc_info]
+    as_events = () if console else (partial(library_event, is_sealed=settings.seals),)
+    foreign = [*as_events, *shared, structlog.processors.format_exc_info]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=foreign))
     handler.addFilter(withhold_cause if settings.seals else _with_the_cause)
     activity.logger.activity_info_on_message = workflow.logger.workflow_info_on_message = False
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
+
+
+def logs_are_json(settings: Settings | None) -> bool:
+    """Say whether logs are for a program; as by default where the settings could not be read."""
+    log_format = settings.log_format if settings is not None else "auto"
+    return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+
+
+def library_event(
+    logger: object, method: str, event: MutableMapping[str, Any], *, is_sealed: bool = False
+) -> MutableMapping[str, Any]:
+    """Give what a library logs an event that is always the same, with its words as a key.
+
+    What the SDK's core tells with its words becomes keys too; where payloads are sealed it stays as it is.
+    """
+    del logger, method
+    record: logging.LogRecord = event["_record"]
+    told = {"logger": record.name, "message": event["event"]}
+    core = getattr(record, "temporal_log", None)
+    if core is not None and not is_sealed:
+        told |= {str(name): str(value) for name, value in core.fields.items()} | {"message": core.message}
+    return {**told, **event, "event": _OF_THE_SDK if record.name.startswith("temporalio") else _OF_A_LIBRARY}
 
 
 def _temporal_context(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

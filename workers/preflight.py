@@ -14,7 +14,9 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from septet.errors import SeptetError
+from activities.payloads import read_json
+from septet.contracts.seal import key_id_of
+from septet.errors import SealedError, SeptetError
 from workflows.search_attributes import ALL
 
 RETENTION: Final = timedelta(days=30)
@@ -23,6 +25,8 @@ _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
 """A server's parts learn of a new namespace one after the other, within some ten seconds."""
 _LOOK_SECONDS: Final = 0.5
+_SEALED_ROWS: Final = 100
+"""So many of the open workflows are looked at."""
 _TYPES: Final = {
     "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -81,6 +85,34 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     if missing:
         await _add(client, missing)
     return tuple(key.name for key in missing)
+
+
+async def check_seal_keys(client: Client, task_queue: str) -> None:
+    """See that this worker's keys open some of the sealed work of its queue, where there is any.
+
+    Raises:
+        PreflightError: They open none: each task that it took would fail.
+        RPCError: The server refused.
+    """
+    missing: dict[str, str] = {}
+    query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running"'
+    async for row in client.list_workflows(query, limit=_SEALED_ROWS):
+        for payload in row.raw_info.memo.fields.values():
+            if (key := key_id_of(payload.metadata)) is None:
+                continue
+            try:
+                await read_json(client.data_converter, payload)
+            except SealedError:
+                missing.setdefault(key, row.id)
+            else:
+                return
+    if missing:
+        keys = ", ".join(f"{key} ({order_id})" for key, order_id in missing.items())
+        raise PreflightError(
+            f"This worker's keys open nothing of what is sealed on queue {task_queue!r}, such as: {keys}.",
+            remedy="Give it the keys of the other workers in SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND. "
+            "If they are lost, end that work first: `temporal workflow terminate --workflow-id ID`.",
+        )
 
 
 def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightError:

@@ -10,6 +10,7 @@ from typing import Final
 from rich.text import Text
 from temporalio.client import Client
 
+from clients.cli.clock_check import clock_checks
 from clients.cli.login_checks import login_checks
 from clients.cli.machine_checks import (
     OWN_NAME,
@@ -139,7 +140,8 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
     workers = await workers_check(client, settings.task_queue)
     hosts = await host_checks(client, settings.task_queue)
     agents = await _worker_agents(client, settings.task_queue)
-    return [is_there, workers, *hosts, *agents, *await seal_checks(client, required=settings.seal_required)]
+    seals = await seal_checks(client, required=settings.seal_required)
+    return [is_there, workers, *hosts, *agents, *await clock_checks(client), *seals]
 
 
 async def _worker_agents(client: Client, task_queue: str) -> list[Check]:

@@ -80,7 +80,7 @@ def worker(
             from septet.state import StateDir
             from workers.connection import connect
             from workers.logs import set_up_logs
-            from workers.preflight import register_namespace, register_search_attributes
+            from workers.preflight import check_seal_keys, register_namespace, register_search_attributes
 
         settings = load_settings(sandbox)
         set_up_logs(settings)
@@ -92,12 +92,13 @@ def worker(
         names = await register_search_attributes(client)
         payload = {"namespace": client.namespace, "registered": list(names)}
         if not register:
+            await check_seal_keys(client, settings.task_queue)
             return await _serve_queue(client, settings, payload, as_json=as_json)
         made = f"Created: namespace {client.namespace}. " if is_made else ""
         text = f"Registered: {', '.join(names)}." if names else "All search attributes are registered."
         return CommandReply({**payload, "namespace_created": is_made}, lambda: typer.echo(f"{made}{text}"))
 
-    reply(work, as_json=as_json)
+    reply(work, as_json=as_json, is_service=True)
 
 
 async def _serve_queue(
@@ -177,7 +178,7 @@ def serve(
             await signals.first.wait()
         return CommandReply(is_printed=True)
 
-    reply(work, as_json=as_json)
+    reply(work, as_json=as_json, is_service=True)
 
 
 @app.command()
@@ -204,7 +205,7 @@ def runner(as_json: given.Json = False) -> None:
         sys.stdout.flush()
         become_runner(listener, lock)
 
-    reply(work, as_json=as_json)
+    reply(work, as_json=as_json, is_service=True)
 
 
 @app.command()

@@ -95,8 +95,8 @@ class CommandReply:
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 
 
-def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None:
-    """Do a command's work and end this process with its answer."""
+def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool, is_service: bool = False) -> None:
+    """Do a command's work and end this process with its answer; an error of a service goes to its log."""
     if as_json:
         _keep_stdout_for_json()
     try:
@@ -109,9 +109,9 @@ def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None
         _end_without_reader()
     except (SeptetError, OSError) as error:
         code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
-        _end_with_reply(error, code, as_json=as_json)
+        _end_with_reply(error, code, as_json=as_json, is_service=is_service)
     except _server_error() as error:
-        _end_with_reply(error, ExitCode.SERVER_NOT_REACHED, as_json=as_json)
+        _end_with_reply(error, ExitCode.SERVER_NOT_REACHED, as_json=as_json, is_service=is_service)
     try:
         _print_reply(answer, as_json=as_json)
     except BrokenPipeError:
@@ -202,10 +202,17 @@ def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_j
     raise typer.Exit(code)
 
 
-def _end_with_reply(error: "SeptetError | OSError | RPCError", code: ExitCode, *, as_json: bool) -> NoReturn:
+def _end_with_reply(
+    error: "SeptetError | OSError | RPCError", code: ExitCode, *, as_json: bool, is_service: bool
+) -> NoReturn:
     from clients.error_reply import error_reply
 
     body = error_reply(error).error
+    if is_service and not as_json:
+        from clients.cli.service_errors import log_end
+
+        if log_end(body):
+            raise typer.Exit(code)
     end_with_error(body.type, body.message, body.remedy, code, as_json=as_json)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pydantic import ValidationError
-from temporalio.client import WorkflowExecution
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from activities.payloads import memo_json
 from clients.temporal.executions import CLOSED_AS
@@ -63,6 +63,9 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
     status = _status_at_close(row)
     if status is None:
         return task
+    if row.status is WorkflowExecutionStatus.TERMINATED:  # it had no say in that
+        remedy = f"Continue it: septet retry {row.id}"
+        error = TaskError(type="Terminated", message="It was terminated in Temporal.", remedy=remedy)
     closed = task.model_copy(update={"status": status, "error": error or task.error})
     return closed if closed.has_plan_alone else closed.model_copy(update={"stage": _STAGES[status]})
 

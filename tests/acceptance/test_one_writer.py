@@ -60,7 +60,10 @@ def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Hos
 
 
 def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> None:
-    """Terminated while its agent works, it has no agent and a rescue a moment later, and no step follows."""
+    """Terminated while its agent works, it has no agent and a rescue a moment later, and no step follows.
+
+    Who looks is told that it was terminated; once it is deleted, that its id was used before.
+    """
     host.scenario("wo-terminated", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
     with host.worker():
         host.start(origin, "wo-terminated")
@@ -69,6 +72,17 @@ def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> N
         host.temporal("workflow", "terminate", "--workflow-id", "wo-terminated")
         until(lambda: not host.at_work("wo-terminated"))
         until(lambda: host.rescues("wo-terminated"))
+        task = host.septet("show", "wo-terminated", "--json").json["task"]
+        assert (task["status"], task["error"]["type"]) == ("cancelled", "Terminated")
+        assert task["error"]["message"] == "It was terminated in Temporal."
+        assert task["error"]["remedy"] == "Continue it: septet retry wo-terminated"
+        deleted = host.temporal("workflow", "delete", "--workflow-id", "wo-terminated", "--yes")
+        assert deleted.code == 0, deleted
+        shown = until(lambda: host.septet("show", "wo-terminated", "--json"), holds=lambda shown: shown.code == 3)
+        assert shown.error["message"] == "wo-terminated was deleted from Temporal."
+        again = host.septet("run", "--repo", origin.bare, "--title", "T", "--id", "wo-terminated", "--json")
+        assert (again.code, again.error["type"]) == (6, "AlreadyRunning"), again
+        assert again.error["remedy"].endswith("septet rescue list wo-terminated")
     assert (run / "exit.json").exists()
     assert host.septet.runs("wo-terminated") == ONCE[:1]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -168,3 +169,19 @@ def test_a_pipe_is_told_in_one_line(septet: Septet, origin: Origin) -> None:
     assert "".join([*lines, *watched]).count("has not answered since") == 1
     assert logged[1].count("has not answered since") == 1
     assert "sdk_core" not in "".join((*watched, *logged))
+
+
+def test_a_worker_logs_an_outage_as_constant_events(
+    septet: Septet, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each line of its log is JSON with an event that is one word, also what the SDK says of a server that is gone."""
+    with septet.up() as up:
+        host = Host.at(up.address, tmp_path_factory.mktemp("outage"))
+        with host.worker() as worker:
+            server = server_pid(septet)
+            up.kill()
+            os.kill(server, signal.SIGKILL)
+            until(lambda: any('"temporal_sdk"' in line for line in worker.errors))
+            events = [json.loads(line) for line in worker.errors]
+    assert [each["event"] for each in events if not re.fullmatch(r"[a-z_]+", each["event"])] == []
+    assert next(each["message"] for each in events if each["event"] == "temporal_sdk")

@@ -149,6 +149,10 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
     await wait_until(is_told)
     (task,) = (await rows.rows(project)).tasks
     assert (task.status, task.stage) == ("cancelled", "done")
+    assert (task.error and task.error.type, task.error and task.error.remedy) == (
+        "Terminated",
+        f"Continue it: septet retry {order_id}",
+    )
     assert sum((await rows.counts(project)).values()) == 1
 
 

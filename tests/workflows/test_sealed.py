@@ -44,6 +44,7 @@ from septet.errors import NotFoundError, SealedError, UnknownKeyError
 from septet.key_ring import keys_in_file, new_key_line
 from workers.payload_codec import SealingCodec
 from workers.plugin import SeptetPlugin
+from workers.preflight import PreflightError, check_seal_keys
 from workflows.account import Account
 from workflows.costs import Costs
 from workflows.pull_request import PullRequestWorkflow
@@ -391,6 +392,35 @@ async def test_without_keys_nothing_sealed_is_carried_out_or_failed(
         task = await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)
         assert task.status == "completed"
         await own.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+async def test_a_worker_whose_keys_open_nothing_of_its_queue_is_refused(
+    client: Client, keys: Path, tmp_path: Path
+) -> None:
+    """It would fail each task that it took. Some other work's keys may be lost: who opens any of it may work."""
+    own, queue = sealing(client, keys), f"queue-{uuid.uuid4().hex}"
+    others = write_keys(tmp_path / "others", "k2")
+    stranger = sealing(client, others)
+    order_id = (await WorkOrders(own, queue).put(ORDER)).id
+    await wait_until(lambda: is_welcome(stranger, queue), lambda welcome: not welcome)
+    for wrong in (stranger, client):
+        with pytest.raises(PreflightError, match=rf"such as: k1 \({order_id}\)"):
+            await check_seal_keys(wrong, queue)
+    await check_seal_keys(own, queue)
+    await check_seal_keys(stranger, f"{queue}-other")
+    second = (await WorkOrders(stranger, queue).put(ORDER)).id
+    await wait_until(lambda: is_welcome(stranger, queue))
+    for each in (order_id, second):
+        await client.get_workflow_handle(each).terminate()
+
+
+async def is_welcome(client: Client, queue: str) -> bool:
+    """Say whether a worker with a client's keys may serve a queue, as far as the server lists its work by now."""
+    try:
+        await check_seal_keys(client, queue)
+    except PreflightError:
+        return False
+    return True
 
 
 async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(

@@ -1,8 +1,10 @@
 """What a worker logs, in a process of its own: logging is set up once for each process."""
 
 import json
+import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 from fakes.opened_workspace import WORKSPACE
@@ -11,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.lanes import SummariseCall
 from workers.log_context import step_context
 from workers.log_words import withhold_words
-from workers.logs import shorten_event
+from workers.logs import library_event, shorten_event
 
 _PROGRAM = """
 import logging, pathlib
@@ -38,14 +40,31 @@ def logged(error: str) -> dict[str, Any]:
 def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
     """An error that an activity raises on purpose is named, and no traceback hides it."""
     event = logged("ApplicationError('the disk is full')")
-    assert event["event"] == f"Completing activity as failed: {ApplicationError.__name__}: the disk is full"
+    assert event["event"] == "temporal_sdk"
+    assert event["message"] == f"Completing activity as failed: {ApplicationError.__name__}: the disk is full"
     assert "exception" not in event
+
+
+def test_what_the_sdks_core_says_of_an_outage_has_keys() -> None:
+    """Its event is always the same, so that it can be counted; its words and its own fields are keys."""
+    core = SimpleNamespace(message="gRPC call poll retried 5 times", fields={"error": "transport", "attempt": 5})
+    record = logging.LogRecord("temporalio-sdk_core::retry", logging.WARNING, "", 0, core.message, None, None)
+    record.temporal_log = core
+    event = library_event(None, "warning", {"event": f"{core.message} {core.fields}", "_record": record})
+    assert event.pop("_record") is record
+    assert event == {
+        "event": "temporal_sdk",
+        "logger": record.name,
+        "message": core.message,
+        "error": "transport",
+        "attempt": "5",
+    }
 
 
 def test_a_defect_is_logged_with_its_traceback() -> None:
     """Of an error that nobody foresaw the log says where it was raised."""
     event = logged("KeyError('x')")
-    assert event["event"] == "Completing activity as failed: KeyError: 'x'"
+    assert event["message"] == "Completing activity as failed: KeyError: 'x'"
     assert "Traceback" in event["exception"]
 
 
@@ -134,5 +153,5 @@ def test_a_sealed_log_quotes_nobody_whatever_the_event() -> None:
     assert (posted["why"], posted["step"]) == ("(sealed)", "build_plan")
     assert "ValueError" in broke["exception"]
     assert keys["error"] == "keys cannot be read"
-    assert forgotten["event"].startswith("Task exception was never retrieved: ApplicationError None (sealed)")
-    assert beat["event"].endswith("ApplicationError'>: (sealed)")
+    assert forgotten["message"].startswith("Task exception was never retrieved: ApplicationError None (sealed)")
+    assert beat["message"].endswith("ApplicationError'>: (sealed)")
