@@ -10,9 +10,9 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.account_archive import FoundAccount, find_account, open_account
 from activities.payloads import read_memo
 from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall, account_id
 from septet.contracts.quota import MEMO, QuotaPause, quota_id
@@ -67,12 +67,13 @@ class FleetAccounts:
                 is_there = error.status is not RPCStatusCode.NOT_FOUND
             else:
                 return grant
-            if not is_there and not opens:
-                return None
             if attempt or is_there:
                 await asyncio.sleep(_PAUSE_SECONDS)
             if not is_there:
-                await self._open(workflow_id, opening)
+                found = await self._find(opening.scope)
+                if not found.is_there and not opens:
+                    return None
+                await self._open(opening, found)
         raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
 
     async def is_open(self, scope: str) -> bool:
@@ -81,20 +82,35 @@ class FleetAccounts:
         Raises:
             AccountNotReachedError: The server refused.
         """
-        return await self._describe(account_id(self.task_queue, scope)) is not None
+        return (await self._find(scope)).is_there
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Tell an account what a turn used; one that is not there needs no word.
+        """Tell an account what a turn used; one that is not there needs no word, nor one that knows it already.
+
+        One that has ended is opened again where it waits for that word.
 
         Raises:
             AccountNotReachedError: The server refused.
         """
         workflow_id = account_id(self.task_queue, scope)
-        try:
-            await self._client.get_workflow_handle(workflow_id).signal("settle", call, rpc_timeout=_ANSWER_WITHIN)
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise _not_reached(workflow_id, error) from error
+        handle = self._client.get_workflow_handle(workflow_id)
+        for attempt in range(_TRIES):
+            try:
+                await handle.signal("settle", call, rpc_timeout=_ANSWER_WITHIN)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise _not_reached(workflow_id, error) from error
+            else:
+                return
+            found = await self._find(scope)
+            ended_with = found.ended_with
+            if not found.is_there or (ended_with is not None and not ended_with.waits_for(call.key)):
+                return
+            if ended_with is not None:
+                await self._open(ended_with, found, call)
+                return
+            await asyncio.sleep(_PAUSE_SECONDS * attempt)
+        raise AccountNotReachedError(f"The account {workflow_id} takes no word.")
 
     async def find_pause(self, login: str) -> QuotaPause | None:
         """Return the pause of a login, as the description of its workflow has it: no worker is asked.
@@ -137,19 +153,17 @@ class FleetAccounts:
             raise _not_reached(workflow_id, error) from error
         return description if description.status is WorkflowExecutionStatus.RUNNING else None
 
-    async def _open(self, workflow_id: str, opening: AccountState) -> None:
+    async def _find(self, scope: str) -> FoundAccount:
         try:
-            await self._client.start_workflow(
-                "Account",
-                opening,
-                id=workflow_id,
-                task_queue=self.task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                static_summary=f"The budget of {opening.scope}"[:200],
-                rpc_timeout=_ANSWER_WITHIN,
-            )
+            return await find_account(self._client, self.task_queue, scope)
         except RPCError as error:
-            raise _not_reached(workflow_id, error) from error
+            raise _not_reached(account_id(self.task_queue, scope), error) from error
+
+    async def _open(self, opening: AccountState, account: FoundAccount, word: SettleCall | None = None) -> None:
+        try:
+            await open_account(self._client, self.task_queue, opening, account, word)
+        except RPCError as error:
+            raise _not_reached(account_id(self.task_queue, opening.scope), error) from error
 
 
 def _is_cancelled() -> bool:

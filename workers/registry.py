@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import structlog
 
+from activities.account_archive import read_ended_account
 from activities.accounts import Accounts
 from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
@@ -162,6 +163,7 @@ def _shared(host: Host, decide: Decide, intakes_of: IntakesOf) -> Mapping[str, A
         CancelWorkOrder().run,
         PullRequestActivities(host).look_at_pull_request,
         Others(host.settings).look_at_others,
+        read_ended_account,
         board.find_closed,
         board.find_waiting,
         pipelines.read_issues,

@@ -24,12 +24,15 @@ with workflow.unsafe.imports_passed_through():
     )
     from workflows._cancellation import send_signal
     from workflows._refusals import invalid_update, refusal
+    from workflows.activity_stubs import READ_ENDED_ACCOUNT
+    from workflows.policies import LIST_OPTIONS
     from workflows.update_input import reads_input
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
 """Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
-_KEPT: Final = timedelta(days=45)
-"""How long the account of a work order or a pipeline outlives the last word on it: a step may wait for a month."""
+_QUIET: Final = 0.25
+"""Of the time between two looks: an account that was told something so lately is still used. What was looked up so
+lately is not old: another run that began and ended since would have taken all that time."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -43,13 +46,21 @@ class Account:
         self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
+        now = workflow.now().timestamp()
+        self._is_known = abs(now - (state.read_at or now)) < state.looked_at_seconds * _QUIET
 
     @workflow.run
-    async def run(self, state: AccountState) -> AccountView:
-        """Answer until nobody has said a word for long; the account of a project or of the day stays for ever."""
+    async def run(self, state: AccountState) -> AccountState:
+        """Answer until nobody has said a word for a while, and return what is known: the next word begins with it.
+
+        The account of a project or of the day stays for ever.
+        """
         stays = state.scope == DAY or state.scope.startswith(f"{PROJECT}/")
-        ending = None if stays else asyncio.create_task(self._wait_until_idle())
-        while not (ending is not None and ending.done()):
+        if not self._is_known:
+            self._book = AccountBook(await READ_ENDED_ACCOUNT.start(state, **LIST_OPTIONS))
+            self._is_known = True
+        ending = None if stays else asyncio.create_task(self._wait_until_idle(state.looked_at_seconds))
+        while self._has_news or ending is None or not ending.done():
             self._has_news = False
             await self._call_waiting()
             self._show()
@@ -57,7 +68,7 @@ class Account:
             if workflow.info().is_continue_as_new_suggested():
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(self._book.state)
-        return self._book.view
+        return self._book.state
 
     @workflow.query(description="The budget: its limit, what was used, and which work orders wait.")
     def account(self) -> AccountView:
@@ -66,8 +77,9 @@ class Account:
 
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
-    def reserve(self, call: ReserveCall) -> Grant:
+    async def reserve(self, call: ReserveCall) -> Grant:
         """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
+        await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
 
@@ -77,15 +89,17 @@ class Account:
         """Refuse what names no turn."""
 
     @workflow.signal(description="What a turn used that has ended or paused.")
-    def settle(self, call: SettleCall) -> None:
+    async def settle(self, call: SettleCall) -> None:
         """Count it, once."""
+        await self._until_known()
         self._note_news()
         self._book.settle(call, workflow.now())
 
     @workflow.update(description="Set the limit.")
     @reads_input("set_limit", LimitCall)
-    def set_limit(self, call: LimitCall) -> AccountView:
+    async def set_limit(self, call: LimitCall) -> AccountView:
         """Set the limit; whoever waits asks again."""
+        await self._until_known()
         return self._set_limit(call, raises=False)
 
     @set_limit.validator
@@ -96,8 +110,9 @@ class Account:
 
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
-    def raise_limit(self, call: RaiseCall) -> RaiseView:
+    async def raise_limit(self, call: RaiseCall) -> RaiseView:
         """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
+        await self._until_known()
         is_raised = self._book.is_expected(call)
         view = self._set_limit(call, raises=True) if is_raised else self._book.view
         return RaiseView(**dict(view), is_raised=is_raised)
@@ -116,6 +131,11 @@ class Account:
         self._note_news()
         self._book.set_limit(call, raises=raises)
         return self._book.view
+
+    async def _until_known(self) -> None:
+        """Wait until it is known what the account knew as it ended last."""
+        if not self._is_known:
+            await workflow.wait_condition(lambda: self._is_known)
 
     def _note_news(self) -> None:
         self._has_news, self._last_news = True, workflow.now()
@@ -146,24 +166,23 @@ class Account:
     def _pause(self) -> timedelta | None:
         """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
         book = self._book
-        if book.waits and book.calls_again:
+        if book.calls_again:
             return _CALLED_AGAIN
         ends = (book.day_ends_in(workflow.now()), book.hold_ends_in(workflow.now()))
         return min((end for end in ends if end is not None), default=None)
 
-    async def _wait_until_idle(self) -> None:
-        """Wait until nobody has said a word for long; one timer for all that time.
+    async def _wait_until_idle(self, looked_at_seconds: float) -> None:
+        """Wait until nobody has said a word for a while, no agent may run, and nobody is to be called by itself.
 
-        Whoever waits is called once meanwhile, and one who still lives asks again. A turn that holds some is of a
-        lost host by then.
+        Whoever waits for a raise waits on: that opens the account again, and has them called.
         """
-        left = _KEPT
-        while left > timedelta():
-            await workflow.sleep(left, summary="is it still used?")
-            left = self._last_news + _KEPT - workflow.now()
-            if self._book.waits and left <= timedelta():
-                self._book.call_all()
-                self._has_news, left = True, _KEPT
+        between = timedelta(seconds=looked_at_seconds)
+        while self._is_used(between * _QUIET):
+            await workflow.sleep(between, summary="is it still used?")
+
+    def _is_used(self, quiet: timedelta) -> bool:
+        now = workflow.now()
+        return now < self._last_news + quiet or self._book.has_agents(now) or self._pause() is not None
 
     def _show(self) -> None:
         """Show in the web UI what was used, and who waits."""

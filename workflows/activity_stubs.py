@@ -8,6 +8,7 @@ from temporalio.common import Priority
 
 from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.board import KnownOrders, WaitingOrders
+from septet.contracts.budget import AccountState
 from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.decisions import MoveReason
 from septet.contracts.intake import ClaimIssue, FindIssues, IssueClaim, IssuesFound
@@ -100,6 +101,7 @@ TELL_SESSION: Final = ActivityStub("tell_session", SessionMessage, NOTHING)
 TAKE_TRACKED_ISSUE: Final = ActivityStub("take_tracked_issue", TakeTrackedIssue, TrackedClaim)
 OBEY_PROMPT: Final = ActivityStub("obey_prompt", SessionPrompted, SessionMessage)
 
+READ_ENDED_ACCOUNT: Final = ActivityStub("read_ended_account", AccountState, AccountState)
 FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
 FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)
 LOOK_AT_OTHERS: Final = ActivityStub("look_at_others", OthersLook, NOTHING)

@@ -144,3 +144,6 @@ nothing elsewhere."""
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
 """Of what has a workspace already: nobody waits in vain for another host to open it."""
+
+LIST_OPTIONS: Final = ActivityOptions(start_to_close_timeout=timedelta(minutes=2), retry_policy=_SHORT_RETRIES)
+"""What asks the server's own list, which may be some seconds late."""

@@ -82,7 +82,7 @@ async def end_reviews(client: Client) -> None:
 
 
 async def end_accounts(client: Client, orders: Iterable[str]) -> None:
-    """End the accounts of the budgets of work orders, which would end 45 days after the last word on them."""
+    """End the accounts of the budgets of work orders, which would end an hour after the last word on them."""
     for order in orders:
         with suppress(RPCError):  # it has ended
             await client.get_workflow_handle(account_id(_QUEUE, whole_scope(order))).terminate()

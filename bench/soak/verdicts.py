@@ -14,7 +14,7 @@ _WHY_IT_GROWS: Final = {
     "branches": "one for each work order",
     "mirrors": "grows with the branches",
     "queues": "are kept for two days",
-    "timers": "are kept for 45 days",
+    "timers": "are kept for an hour",
     "rows": "grows with queues and timers",
     "database": "is what was in use at most",
     "server_memory": "what is live is flat",
@@ -44,7 +44,7 @@ def _kept_on_purpose(slopes: Mapping[str, Slope]) -> dict[str, float]:
     """Return by how much each measure rises because of things that are counted.
 
     Each work order pushes a branch, and a mirror keeps it. The server keeps the task queues of a worker's process
-    for two days after its end, and the timer of an account that the soak terminates for 45 days. A database's file
+    for two days after its end, and the timer of an account that the soak terminates for an hour. A database's file
     never gets smaller: it is as large as what was in use at most, which comes and goes.
     """
     branches, queues, timers = (slopes[name].rise for name in ("branches", "queues", "timers"))

@@ -8,14 +8,15 @@ from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
-from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
+from activities.account_archive import FoundAccount, find_account, open_account
 from clients.temporal.index import page_of
 from clients.temporal.queries import send_query
 from clients.temporal.refusals import BUDGET, server_refusal
 from clients.temporal.updates import send_update
+from septet.budgets.account_book import AccountBook
 from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (
     DAY,
@@ -44,6 +45,7 @@ View = TypeVar("View", bound=AccountView)
 BUDGETS_AT_ONCE: Final = 200
 _AT_ONCE: Final = 20
 _OPEN: Final = 'WorkflowType="Account" AND ExecutionStatus="Running"'
+_OPEN_OR_ENDED: Final = 'WorkflowType="Account" AND ExecutionStatus IN ("Running", "Completed")'
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 
 
@@ -64,7 +66,7 @@ class BudgetClient:
         """
         scope = whole_scope(scope)
         try:
-            return BudgetReply(budget=await self._ask(account_id(self.task_queue, scope)))
+            return BudgetReply(budget=await self._ask(scope, await self._look_up(scope)))
         except NotFoundError as error:
             raise _unknown(scope) from error
         except ServerNotReachedError as error:
@@ -75,6 +77,8 @@ class BudgetClient:
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first those of the day and of all projects, then others, the newest first.
 
+        An account that was opened again since stands where it is now, and not where it had ended.
+
         Args:
             after: The `next` of the page before.
             limit: How many others at the most.
@@ -84,12 +88,15 @@ class BudgetClient:
             ServerNotReachedError: Nobody answered.
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
-        rows, following = await page_of(self.client, f"{own} AND {_OPEN}", after=after, limit=limit)
+        rows, following = await page_of(self.client, f"{own} AND {_OPEN_OR_ENDED}", after=after, limit=limit)
         try:
             shared = [] if after else await self._shared()
         except RPCError as error:
             raise server_refusal(error) from error
-        views = await self._ask_all([*shared, *(row.id for row in rows)])
+        prefix = account_id(self.task_queue, "")
+        asked = [(row, "") for row in shared]
+        asked += [(row.id, row.run_id if row.close_time is not None else "") for row in rows]
+        views = await self._ask_all([(name.removeprefix(prefix), ended_run) for name, ended_run in asked])
         return BudgetsReply(budgets=tuple(views), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
@@ -101,17 +108,7 @@ class BudgetClient:
             ServerNotReachedError: Nobody answered.
         """
         scope = _scope_of(scope, call)
-        try:
-            await self.client.start_workflow(
-                "Account",
-                AccountState(scope=scope),
-                id=account_id(self.task_queue, scope),
-                task_queue=self.task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                static_summary=f"The budget of {scope}"[:200],
-            )
-        except RPCError as error:
-            raise server_refusal(error) from error
+        await self._open(scope, await self._look_up(scope))
         view = await self._update(scope, "set_limit", call, AccountView)
         return BudgetReply(budget=view) if view is not None else await self.show(scope)
 
@@ -130,10 +127,23 @@ class BudgetClient:
         """
         scope = _scope_of(scope, call)
         await self.show(scope)
+        await self._open(scope, await self._look_up(scope))
         view = await self._update(scope, "raise_limit", call, RaiseView)
         if view is None:  # it was taken, and is slow to answer
             return RaiseReply(budget=(await self.show(scope)).budget, is_raised=True)
         return RaiseReply(budget=view, is_raised=view.is_raised)
+
+    async def _look_up(self, scope: str) -> FoundAccount:
+        try:
+            return await find_account(self.client, self.task_queue, scope)
+        except RPCError as error:
+            raise server_refusal(error) from error
+
+    async def _open(self, scope: str, account: FoundAccount) -> None:
+        try:
+            await open_account(self.client, self.task_queue, AccountState(scope=scope), account)
+        except RPCError as error:
+            raise server_refusal(error) from error
 
     async def _shared(self) -> Sequence[str]:
         """Return the accounts of the day and of projects, by name."""
@@ -144,25 +154,31 @@ class BudgetClient:
     def _begins(self, kind: str) -> str:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
-    async def _ask_all(self, accounts: Sequence[str]) -> Sequence[AccountView]:
-        """Return what accounts say, without those that have ended or do not answer.
+    async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
+        """Return what accounts say, without those that do not answer, and runs that another one came after.
+
+        Args:
+            accounts: Each by its scope, and by its run where that has ended.
 
         Raises:
             ServerNotReachedError: None of the first has answered.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
-            answers = await asyncio.gather(*map(self._find, accounts[first : first + _AT_ONCE]))
+            answers = await asyncio.gather(*(self._find(*each) for each in accounts[first : first + _AT_ONCE]))
             views += [answer for answer in answers if isinstance(answer, AccountView)]
             silent = [answer for answer in answers if isinstance(answer, ServerNotReachedError)]
             if silent and not views:
                 raise silent[0]
         return views
 
-    async def _find(self, workflow_id: str) -> AccountView | NotFoundError | ServerNotReachedError:
-        """Return what an account says; else that it has ended, or does not answer."""
+    async def _find(
+        self, scope: str, ended_run: str
+    ) -> AccountView | NotFoundError | ServerNotReachedError | None:
+        """Return what an account says; else that it is gone, or does not answer; nothing of an older run."""
         try:
-            return await self._ask(workflow_id)
+            found = await self._look_up(scope)
+            return await self._ask(scope, found) if ended_run in {"", found.run_id} else None
         except (NotFoundError, ServerNotReachedError) as error:
             return error
 
@@ -188,8 +204,13 @@ class BudgetClient:
             raise server_refusal(error) from error
         return False
 
-    async def _ask(self, workflow_id: str) -> AccountView:
-        handle = self.client.get_workflow_handle(workflow_id)
+    async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
+        """Return what an account says, or knew as it ended."""
+        if account.ended_with is not None:
+            book = AccountBook(account.ended_with)
+            book.take_time(datetime.now(UTC))
+            return book.view
+        handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         return (await send_query(handle, "account", AccountView, BUDGET)).on(_today())
 
 

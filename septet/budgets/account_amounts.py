@@ -90,11 +90,6 @@ class AccountAmounts:
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
-    @property
-    def holds_any(self) -> bool:
-        """Whether any turn is open, its agent running or not."""
-        return bool(self._holds)
-
     def open_holds(self, step: str = "") -> list[Hold]:
         """Return what turns hold that may still run: those of a step, or all."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]

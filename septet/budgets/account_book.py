@@ -55,12 +55,13 @@ class AccountBook:
                 "waiting": tuple(self._waiting),
                 "waiting_steps": steps,
                 "to_call": tuple(dict.fromkeys([*self._to_call, *self._to_tell])),
+                "read_at": None,
             }
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
         """Answer whether an agent may start; what its turn used since the last word is counted first."""
-        self._take_time(now)
+        self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
         self._amounts.take_limits(call)
@@ -84,7 +85,7 @@ class AccountBook:
 
     def settle(self, call: SettleCall, now: datetime) -> None:
         """Count what a turn used; one that is not open was counted before."""
-        self._take_time(now)
+        self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
 
@@ -103,10 +104,6 @@ class AccountBook:
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
         """Set the limit, remove it, or raise it; who waits asks again."""
         self._amounts.set_limit(call, raises=raises)
-        self.call_all()
-
-    def call_all(self) -> None:
-        """Have all who wait ask again; one who has closed meanwhile waits no more."""
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime) -> list[str]:
@@ -115,7 +112,7 @@ class AccountBook:
         Only those are called for whom there is news since the last time: there may be room, or what others held is
         used up.
         """
-        self._take_time(now)
+        self.take_time(now)
         self._to_call += self._to_tell
         callers, self._to_tell = self._callers(), []
         self._is_room_new = False
@@ -148,15 +145,9 @@ class AccountBook:
             return None
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
-    @property
-    def waits(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._waiting)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody waits and nothing is held."""
-        return not self._waiting and not self._amounts.holds_any
+    def has_agents(self, now: datetime) -> bool:
+        """Say whether an agent may still run that holds some."""
+        return any((hold.ends_at or 0.0) > now.timestamp() for hold in self._amounts.open_holds())
 
     @property
     def view(self) -> AccountView:
@@ -212,7 +203,7 @@ class AccountBook:
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting
 
-    def _take_time(self, now: datetime) -> None:
+    def take_time(self, now: datetime) -> None:
         """Begin a new day, where it is one, and free what turns hold whose agents do not run any longer."""
         if self._amounts.turn_day(now):
             if self._amounts.is_daily():

@@ -143,6 +143,14 @@ class AccountState(Wire):
     """By work order: the step whose limit it waits for; those that wait for the whole budget are not there."""
     to_call: tuple[str, ...] | None = None
     """Those of them that are to ask again and were not called yet; `None` where an earlier release did not say."""
+    looked_at_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    """How often the account of a work order or a pipeline looks whether anybody still uses it: else it ends."""
+    read_at: float | None = None
+    """When somebody looked up what the account had ended with, in Unix seconds; only what begins a run has it."""
+
+    def waits_for(self, key: str) -> bool:
+        """Say whether what a turn used is still to be counted."""
+        return any(hold.key == key for hold in self.holds)
 
 
 class LimitCall(StrictWire):

@@ -103,7 +103,7 @@ async def _full_account(client: Client, accounts: FleetAccounts, task_queue: str
 
 
 async def _account_in_silence() -> WorkflowHistory:
-    """Let nobody say a word for months to the account of a work order that closed as it waited."""
+    """Let nobody say a word any more to the account of a work order that closed as it waited."""
     queue = "budget-histories-in-silence"
     scope, spent = f"order/{_ORDER}", Spending(usd=3.0)
     state = AccountState(scope=scope, limit=parse_limit("3usd"), total=spent, waiting=(_ORDER,), to_call=())

@@ -1,0 +1,110 @@
+"""Accounts of budgets as the server has them: what one knew that has ended is its result, and begins it again."""
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.contracts.budget import AccountState, SettleCall, account_id
+
+_ANSWER_WITHIN: Final = timedelta(seconds=30)
+_GOES_ON: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAccount:
+    """What the server has of an account."""
+
+    read_at: float
+    """When it was looked up, in Unix seconds."""
+    run_id: str = ""
+    """Its last run; empty where there was none."""
+    is_there: bool = False
+    """Whether there is one: it runs, or has ended by itself."""
+    ended_with: AccountState | None = None
+    """What it knew, where it has ended."""
+
+
+async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
+    """Return what there is of an account; no worker is asked, and no Action is billed.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    read_at, workflow_id = time.time(), account_id(task_queue, scope)
+    try:
+        last = await client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
+        if last.status is not WorkflowExecutionStatus.COMPLETED:
+            return FoundAccount(read_at, last.run_id, is_there=last.status is WorkflowExecutionStatus.RUNNING)
+        result = await _read_result(client, workflow_id, last.run_id)
+        return FoundAccount(read_at, last.run_id, is_there=True, ended_with=result)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return FoundAccount(read_at)
+
+
+async def open_account(
+    client: Client, task_queue: str, opening: AccountState, account: FoundAccount, word: SettleCall | None = None
+) -> None:
+    """Begin an account where none runs: with what it knew as it ended, else as `opening` says.
+
+    Args:
+        client: Where.
+        task_queue: The queue of work orders.
+        opening: What it begins with where nothing is known of it.
+        account: What was found of it just now.
+        word: What a turn used, which it is told at once.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if account.is_there and account.ended_with is None:
+        return  # it runs; if it has ended since, it is looked up again
+    await client.start_workflow(
+        "Account",
+        (account.ended_with or opening).model_copy(update={"read_at": account.read_at}),
+        id=account_id(task_queue, opening.scope),
+        task_queue=task_queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary=f"The budget of {opening.scope}"[:200],
+        rpc_timeout=_ANSWER_WITHIN,
+        start_signal=None if word is None else "settle",
+        start_signal_args=[] if word is None else [word],
+    )
+
+
+@activity.defn(name="read_ended_account")
+async def read_ended_account(opening: AccountState) -> AccountState:
+    """Return what the account that asks knew as it ended last; `opening` where it has not. Leaves nothing.
+
+    While an account runs no other run of it begins or ends, so every try has the same answer.
+
+    Raises:
+        ApplicationError: The server's list does not have the end of the last run yet; Temporal asks again.
+    """
+    client, info = activity.client(), activity.info()
+    workflow_id = info.workflow_id or ""
+    rows = [row async for row in client.list_workflows(f'WorkflowId="{workflow_id}"')]
+    earlier = [row for row in rows if row.run_id != info.workflow_run_id]
+    last = max(earlier, key=lambda row: row.start_time, default=None)
+    if last is None:
+        return opening
+    if last.status in _GOES_ON:
+        message = f"The server's list does not say yet how {workflow_id} ended."
+        raise ApplicationError(message, category=ApplicationErrorCategory.BENIGN)
+    is_known = last.status is WorkflowExecutionStatus.COMPLETED
+    return await _read_result(client, workflow_id, last.run_id) if is_known else opening
+
+
+async def _read_result(client: Client, workflow_id: str, run_id: str) -> AccountState:
+    """Return what a run knew as it ended."""
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id, result_type=AccountState)
+    state: AccountState = await handle.result(rpc_timeout=_ANSWER_WITHIN)
+    return state
