@@ -88,6 +88,9 @@ def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_
     [
         ("retry",),
         ("cancel", "wo-1", "--all"),
+        ("cancel", "wo-1", "--agent", "codex"),
+        ("approve", "wo-1", "--agent", "codex"),
+        ("retry", "wo-1", "--agent", "codex", "--yes"),
         ("approve", "wo-1", "wo-2", "--plan", "0" * 64),
         ("retry", "--failed", "DiskFull", "--wait"),
     ],
