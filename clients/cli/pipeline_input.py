@@ -83,6 +83,7 @@ class PipelineOptions:
 
         from clients.repository_path import repository_here, whole_path
         from septet.contracts.pipeline import PipelineInput
+        from septet.contracts.wording import find_odd_text
         from septet.pipelines.issues import read_issue_file
 
         if sum(way is not None for way in (self.issues, self.label, self.file)) != 1:
@@ -100,7 +101,7 @@ class PipelineOptions:
             return PipelineInput.model_validate_json(json.dumps(fields), extra="forbid")
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-            raise InvalidInputError(_wrong_option(details[0])) from error
+            raise InvalidInputError(_wrong_option(find_odd_text(fields) or details[0])) from error
 
 
 def _numbers(text: str) -> list[int]:

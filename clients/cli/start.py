@@ -144,6 +144,7 @@ def order_input(
     from pydantic import ValidationError
 
     from septet.contracts.order import WorkOrderInput
+    from septet.contracts.wording import find_odd_text
 
     fields = {**_work_fields(target, repo, issue), "stage": stage, **asdict(order)}
     fields |= {"labels": fields.pop("label"), "steps": _step_settings(fields.pop("step") or ())}
@@ -153,7 +154,7 @@ def order_input(
             json.dumps({name: value for name, value in fields.items() if value is not None}), extra="forbid"
         )
     except ValidationError as error:
-        raise _wrong_option(error.errors()[0]) from error
+        raise _wrong_option(find_odd_text(fields) or error.errors()[0]) from error
 
 
 def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:

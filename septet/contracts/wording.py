@@ -1,5 +1,6 @@
 """What is wrong with a value, in the words of those who gave it: pydantic's own never reach people."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -79,6 +80,16 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
     if detail["type"] in _WHOLE and not place:
         return reason
     return f"{place or within or 'the input'} {reason}"
+
+
+def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the mistake of the first field whose text is not UTF-8, of which pydantic does not tell the place."""
+    for name, value in fields.items():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return {"type": "string_unicode", "loc": (name,)}
+    return None
 
 
 def _find_meant_name(name: str, fields: Sequence[str]) -> str:

@@ -120,6 +120,7 @@ def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
         ({"issues": "1", "executors": 99}, InvalidInputError, "--executors must"),
         ({"issues": "1", "plan_seconds": 0.0}, InvalidInputError, "--plan-seconds must"),
         ({"issues": "1", "repo": "x" * 3000}, InvalidInputError, "--repo must"),
+        ({"issues": "1", "repo": "/srv/b\udcff"}, InvalidInputError, "--repo must be valid UTF-8 text"),
         ({"issues": "1", "executors": 2, "one_branch": True}, InvalidInputError, "one_branch needs one executor"),
         ({"file": Path("/nonexistent/issues.json")}, NotFoundError, "--file /nonexistent/issues.json"),
     ],
