@@ -130,7 +130,7 @@ def write_message(task: PromptTask, _hands: Hands) -> Answer:
 
 def describe(task: PromptTask, _hands: Hands) -> Answer:
     """Write the pull request's title and body."""
-    kind = task.branch.partition("-")[0] or task.type
+    kind = task.branch.rpartition("/")[2].partition("-")[0] or task.type
     title = f"{kind}: #{task.number} - {task.title}" if task.number else f"{kind}: {task.title}"
     asked = task.body.strip().partition("\n\n")[0]
     changes = _changes(read(task.folder / task.plan_path) or "")

@@ -192,3 +192,11 @@ def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
     results = [event["message"]["content"][0] for event in ran.events if event["type"] == "user"]
     assert [result["is_error"] for result in results] == [True]
     assert ran.code == 0
+
+
+@pytest.mark.parametrize("branch", ["feat-wo-7-mend-the-sum", "septet/feat-wo-7-mend-the-sum"])
+def test_a_pull_request_is_named_after_what_its_branch_does(agent: ScriptedAgent, branch: str) -> None:
+    """A prefix that all branches have is not part of the title."""
+    progress = Progress(plan_path="specs/p.md", branch_name=branch)
+    answer = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer
+    assert answer["title"] == "feat: Mend the sum"
