@@ -22,7 +22,7 @@ from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.lfs import whole_lfs_files
 from septet.git.outgoing import refuse_large_files, refuse_unfit_commits
 
-_BEFORE: Final = "\n(This check failed before any work too, on the base commit.)"
+_BEFORE: Final = "\n(This check failed before any work too, on the base commit)"
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:

@@ -132,7 +132,7 @@ def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
     out = console()
     for snapshot in snapshots:
         age = f"{_age(snapshot.age_seconds)} ago"
-        reason = snapshot.reason.partition("\n")[0]
+        reason = snapshot.reason.partition("\n")[0].removesuffix(":")
         line = f"{snapshot.snapshot}  {age}  {snapshot.size_bytes:,} bytes  {reason}"
         out.print(Text(line), soft_wrap=True)
 

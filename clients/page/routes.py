@@ -111,7 +111,7 @@ class _Views:
     async def new(self) -> Response:
         """Show the form that starts a work order."""
         reply = await self.operations.board.page()
-        repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks})
+        repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks} - {""})
         hosts = await worker_agents(self.operations.orders.client, self.operations.orders.task_queue)
         agents = sorted(set().union(*(host.agents for host in hosts)) or ADAPTERS)
         return await self._render("new.html", repositories=repositories, agents=agents)
