@@ -27,8 +27,8 @@ class Absence:
 
     subject: str
     """What is waited for: the id of a work order or pipeline."""
-    watch: str = "septet watch"
-    """The command that looks at it again."""
+    watch: str = ""
+    """The command that looks at it again; by default `septet watch` with the subject."""
     patience: timedelta = PATIENCE
     _since: datetime | None = None
     _ends: float = 0.0
@@ -58,7 +58,9 @@ class Absence:
         if time.monotonic() < self._ends:
             return f"{told}{self.subject} continues when it is back."
         message = f"{told}{self.subject} continues with the next `septet up`."
-        raise ServerNotReachedError(message, remedy=f"Watch it again: {self.watch} {self.subject}") from error
+        raise ServerNotReachedError(
+            message, remedy=f"Watch it again: {self.watch or f'septet watch {self.subject}'}"
+        ) from error
 
 
 async def outlast(

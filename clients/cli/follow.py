@@ -109,7 +109,7 @@ async def _end_of(operations: "Operations", order_id: str) -> None:
     """Wait for the end of a work order, over absences of its server."""
     from clients.absence import Absence, outlast_wait
 
-    absence = Absence(order_id, watch="septet logs --follow")
+    absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
     await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, tell)
 
 

@@ -185,3 +185,21 @@ def test_a_worker_logs_an_outage_as_constant_events(
             events = [json.loads(line) for line in worker.errors]
     assert [each["event"] for each in events if not re.fullmatch(r"[a-z_]+", each["event"])] == []
     assert next(each["message"] for each in events if each["event"] == "temporal_sdk")
+
+
+def test_a_board_that_is_followed_outlasts_its_server(septet: Septet, origin: Origin) -> None:
+    """An absence is told in one line on stderr, and what is new after it is shown."""
+    where = ports()
+    with septet.serving("up", *where) as up, septet.started("board", "--follow", "--json") as board:
+        assert board.stdout is not None
+        assert board.stderr is not None
+        assert board.stdout.readline().startswith("{")
+        assert up.end() == 0
+        assert "the board continues when it is back" in board.stderr.readline()
+        with septet.beside("up", *where):
+            made = septet("create", "--repo", origin.bare, "--title", "Show it", "--id", "wo-shown", "--json")
+            assert made.code == 0, made
+            while "wo-shown" not in (line := board.stdout.readline()):
+                assert line, "it ended"
+            board.send_signal(signal.SIGINT)
+            assert "has not answered since" not in board.communicate()[1]

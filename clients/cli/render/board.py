@@ -1,7 +1,7 @@
 """The board as people read it, once or whenever it changes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from clients.absence import Absence, outlast
 from clients.cli.render.columns import GAP, table_of
 from clients.cli.render.work_order import (
     LONGEST_CELL,
@@ -20,7 +21,7 @@ from clients.cli.render.work_order import (
     issue_of,
     notes_on,
 )
-from clients.cli.reply import CommandReply, print_json
+from clients.cli.reply import CommandReply, print_json, tell
 from clients.cli.wrapping import wrap
 from clients.operations import Operations
 from septet.contracts.names import Stage
@@ -41,16 +42,27 @@ async def follow_board(
 ) -> CommandReply:
     """Show the board whenever it has changed, until Ctrl-C."""
     out = console()
+    absence = Absence("the board", watch="septet board --follow")
+
+    def looks() -> AsyncGenerator[tuple[BoardReply, str], None]:
+        return _boards(operations, project, closed_within)
+
     if out.is_terminal and not as_json:
+        view: RenderableType = ""
+
+        def paint(notes: str) -> None:
+            above = [Text(wrap(notes, out.width), style="yellow")] if notes else []
+            live.update(Group(*above, view), refresh=True)
+
         with Live(console=out, screen=True, auto_refresh=False) as live:
-            async for board in _boards(operations, project, closed_within):
-                notes = Text(wrap(_notes_on(board, await operations.nobody_works()), out.width), style="yellow")
-                live.update(Group(*([notes] if notes else []), board_view(board)), refresh=True)
-    async for board in _boards(operations, project, closed_within):
+            async for board, nobody in outlast(looks, absence, paint):
+                view = board_view(board)
+                paint(_notes_on(board, nobody))
+    async for board, nobody in outlast(looks, absence, tell):
         if as_json:
             print_json(board.model_dump(mode="json"))
         else:
-            show_board(board)
+            show_board(board, nobody)
             out.print()
     return CommandReply(is_printed=True)
 
@@ -118,13 +130,13 @@ def _pull_request(task: Task) -> str:
 
 async def _boards(
     operations: Operations, project: str | None, closed_within: timedelta | None
-) -> AsyncIterator[BoardReply]:
-    """Yield the board now and whenever it has changed."""
+) -> AsyncGenerator[tuple[BoardReply, str], None]:
+    """Yield the board, and that nobody works: now, and whenever either has changed."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
         board = await operations.board.page(project, closed_within=closed_within)
-        if board != last:
-            last = board
-            yield board
+        if (look := (board, await operations.nobody_works())) != last:
+            last = look
+            yield look
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))

@@ -61,7 +61,7 @@ def show_pipeline(view: PipelineView) -> None:
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
     """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
-    absence = Absence(pipeline_id, watch="septet pipeline show")
+    absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
         return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, tell)
     out = console()

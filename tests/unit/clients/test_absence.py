@@ -45,6 +45,19 @@ def test_a_refusal_is_no_absence(patience: timedelta) -> None:
         Absence("wo-1", patience=timedelta(0)).bear(away())
 
 
+def test_the_command_that_looks_again_is_that_of_what_was_looked_at() -> None:
+    """The board is not a work order that `septet watch` could name."""
+    absence = Absence("the board", watch="septet board --follow", patience=timedelta(microseconds=1))
+
+    def bear() -> None:
+        while True:
+            absence.bear(away())
+
+    with pytest.raises(ServerNotReachedError, match="the board continues with the next `septet up`") as ended:
+        bear()
+    assert ended.value.remedy == "Watch it again: septet board --follow"
+
+
 async def test_looks_begin_again_after_an_absence() -> None:
     """Each absence is told once, and what is seen after it is handed on."""
     told: list[str] = []
