@@ -27,6 +27,7 @@ WALL_CLOCKS = {
     "workers/webhook_notes.py": "how old the note of a webhook is: a jump only has pull requests looked at more often, or less",
     "workers/amount_metrics.py": "a pause of a login that is over counts as none, and a daily budget begins anew at midnight; a jump shows either a minute longer",
     "workers/cost_notes.py": "how old a note on disk is; a jump has it told early or late",
+    "activities/account_archive.py": "when an account was looked up, held against the server's clock: where they differ, it is looked up once more",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "septet/costs/weeks.py": "in which week an age began, for people",
     "clients/cli/demo.py": "a folder's name",

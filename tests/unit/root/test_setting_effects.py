@@ -213,6 +213,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_further_logins.py",
         "test_a_second_agent_is_chosen_by_work_order_repository_and_worker",
     ),
+    "disk_wait_seconds": ("activities/test_disk.py", "on_small_disk"),
     "answer_limit_kib": ("activities/test_size_limits.py", "small"),
     "notify_url": ("acceptance/test_notifications.py", "test_an_address_is_told_what_people_should_know"),
     "notify_secret": ("acceptance/test_notifications.py", "test_an_address_without_a_secret_is_refused"),
