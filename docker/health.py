@@ -1,6 +1,8 @@
 """Exit 0 when the Temporal server has lately seen this container's worker ask for work, 1 when it has not.
 
-The worker asks the server every few seconds, and writes the answer into `health.json` in its state directory.
+The worker asks the server every few seconds, and writes the answer into `health.json` in its state directory. It
+also gives that file the time of now, whatever the server says. With `--alive` only that counts: an outage of the
+server is no reason to restart the worker.
 """
 
 import json
@@ -13,17 +15,23 @@ RECENT_POLL = timedelta(minutes=2)
 """A worker's long poll lasts a minute."""
 RECENT_LOOK = timedelta(seconds=20)
 """A worker looks every five seconds."""
+RECENT_SIGN = timedelta(minutes=2)
+"""A machine under load may hold a worker up for a while."""
 
 
 def main() -> int:
     """Read what the worker has written, and say what it is."""
     file = Path(os.environ["SEPTET_STATE_DIR"]) / "health.json"
+    now = datetime.now(UTC)
     try:
+        signed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         seen = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         print(f"no worker has reached the server yet: {file} is missing")
         return 1
-    now = datetime.now(UTC)
+    if sys.argv[1:] == ["--alive"]:
+        print(f"the worker gave its last sign of life at {signed}")
+        return 0 if now - signed < RECENT_SIGN else 1
     looked, polled = (datetime.fromisoformat(seen[key]) for key in ("looked_at", "polled_at"))
     print(f"the worker asked the server at {looked}; the server saw its last poll at {polled}")
     return 0 if now - looked < RECENT_LOOK and now - polled < RECENT_POLL else 1

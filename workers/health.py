@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -28,9 +29,18 @@ async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
     What a killed worker left is removed first: it says nothing of this one.
     """
     host.state.health_file.unlink(missing_ok=True)
-    async with beside(repeat(partial(_report, client, host), lambda: LOOK_SECONDS, "health_not_known")):
+    async with (
+        beside(repeat(partial(_report, client, host), lambda: LOOK_SECONDS, "health_not_known")),
+        beside(repeat(partial(_give_sign, host), lambda: LOOK_SECONDS, "no_sign_of_life_given")),
+    ):
         yield
     host.state.health_file.unlink(missing_ok=True)
+
+
+async def _give_sign(host: Host) -> None:
+    """Give the file the time of now, whether or not the server answers: the process goes on."""
+    with suppress(FileNotFoundError):  # the server has not seen this worker yet
+        await asyncio.to_thread(os.utime, host.state.health_file)
 
 
 async def _report(client: Client, host: Host) -> None:

@@ -67,6 +67,7 @@ def check_everything(started: float) -> None:
     check_secrets()
     for service in ("worker", "runner", "api"):
         check_rights(service)
+    check_network(workers[0])
     check_programs()
     check_slots(workers)
     make_origin()
@@ -124,6 +125,15 @@ def check_rights(service: str) -> None:
     expect(
         f"{service}: bytes of memory, processes", ", ".join(limits), holds=all(int(each) > 0 for each in limits)
     )
+
+
+def check_network(worker: str) -> None:
+    """A runner knows no other service by its name; a worker, which is asked the same, does."""
+    names = ["temporal", "postgres", "api", "worker"]
+    ask = f"for name in {' '.join(names)}; do getent hosts $name > /dev/null && echo $name; done; true"
+    known = [stack.shell(container, ask).split() for container in (worker, stack.running("runner")[0])]
+    told = " and ".join(", ".join(each) or "none" for each in known)
+    expect("services that a worker and a runner know by name", told, holds=known == [names, []])
 
 
 def check_programs() -> None:

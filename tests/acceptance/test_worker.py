@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -126,6 +127,35 @@ def test_a_worker_whose_last_word_of_the_server_is_old_is_not_healthy(
     assert asked().returncode == 0
     file.write_text(json.dumps({**seen, key: (now - age).isoformat()}), encoding="utf-8")
     assert asked().returncode == 1
+
+
+def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_stands_still(septet: Septet) -> None:
+    """An outage makes workers unhealthy and restarts none; a process that stands still is restarted."""
+    health = septet.state / "health.json"
+
+    def is_alive_after_an_old_sign() -> bool:
+        os.utime(health, (0, 0))
+        return until(lambda: health.stat().st_mtime > 0) and asked("--alive") == 0
+
+    def asked(*options: str) -> int:
+        return subprocess.run([sys.executable, HEALTH, *options], env=septet.env, check=False).returncode
+
+    assert asked("--alive") == 1
+    with septet.up() as up:
+        until(lambda: asked() == 0)
+        server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["pid"]
+        os.kill(server, signal.SIGSTOP)
+        try:
+            until(lambda: asked() == 1)
+            assert is_alive_after_an_old_sign()
+            up.process.send_signal(signal.SIGSTOP)
+            try:
+                os.utime(health, (0, 0))
+                assert asked("--alive") == 1
+            finally:
+                up.process.send_signal(signal.SIGCONT)
+        finally:
+            os.kill(server, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("told", ["flag", "variable"])

@@ -11,6 +11,8 @@ import yaml
 _ROOT = Path(__file__).parents[3]
 _FILE = _ROOT / "docker-compose.yml"
 SERVICES = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["services"]
+FILES = [_FILE, *_ROOT.glob("docker-compose.*.yml"), *_ROOT.glob("docker/trial/*.yml")]
+"""The file, and those that are laid over it."""
 PAGES = [
     _ROOT / page
     for page in ("README.md", "docs/containers.md", "docs/kubernetes.md", "docs/operations/runbook.md")
@@ -89,6 +91,22 @@ def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() ->
     assert {"worker", "api", "runner"} < ours
     with_keys = {name for name in ours if "./docker/secrets:/run/secrets:ro" in SERVICES[name].get("volumes", ())}
     assert with_keys == ours - {"runner"}
+
+
+def networks_of(service: str) -> set[str]:
+    """Return the networks of a service, whichever file names them; the default one where none does."""
+    files = [yaml.safe_load(file.read_text(encoding="utf-8"))["services"] for file in FILES]
+    return {name for file in files for name in file.get(service, {}).get("networks", ())} or {"default"}
+
+
+def test_agents_share_a_network_with_no_other_service() -> None:
+    """The runner's needs neither Temporal nor the database, for it meets its worker on a volume; it does need the internet."""
+    others = {name: networks_of(name) for name in SERVICES.keys() - {"runner"}}
+    assert [name for name, networks in others.items() if networks & networks_of("runner")] == []
+    assert others["worker"] & others["temporal"]
+    declared = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["networks"]
+    assert {name: (declared[name] or {}).get("internal") for name in networks_of("runner")} == {"agents": None}
+    assert not any(name.startswith("TEMPORAL_") for name in SERVICES["runner"]["environment"])
 
 
 def test_agents_run_what_they_have_built_in_tmp_and_home() -> None:

@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,41 @@ def test_workers_reach_temporal_cloud_and_a_server_beside_them() -> None:
     open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
     peers = [next(iter(peer)) for rule in open_to for peer in rule]
     assert sorted(peers) == ["ipBlock", "ipBlock", "namespaceSelector"]
+
+
+def test_pods_ask_for_names_where_nodes_keep_a_cache_of_them_and_reach_nothing_else_of_a_node() -> None:
+    """NodeLocal DNSCache answers at one address of the node's own, which no selector names; the metadata service is beside it."""
+    cache, metadata = ip_address("169.254.20.10"), ip_address("169.254.169.254")
+    reached = [
+        (address, {(port["protocol"], port["port"]) for port in rule["ports"]})
+        for rule in rules("egress")
+        for block in (peer["ipBlock"] for peer in rule["to"] if "ipBlock" in peer)
+        for address in (cache, metadata)
+        if address in ip_network(block["cidr"])
+        and not any(address in ip_network(each) for each in block.get("except", ()))
+    ]
+    assert reached == [(cache, {("UDP", 53), ("TCP", 53)})]
+
+
+def test_the_patch_on_the_page_opens_the_rule_for_names() -> None:
+    """Where nodes answer at the address of the cluster's DNS service, the page adds that address to the rule for port 53."""
+    (block,) = re.findall(r"^ +- target: \{kind: NetworkPolicy.*?(?=^ +```$)", PAGE, re.MULTILINE | re.DOTALL)
+    (patch,) = yaml.safe_load(textwrap.dedent(block))
+    policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
+    assert patch["target"] == {"kind": "NetworkPolicy", "name": policy["metadata"]["name"]}
+    (operation,) = yaml.safe_load(patch["patch"])
+    assert (operation["op"], operation["path"]) == ("add", "/spec/egress/0/to/-")
+    assert {port["port"] for port in rules("egress")[0]["ports"]} == {53}
+    assert str(ip_network(operation["value"]["ipBlock"]["cidr"])).endswith("/32")
+
+
+def test_an_outage_of_the_server_restarts_no_worker() -> None:
+    """A worker is ready when the server has seen it, and alive when its process goes on: another question of the same check."""
+    worker = containers()["worker"]
+    ready, alive = (worker[f"{probe}Probe"]["exec"]["command"] for probe in ("readiness", "liveness"))
+    assert alive == [*ready, "--alive"]
+    assert (ROOT / "docker" / Path(ready[-1]).name).is_file()
+    assert worker["livenessProbe"]["periodSeconds"] * worker["livenessProbe"]["failureThreshold"] >= 120
 
 
 def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
