@@ -22,14 +22,14 @@ RECENT_SIGN = timedelta(minutes=2)
 def main() -> int:
     """Read what the worker has written, and say what it is."""
     file = Path(os.environ["SEPTET_STATE_DIR"]) / "health.json"
-    now = datetime.now(UTC)
+    now, asks_for_life = datetime.now(UTC), sys.argv[1:] == ["--alive"]
     try:
         signed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         seen = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         print(f"no worker has reached the server yet: {file} is missing")
-        return 1
-    if sys.argv[1:] == ["--alive"]:
+        return 0 if asks_for_life else 1
+    if asks_for_life:
         print(f"the worker gave its last sign of life at {signed}")
         return 0 if now - signed < RECENT_SIGN else 1
     looked, polled = (datetime.fromisoformat(seen[key]) for key in ("looked_at", "polled_at"))

@@ -30,6 +30,8 @@ WALL_CLOCKS = {
     "activities/account_archive.py": "when an account was looked up, held against the server's clock: where they differ, it is looked up once more",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "septet/costs/weeks.py": "in which week an age began, for people",
+    "clients/cli/clock_check.py": "how far this machine's clock is from the server's",
+    "clients/cli/service_errors.py": "when a service ended, for people",
     "clients/cli/demo.py": "a folder's name",
     "workers/promotion.py": "whether a worker has asked for work in the last minutes: clocks that differ only have a promotion wait",
     "workers/liveness.py": "since when a host has been silent, for people: how long, the monotonic clock says",
