@@ -233,4 +233,5 @@ def _reply(
 def _show_estimate(answer: "PipelineReply") -> None:
     from clients.cli.render.work_order import console, show_estimate
 
-    show_estimate(console(), answer.estimate.text if answer.estimate is not None else "")
+    if answer.estimate is not None and answer.estimate.is_known:
+        show_estimate(console(), answer.estimate.text)
