@@ -328,18 +328,25 @@ class Operations:
         return is_id and await asyncio.to_thread(find_record, self.state, order_id) is not None
 
     async def detail(self, order_id: str) -> DetailReply:
-        """Return a work order with its agent runs on this host, its history, and what holds it up."""
-        from clients.disk.network_requests import refused_in_setup
-        from clients.disk.runs import runs_of
-        from clients.disk.workspace_view import base_of, fails_on_base
+        """Return a work order with its agent runs on this host, its history, and what holds it up.
 
+        Raises:
+            NotFoundError: There is no such work order, or it was deleted from Temporal.
+        """
         try:
-            row = await self.orders.describe(order_id)
+            return await self._detail(order_id)
         except NotFoundError as error:
             if not await self._was_used_here(order_id):
                 raise
             remedy = _KEPT.format(id=order_id)
             raise NotFoundError(f"{order_id} was deleted from Temporal.", remedy=remedy) from error
+
+    async def _detail(self, order_id: str) -> DetailReply:
+        from clients.disk.network_requests import refused_in_setup
+        from clients.disk.runs import runs_of
+        from clients.disk.workspace_view import base_of, fails_on_base
+
+        row = await self.orders.describe(order_id)
         nobody = await self.nobody_works_on(row)
         task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
         runs = await asyncio.to_thread(runs_of, self.state, order_id)

@@ -49,7 +49,7 @@ exec {git} "$@"
 HELD_AT = {"before the work is kept": "check-ignore", "before the rescue is noted": "diff-index"}
 """By moment of the move, a command of git that is run just then."""
 STREAMS = "-p --output-format stream-json --verbose --dangerously-skip-permissions"
-BUDGET = ("--budget", "9Mtok", "--json")
+BUDGET = ("--budget", "9Mtok", "--body", "Write `went on` into `on.txt`.", "--json")
 WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "")}
 
 

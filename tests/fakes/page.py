@@ -37,4 +37,4 @@ def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -
     yield tab
     context.close()
     left = [words for words in trouble if not any(part in words for part in allowed)]
-    assert left == []
+    assert left == [], left
