@@ -143,7 +143,7 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
     assert asked("--alive") == 0  # one that has not reached the server yet waits for it
     with septet.up() as up:
         until(lambda: asked() == 0)
-        server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["pid"]
+        server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
         os.kill(server, signal.SIGSTOP)
         try:
             until(lambda: asked() == 1)

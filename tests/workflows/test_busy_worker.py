@@ -61,6 +61,7 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
     own = {
         "task_queue": f"busy-{uuid.uuid4().hex[:8]}",
         "github_hosts": (f"127.0.0.1:{remote.port}",),
+        "github_token": "a-key",
         "max_agents": 2,
         "log_level": "error",
     }
