@@ -11,6 +11,7 @@ import pytest
 from fakes.repositories import make_origin
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
+from pydantic import SecretStr
 from temporalio.client import Client
 
 from clients.temporal.work_orders import WorkOrders
@@ -61,7 +62,7 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
     own = {
         "task_queue": f"busy-{uuid.uuid4().hex[:8]}",
         "github_hosts": (f"127.0.0.1:{remote.port}",),
-        "github_token": "a-key",
+        "github_token": SecretStr("a-key"),
         "max_agents": 2,
         "log_level": "error",
     }
