@@ -153,7 +153,7 @@ def test_an_interrupted_wait_is_exit_130_and_leaves_the_work_order_running(serve
         (("run", "--repo", "/app", "--issue-file", "/nowhere/issue.md"), 3, "/nowhere/issue.md"),
         (("cancel", "wo-done"), 5, "completed"),
         (("retry", "wo-done"), 5, "completed"),
-        (("run", "--repo", "o/r", "--title", "T", "--id", "wo-done"), 6, "wo-done"),
+        (("run", "--repo", "DONE", "--title", "T", "--id", "wo-done"), 6, "wo-done"),
         (("run", "--repo", "/app"), 2, "issue"),
         (("run", "--repo", "/app", "--issue", "1", "--title", "T"), 2, "issue"),
         (("run", "--repo", "/app", "--issue", "0"), 2, "--issue"),
@@ -170,7 +170,7 @@ def test_each_refusal_has_its_exit_code_and_names_what_was_wrong(
     served: Septet, done: Task, argv: tuple[str, ...], code: int, named: str
 ) -> None:
     """2 usage, 3 not found, 5 refused, 6 used before: one JSON object with type, message and remedy."""
-    ended = served(*argv, "--json")
+    ended = served(*(done["repository_url"] if part == "DONE" else part for part in argv), "--json")
     assert ended.code == code, ended
     assert named in ended.error["message"]
     assert_no_traceback(ended)
