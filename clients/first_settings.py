@@ -23,6 +23,7 @@ _SCRIPTS: Final = ("lint", "typecheck", "test")
 _NODE_LOCKS: Final = (
     "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb",
 )  # fmt: skip
+_NODE_SETTINGS: Final = (".npmrc", ".yarnrc", ".yarnrc.yml")
 _TARGET: Final = re.compile(r"^(lint|check|test)\s*:(?!=)", re.MULTILINE)
 _ADDRESS_OF_LOCK: Final = re.compile(
     r"(?:\"?resolved\"?:? |\bregistry = |\burl = |\btarball: |\bsource = \"registry\+)[\"']?"
@@ -98,9 +99,12 @@ class _Draft:
         return _ADDRESS_OF_LOCK.findall(self.read(name)) if name else []
 
     def ask(self, *argv: str) -> str:
-        """Return what a tool prints; nothing where it is not here or fails."""
+        """Return what a tool prints; nothing where it is not here or fails.
+
+        It is asked outside of the repository, whose files may have it run something.
+        """
         try:
-            done = processes.run(argv, env=self.env, cwd=self.folder, timeout_seconds=_TOOL_SECONDS)
+            done = processes.run(argv, env=self.env, cwd=Path("/"), timeout_seconds=_TOOL_SECONDS)
         except OSError:
             return ""
         return done.stdout.decode("utf-8", errors="replace") if done.exit_code == 0 else ""
@@ -150,7 +154,8 @@ def _node(draft: _Draft) -> None:
     key = "npmRegistryServer" if berry else "registry"
     question = ("npm" if runner == "bun" else runner, "config", "get", key)
     unknown = f"Ask `{' '.join(question)}` for the host of packages."
-    draft.take_hosts([draft.ask(*question), *draft.addresses_of_lock(lock)], unknown)
+    settings = map(draft.read, _NODE_SETTINGS)
+    draft.take_hosts([draft.ask(*question), *settings, *draft.addresses_of_lock(lock)], unknown)
 
 
 def _python(draft: _Draft) -> None:

@@ -1,6 +1,7 @@
 """A first file of settings from what lies in a repository; hosts come from lock files and from the tools themselves."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,11 @@ def test_a_repository_of_which_nothing_is_known_gets_a_file_to_fill(project: Pro
     """It is valid as it stands."""
     settings = project.settings()
     assert (settings.setup, settings.checks) == ((), ())
+
+
+def test_a_repository_has_the_tools_that_are_asked_run_nothing(tmp_path: Path) -> None:
+    """`python -m pip` would run a `pip.py` of the folder that it is started in, outside of any sandbox."""
+    (tmp_path / "requirements.txt").write_text("pytest\n")
+    (tmp_path / "pip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    first_settings(tmp_path, os.environ)
+    assert not (tmp_path / "ran").exists()
