@@ -65,7 +65,7 @@ async def fill_board(on: Stage, count: int) -> None:
 
     await asyncio.gather(*map(put, range(count)))
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
-        while sum((await BoardRows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- it can only be asked
+        while sum((await BoardRows(on.client).counts()).stages.values()) < count:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.2)
 
 

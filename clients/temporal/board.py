@@ -1,7 +1,6 @@
 """The board: pages of tasks by stage from memo and search attributes, and their numbers; nobody is queried."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,8 +34,12 @@ _PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
-        for stage in (Stage.COLLECTED, Stage.TRIAGED, Stage.EXECUTING)
+        for stage in (Stage.COLLECTED, Stage.TRIAGED)
     },
+    Stage.EXECUTING: (
+        f'(({_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="executing") '
+        f'OR ({_WATCHES} AND SeptetStage="executing"))'
+    ),
     Stage.REVIEW: f'{_WATCHES} AND SeptetStage="review"',
     Stage.DONE: f'(({_ORDERS} AND ({_ENDED} OR {_PLANNED})) OR ({_WATCHES} AND SeptetStage="done"))',
     Stage.BLOCKED: (
@@ -44,17 +47,24 @@ _STAGES: Final[Mapping[Stage, str]] = {
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
     ),
 }
-"""A terminated work order could not say that it is over: its execution's status goes before its attributes."""
+"""A terminated work order could not say that it is over: its execution's status goes before its attributes. A pull
+request is in execution while agents answer its review."""
+_COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
+"""The rows whose status is `completed`, whatever became of the pull request."""
+_CLOSED: Final[tuple[tuple[str, frozenset[WorkflowExecutionStatus]], ...]] = (
+    (_FAILED, frozenset({WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT})),
+    (_ENDED, frozenset({WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED})),
+    (_PLANNED, frozenset({WorkflowExecutionStatus.COMPLETED})),
+)
+"""Which closed runs the queries count: a completed one only if a plan was all that was asked for."""
 
 
-_CLOSED_IN: Final = {
-    Stage.BLOCKED: (_FAILED, {WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
-    Stage.DONE: (
-        f"({_ENDED} OR {_PLANNED})",
-        {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED},
-    ),
-}
-"""Where the queries count a closed run; a completed one nowhere, unless a plan was all that was asked for."""
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """How many tasks each stage has, and how many tasks are completed."""
+
+    stages: dict[Stage, int]
+    completed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +103,18 @@ class BoardRows:
         rows, counts = await asyncio.gather(
             self.rows(project, after=after, limit=limit, closed_within=closed_within), self.counts(project)
         )
-        holds_all = closed_within is None or len(rows.tasks) == sum(counts.values())
-        whole = not after and rows.next is None and holds_all
+        holds_all = closed_within is None or len(rows.tasks) == sum(counts.stages.values())
         stages = {stage: tuple(task for task in rows.tasks if task.stage is stage) for stage in Stage}
-        completed = counts[Stage.REVIEW] + counts[Stage.DONE]
-        if whole:
-            counts = {stage: len(tasks) for stage, tasks in stages.items()}
+        if not after and rows.next is None and holds_all:
             completed = sum(task.status is Status.COMPLETED for task in rows.tasks)
+            counts = TaskCounts({stage: len(tasks) for stage, tasks in stages.items()}, completed)
         summary = BoardSummary(
-            total=sum(counts.values()),
-            in_progress=counts[Stage.EXECUTING],
-            blocked=counts[Stage.BLOCKED],
-            completed=completed,
+            total=sum(counts.stages.values()),
+            in_progress=counts.stages[Stage.EXECUTING],
+            blocked=counts.stages[Stage.BLOCKED],
+            completed=counts.completed,
         )
-        return BoardReply(project=project, stages=stages, counts=counts, summary=summary, next=rows.next)
+        return BoardReply(project=project, stages=stages, counts=counts.stages, summary=summary, next=rows.next)
 
     async def rows(
         self,
@@ -166,42 +174,42 @@ class BoardRows:
                     yield task
             after = page.next
 
-    async def counts(self, project: str | None = None) -> dict[Stage, int]:
-        """Return how many tasks each stage has.
+    async def counts(self, project: str | None = None) -> TaskCounts:
+        """Count the tasks.
 
         A work order that was taken up again counts once; the server has its runs before as well.
 
         Raises:
             ServerNotReachedError: The server refused.
         """
-
-        async def count(query: str) -> int:
-            return (await self.client.count_workflows(_of_project(project, query))).count
-
+        queries = [*_STAGES.values(), _COMPLETED]
         try:
-            before, counts = await asyncio.gather(
-                self._closed_before(project), asyncio.gather(*(count(_STAGES[stage]) for stage in Stage))
+            (failed, ended, planned), found = await asyncio.gather(
+                self._closed_before(project),
+                asyncio.gather(*(self.client.count_workflows(_of_project(project, query)) for query in queries)),
             )
         except RPCError as error:
             raise server_refusal(error) from error
-        return {stage: number - before[stage] for stage, number in zip(Stage, counts, strict=True)}
+        *numbers, completed = (each.count for each in found)
+        stages = dict(zip(_STAGES, numbers, strict=True))
+        stages[Stage.BLOCKED] -= failed
+        stages[Stage.DONE] -= ended + planned
+        return TaskCounts({stage: stages[stage] for stage in Stage}, completed - planned)
 
-    async def _closed_before(self, project: str | None) -> Counter[Stage]:
-        """Return how many closed runs each stage's query finds that another run came after."""
+    async def _closed_before(self, project: str | None) -> list[int]:
+        """Return how many closed runs of each kind another run came after."""
         last = await taken_up_again(self.client, _of_project(project, ""))
-        counts = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
-        before: Counter[Stage] = Counter()
-        for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*counts), strict=True):
-            before[stage] = runs - sum(
-                run.status in statuses or (stage is Stage.DONE and _is_planned(run)) for run in last.values()
-            )
-        return before
+        found = await asyncio.gather(*(count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED))
+        return [
+            runs - sum(run.status in statuses and _is_counted(run) for run in last.values())
+            for runs, (_, statuses) in zip(found, _CLOSED, strict=True)
+        ]
 
 
-def _is_planned(run: WorkflowExecution) -> bool:
+def _is_counted(run: WorkflowExecution) -> bool:
     return (
-        run.status is WorkflowExecutionStatus.COMPLETED
-        and run.typed_search_attributes.get(STAGE) == Stage.DONE.value
+        run.status is not WorkflowExecutionStatus.COMPLETED
+        or run.typed_search_attributes.get(STAGE) == Stage.DONE.value
     )
 
 

@@ -192,7 +192,7 @@ class BoardSummary(Wire):
     in_progress: int = 0
     blocked: int = 0
     completed: int = 0
-    """Those with a proven pull request, merged or not."""
+    """Those whose status is `completed`, whatever became of the pull request."""
 
 
 class BoardReply(PagedReply):

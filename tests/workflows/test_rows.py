@@ -136,6 +136,26 @@ async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrd
     assert board.summary.model_dump() == {"total": 4, "in_progress": 1, "blocked": 1, "completed": 3}
 
 
+async def test_a_part_of_the_board_tells_the_numbers_of_the_whole(orders: WorkOrders, project: str) -> None:
+    """Rows that were cancelled, and pull requests that agents answer, count alike on one page and on many."""
+    rows = BoardRows(orders.client)
+    for stage in ("collected", "triaged", "triaged"):
+        order_id = await put(orders, project, stage=stage)
+    await orders.client.get_workflow_handle(order_id).terminate()
+    for stage in (Stage.EXECUTING, Stage.REVIEW, Stage.DONE, Stage.BLOCKED):
+        task = Task(id=f"wo-{uuid.uuid4().hex}", project=project, status=Status.COMPLETED, stage=stage)
+        await put_watch(orders.client, task)
+
+    async def cancelled() -> bool:
+        return [task.status for task in (await rows.page(project)).stages[Stage.DONE]].count(Status.CANCELLED) == 1
+
+    await wait_until(lambda: _has(rows, project, 7))
+    await wait_until(cancelled)
+    whole, part = await rows.page(project), await rows.page(project, limit=1)
+    assert (part.counts, part.summary) == (whole.counts, whole.summary)
+    assert whole.summary.model_dump() == {"total": 7, "in_progress": 1, "blocked": 1, "completed": 4}
+
+
 async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, project: str) -> None:
     """A terminated work order could not say that it is over: rows and numbers say it for it."""
     rows = BoardRows(orders.client)
@@ -144,7 +164,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
     await orders.client.get_workflow_handle(order_id).terminate()
 
     async def is_told() -> bool:
-        return (await rows.counts(project))[Stage.DONE] == 1
+        return (await rows.counts(project)).stages[Stage.DONE] == 1
 
     await wait_until(is_told)
     (task,) = (await rows.rows(project)).tasks
@@ -153,7 +173,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
         "Terminated",
         f"Continue it: septet retry {order_id}",
     )
-    assert sum((await rows.counts(project)).values()) == 1
+    assert sum((await rows.counts(project)).stages.values()) == 1
 
 
 @pytest.mark.parametrize("after", ["no place", "ä"])
