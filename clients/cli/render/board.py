@@ -30,8 +30,8 @@ from septet.contracts.task import Task
 from septet.system.preview import printable
 
 _STATUS = 3
-_GIVES: Final = ((2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
-"""The title of a row gives way first, then the issue, agent and pull request; the id and the status are whole."""
+_GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
+"""A long reason gives way first, then title, issue, agent and pull request; id and status are whole."""
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
 """A large board is asked for more rarely: at most this part of the time goes into it."""
@@ -83,7 +83,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
     for stage, tasks in board.stages.items():
         out.print(_stage_heading(board, stage))
         for task in tasks:
-            parts = (*_row(task), task.pr_url)
+            parts = (*_row(task), task.pr_url or _reason(task))
             out.print(Text("  " + "  ".join(printable(part) for part in parts if part)), soft_wrap=True)
 
 
@@ -115,7 +115,7 @@ def _stage_table(tasks: Sequence[Task]) -> Table:
         cells = [Text(cut_to_line(cell, LONGEST_CELL)) for cell in _row(task)]
         cells[_STATUS].stylize(STYLE_OF.get(task.word, ""))
         link = f"link {task.pr_url}" if task.pr_url else ""
-        rows.append([*cells, Text(_pull_request(task), style=link)])
+        rows.append([*cells, Text(_pull_request(task) or cut_to_line(_reason(task), LONGEST_CELL), style=link)])
     return table_of(rows, console().width - GAP, _GIVES)
 
 
@@ -126,6 +126,11 @@ def _row(task: Task) -> tuple[str, ...]:
 def _pull_request(task: Task) -> str:
     """Return the end of a pull request's address, such as `pull/7`."""
     return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
+
+
+def _reason(task: Task) -> str:
+    """Return why a work order failed, in its first line."""
+    return next(iter(task.error.message.splitlines()), "") if task.error is not None else ""
 
 
 async def _boards(

@@ -143,6 +143,15 @@ def test_a_board_fits_its_terminal() -> None:
     assert row.rstrip().endswith("failed  claude  pull/1")
 
 
+def test_the_board_has_the_reason_of_a_failure() -> None:
+    """Where a pull request's number would stand, on the line of the work order; title and reason give way."""
+    reason = "The plan's file specs/plan.md does not exist.\nsecond line"
+    failed = TASK.model_copy(update={"pr_url": "", "error": TaskError(type="Proof", message=reason)})
+    (row,) = (line for line in painted(board(failed), 100) if "wo-1" in line)
+    assert row.rstrip().endswith("failed  The plan's file specs/plan.md does not exist.")
+    assert max(map(len, painted(board(failed), 40))) <= 40
+
+
 def test_a_stage_says_how_many_are_not_shown() -> None:
     """A stage of which this is only a page says how many more there are."""
     lines = painted(board(TASK, in_all=1200), 100)
