@@ -1,6 +1,8 @@
 """Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
 
+import os
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from activities._claims import AnyClaim, Claim, Proof
@@ -21,7 +23,11 @@ from septet.git.engine import Git
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.lfs import whole_lfs_files
 from septet.git.outgoing import refuse_large_files, refuse_unfit_commits
+from septet.git.place import Place
+from septet.git.staging import new_files
+from septet.system.durable import write_durably
 
+_FILES_BEFORE: Final = "files-before"
 _BEFORE: Final = "\n(This check failed before any work too, on the base commit)"
 
 
@@ -92,16 +98,35 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
 def run_checks(host: Host, claim: AnyClaim) -> None:
     """Run the checks in their order, confined as agents are, in their environment: argv, never a shell.
 
+    New files that a check leaves and git does not ignore are removed: they are nobody's work.
+
     Raises:
         EvidenceError: One failed; the message holds what the first that did printed.
         SnapshotError: There is more in the worktree now than its limit of size lets be read.
+        GitError: git could not tell which files are new.
     """
     settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
-    for argv in settings.checks:
-        command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
-        if failure := run_command(claim.guests(), command, "Check", f"{settings.check_seconds:.0f} s"):
-            known = result_of(host.state, claim.place)
-            before = known is not None and known.fails(" ".join(argv))
-            raise EvidenceError(f"{failure}{_BEFORE if before else ''}")
-    if settings.checks:
-        host.scan(claim.place)  # what agent and checks have left is not too large to be read
+    if not settings.checks:
+        return
+    guests = claim.guests()
+    known = _files_before(claim.place, guests.folder)
+    try:
+        for argv in settings.checks:
+            command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
+            if failure := run_command(guests, command, "Check", f"{settings.check_seconds:.0f} s"):
+                base = result_of(host.state, claim.place)
+                before = base is not None and base.fails(" ".join(argv))
+                raise EvidenceError(f"{failure}{_BEFORE if before else ''}")
+    finally:
+        for path in new_files(claim.place) - known:
+            (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
+    host.scan(claim.place)  # what agent and checks have left is not too large to be read
+
+
+def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
+    """Return the new files that were there before the first check of this run, also where a worker died since."""
+    file = folder / _FILES_BEFORE
+    if not file.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        write_durably(file, b"\0".join(new_files(place)))
+    return frozenset(file.read_bytes().split(b"\0"))

@@ -52,6 +52,16 @@ def look(place: Place) -> Dirt:
     )
 
 
+def new_files(place: Place) -> frozenset[bytes]:
+    """Return the files that git neither knows nor ignores, relative to the worktree's root.
+
+    Raises:
+        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
+        GitError: git could not read the worktree.
+    """
+    return frozenset(entry.path for entry in look(place).entries if entry.is_untracked)
+
+
 def stage(place: Place, dirt: Dirt) -> Git:
     """Return the view with an index that holds everything in the worktree that is not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))

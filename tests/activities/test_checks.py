@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fakes.processes import processes_with
+from fakes.repositories import git
 from fakes.step_lab import StepLab
 from fakes.taken_values import taken_values
 from fakes.waiting import until, wait_until
@@ -113,6 +114,30 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
     folder = lab.runs[-1].folder / "checks" / "1"
     assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
     assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
+
+
+async def test_new_files_of_a_check_are_in_no_commit(lab: StepLab) -> None:
+    """They are gone, also where the check failed; new files of the agent and what a formatter changes stay."""
+    program = """
+import pathlib, sys
+pathlib.Path("__pycache__").mkdir(exist_ok=True)
+pathlib.Path("__pycache__/app.pyc").write_bytes(b"x")
+app = pathlib.Path("src/app.py")
+was = app.read_text()
+app.write_text(was + "# formatted\\n")
+sys.exit("# formatted" not in was)
+"""
+    await _open(lab, f"{sys.executable} -IS check.py", program)
+    lab.agent(f"open('src/new.py', 'w').write('x = 1'); answer({{'commit_message': {_MESSAGE!r}}})")
+    assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.UNPROVEN
+    assert not (lab.worktree / "__pycache__" / "app.pyc").exists()
+    done = await lab.running(lab.call(Step.CREATE_COMMIT).model_copy(update={"attempt": 2}))
+    assert done.verdict is Verdict.DONE
+    assert not (lab.worktree / "__pycache__" / "app.pyc").exists()
+    assert git(lab.worktree, "status", "--porcelain") == ""
+    names = git(lab.worktree, "show", "--name-only", "--format=", "HEAD").split()
+    assert ("src/new.py" in names, "__pycache__/app.pyc" in names) == (True, False)
+    assert "# formatted" in git(lab.worktree, "show", "HEAD:src/app.py")
 
 
 @pytest.mark.needs("bubblewrap")

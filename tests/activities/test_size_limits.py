@@ -66,12 +66,12 @@ answer("done")
 
 async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> None:
     """What a repository's check has left is looked at before git reads it."""
-    small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M left"]\n'})
+    small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M src/app.py"]\n'})
     await small.open_to(Step.CREATE_COMMIT)
     small.scenario(create_commit={"answer": {"commit_message": "bug: sum the prices"}})
-    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*left, 80 MiB"):
+    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*app.py, 80 MiB"):
         await small.run(Step.CREATE_COMMIT)
-    assert (small.worktree / "left").stat().st_size == 80 << 20
+    assert (small.worktree / "src" / "app.py").stat().st_size == 80 << 20
 
 
 async def test_a_file_that_is_too_large_is_told_to_the_agent_unread(lab: StepLab) -> None:
