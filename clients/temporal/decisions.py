@@ -164,6 +164,7 @@ class OrderDecisions:
                 feedback=call.feedback,
                 history=(await orders.history(task.id))[-HISTORY_KEPT:],
                 host=description.typed_search_attributes.get(HOST, ""),
+                usage=task.usage,
             )
             run_id = description.run_id or ""
             event_id = await reset_point(orders.handle(task.id, run_id), task, call.from_step)

@@ -4,6 +4,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError
 
+from septet.contracts.facts import Usage
 from septet.contracts.names import SHA256, Stage, Step
 from septet.contracts.task import Move
 from septet.contracts.transitions import Target
@@ -90,6 +91,8 @@ class PreviousRun(Wire):
     """The moves of the run before."""
     host: Annotated[str, Field(max_length=200)] = ""
     """The host on which the run before ended; empty where nothing tells."""
+    usage: Usage = Usage()
+    """All that the work order had used by then, also in steps that the reset takes back."""
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:

@@ -130,6 +130,11 @@ class Task(Wire):
         return tuple(rescue for rescue in self.rescues if rescue.is_left_by_planner)
 
     @property
+    def earlier_tokens(self) -> int:
+        """How many of its tokens are in none of its steps' rows: earlier tries used them."""
+        return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
+
+    @property
     def question(self) -> str:
         """What it asks of a person beside its plan, with the command that answers; empty where it asks nothing."""
         if self.budget is not None:

@@ -16,9 +16,11 @@ from clients.temporal.decisions import OrderDecisions
 from clients.temporal.index import runs_of
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import RetryCall
+from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 from workflows.pull_request import PullRequestWorkflow
@@ -80,6 +82,26 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
         assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
+
+
+async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Doubles) -> None:
+    """The reset takes a step back and not what it cost: the total has it, and so does each later retry's."""
+    used = Usage(input_tokens=900, output_tokens=100, cost_usd=0.25)
+
+    def fails(call: StepCall) -> StepResult:
+        return ended(call, Verdict.FAILED, "no such model").model_copy(update={"usage": used})
+
+    doubles.steps[Step.IMPLEMENT_PLAN] = [fails]
+    async with served(client, doubles) as orders:
+        task = await closed(orders, "o/r")
+        others = task.usage.tokens - 1000 * doubles.names().count("implement_plan")
+        for _ in range(2):
+            await OrderDecisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+            again = await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)
+            tries = doubles.names().count("implement_plan")
+            assert (again.status, again.usage.tokens) == (Status.FAILED, others + tries * 1000)
+            assert again.usage.tokens > task.usage.tokens
+            assert again.earlier_tokens == (tries - 1) * 1000
 
 
 async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:

@@ -57,8 +57,9 @@ class WorkOrderState:
         self._change(now, branch_name=branch)
 
     def resume(self, previous: PreviousRun, now: datetime) -> None:
-        """Be taken up again by a reset, with the history of the run before."""
-        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
+        """Be taken up again by a reset, with the history and the usage of the run before."""
+        usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
+        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None, usage=usage)
         self.history = previous.history or self.history
         self._add_move(previous.came_from.value, now, previous.why or "retried", previous.who)
 

@@ -15,6 +15,7 @@ from clients.cli.render.work_order import (
     print_line,
     show_commands,
     steps_table,
+    tokens_text,
 )
 from clients.disk.network_requests import refused_to
 from clients.watch import elapsed_seconds
@@ -61,4 +62,4 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
         yield "estimate", detail.estimate.text.removeprefix("Estimate").lstrip(": ")
     if task.usage.tokens:
         cost = f", {task.usage.cost_usd:.2f} USD" if task.usage.cost_usd is not None else ""
-        yield "tokens", f"{task.usage.tokens:,}{cost}"
+        yield "tokens", f"{tokens_text(task, task.usage.tokens)}{cost}"

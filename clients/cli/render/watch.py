@@ -16,6 +16,7 @@ from clients.cli.render.work_order import (
     show_commands,
     show_task,
     task_view,
+    tokens_text,
 )
 from clients.cli.wrapping import wrap
 from clients.patches import PatchFile, files_of
@@ -135,7 +136,8 @@ def show_end(look: WatchReply, out: Console) -> None:
 def figures(look: WatchReply) -> Text:
     """Return time, tokens and cost on one line."""
     cost = f"   cost {look.cost_usd:.2f} USD" if look.cost_usd is not None else ""
-    return Text(f"elapsed {_time(elapsed_seconds(look.task))}   tokens {look.tokens:,}{cost}", style="dim")
+    elapsed, tokens = _time(elapsed_seconds(look.task)), tokens_text(look.task, look.tokens)
+    return Text(f"elapsed {elapsed}   tokens {tokens}{cost}", style="dim")
 
 
 def diff_stat(diff: DiffView, width: int) -> RenderableType:

@@ -64,6 +64,12 @@ def print_line(out: Console, line: Text) -> None:
     out.print(line, soft_wrap=True)
 
 
+def tokens_text(task: Task, tokens: int) -> str:
+    """Return a count of tokens, and how many of them are in no row of the steps."""
+    earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
+    return f"{tokens:,}{earlier}"
+
+
 def start_line(task: Task, verb: str) -> Text:
     """Return that a work order goes on, with its id first: it is what people copy."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
