@@ -41,6 +41,10 @@ _AFTER: Final = "set-up has run"
 _AGAIN: Final = "set-up runs again"
 _LEAST_SECONDS: Final = 1.0
 _SHOWN_HOSTS: Final = 5
+_AGAIN_BY: Final = (
+    f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
+    "start a new work order."
+)
 _RETRY: Final = (
     f"Correct `setup` in {SETTINGS_PATH} on the base branch and start a new work order; if it was something else, "
     "`septet retry` runs set-up again."
@@ -105,7 +109,7 @@ def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]],
     env = select_variables(host.agents.env, FOR_EVERY_AGENT)
     missing = next(missing_programs(host.sandbox, place.worktree, env, commands, what), None)
     if missing is not None:
-        raise SetupError(missing.message, remedy=f"{missing.remedy} Then continue with `septet retry`.")
+        raise SetupError(missing.message, remedy=f"{missing.remedy} {_AGAIN_BY}")
 
 
 def find_setup(place: Place) -> tuple[str, str] | None:

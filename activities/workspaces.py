@@ -38,6 +38,7 @@ from septet.forges.forge import Forge
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers
 from septet.git.address import Address, parse_address
+from septet.git.configuration import write_configuration
 from septet.git.destroy import return_to
 from septet.git.evidence import read_base_files
 from septet.git.own_pushes import copy_pushes
@@ -99,6 +100,7 @@ class WorkspaceActivities:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         host = self.host
+        write_configuration(host.settings.git_configuration, host.settings.user_git_env)  # as it is by now
         address, forge = host.forge(request.repository)
         refuse_without_key(address, host.settings)
         fork = request.push_to or fork_for(address, host.settings)

@@ -37,6 +37,16 @@ async def test_opening_again_changes_nothing(lab: StepLab) -> None:
     assert lab.snapshots() == [opened.checkpoint]
 
 
+async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -> None:
+    """A person who tells git a name while the worker runs is the author of the next work order's commits."""
+    home = lab.root / "home"
+    home.mkdir(exist_ok=True)
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n", encoding="utf-8")
+    await lab.open_to(Step.CREATE_COMMIT)
+    assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE
+    assert git(lab.worktree, "log", "-1", "--format=%an <%ae>") == "Ada <ada@example.org>"
+
+
 async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
     """Three times at most, for others may be full too; what was sent to this host alone is opened at once."""
     host = replace(lab.parts.host, max_agents=1)
