@@ -12,6 +12,10 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
+_MEND: Final = (
+    "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
+    "`septet retry` repeats the step."
+)
 
 
 class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
@@ -26,7 +30,8 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
     def as_task_error(self) -> TaskError:
         """Return it as a part of the work order object."""
         reasons = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
-        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {reasons}.", remedy=GO_ON)
+        remedy = _MEND if self.step is Step.CREATE_COMMIT else GO_ON
+        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {reasons}.", remedy=remedy)
 
 
 class AgentEnded(asyncio.CancelledError):

@@ -28,8 +28,8 @@ _NAMED = 3
 _USUAL = (None, "structured")
 """How a step's answer is read where nothing unusual happened."""
 RECOVERIES = {
-    "adopt": "kept running", "read": "read later", "resume": "resumed", "rerun": "started again",
-    "finalizer": "asked again",
+    "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
+    "rerun": "started again", "finalizer": "asked again",
 }  # fmt: skip
 """How a step went on after a stop of its agent, its worker, or an answer that could not be read."""
 _NUMBERS = ("time", "tokens", "attempts")
