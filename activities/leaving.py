@@ -17,6 +17,7 @@ from septet.commands.values import mark_of
 from septet.contracts.facts import KeyFinding
 from septet.contracts.wire import Wire
 from septet.git.added_lines import CommitPatch
+from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
@@ -221,7 +222,8 @@ def _visible(text: str) -> str:
     if text.isascii():
         return text
     return "".join(
-        each if each.isprintable() or each in "\n\t\r" else each.encode("unicode_escape").decode() for each in text
+        each if each.isprintable() or each in "\n\t\r" else each.encode("unicode_escape").decode()
+        for each in escape_invisible(text)
     )
 
 

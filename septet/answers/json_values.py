@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -34,6 +35,7 @@ _MAYBE_PROSE: Final = re.compile(rf"\{{{BLANK}{BARE_WORD}{BLANK}:|\[[\[ \t\n\r]{
 _AROUND: Final = "\ufeff \t\n\r"
 _TEXT_END: Final = re.compile(rf"{BLANK}\Z")
 _FENCE_END: Final = re.compile(rf"{BLANK}(?:{_FENCE}|\Z)")
+_FENCE_ALONE: Final = re.compile(rf"\s*+(?:{_FENCE}[ \t]*+[\w.+-]*+\s*+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,14 @@ def value_spans(text: str) -> Iterator[tuple[int, int]]:
     for opening, reading in _readings_in(text):
         if reading.value is not None:
             yield opening.end(), reading.end
+
+
+def is_alone(text: str) -> bool:
+    """Say whether a text is one array or object and nothing else, but perhaps a fence around it."""
+    text = text.strip(_AROUND)
+    spans = list(islice(value_spans(text), 2))
+    outside = [part for start, end in spans for part in (text[:start], text[end:])]
+    return len(spans) == 1 and all(map(_FENCE_ALONE.fullmatch, outside))
 
 
 def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:

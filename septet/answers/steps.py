@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import JsonValue, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from septet.answers.json_values import is_alone
 from septet.answers.ladder import Answer, AnswerError, read_answer
 from septet.answers.plain import (
     PlainReader,
@@ -20,6 +21,7 @@ from septet.answers.plain import (
     read_plan_path,
     read_pull_request,
 )
+from septet.answers.reasoning import answer_part, without_turn_end
 from septet.contracts.answers import (
     BuildPlanAnswer,
     ClassifyIssueAnswer,
@@ -50,6 +52,8 @@ class AnswerForm:
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
     """The reader of its plain form; `None` where only JSON will do."""
+    only_alone: bool = False
+    """Whether words around it make it none: an agent may quote an answer that it has read."""
 
 
 ANSWER_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
@@ -76,7 +80,7 @@ PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
 OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
     {
         REWORK: AnswerForm(TypeAdapter(ReworkAnswer)),
-        READ_OUTGOING: AnswerForm(TypeAdapter(ReadOutgoingAnswer)),
+        READ_OUTGOING: AnswerForm(TypeAdapter(ReadOutgoingAnswer), only_alone=True),
     }
 )
 """Those of what is no step: of a round on a pull request, and of a reader."""
@@ -92,13 +96,23 @@ def read_step_answer(
 ) -> Answer[AnyAnswer]:
     """Read a step's answer from what its agent said last; raises `AnswerError`."""
     form = _form_of(name, in_pipeline=in_pipeline)
-    return read_answer(form.contract, text, structured=structured, plain=form.plain)
+    answer = read_answer(form.contract, text, structured=structured, plain=form.plain)
+    if (
+        form.only_alone
+        and answer.parsed_by != "structured"
+        and not is_alone(answer_part(without_turn_end(text or "")))
+    ):
+        raise AnswerError(
+            ["There are words around the JSON, and it may be a quotation: write nothing but the JSON."]
+        )
+    return answer
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
     """Read the answer that stands in a message of several parts: in all of them together, or in one alone."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
-    for texts in (["".join(pieces)], pieces):
+    only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
+    for texts in (["".join(pieces)], () if only_alone else pieces):
         found: dict[str, Answer[AnyAnswer]] = {}
         for text in texts:
             with suppress(AnswerError):

@@ -39,6 +39,13 @@ def without_invisible(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
 
+def escape_invisible(text: str) -> str:
+    """Return a text in which all characters that are not seen stand as escapes; in linear time."""
+    return (
+        text if text.isascii() else _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    )
+
+
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
     """Give line, column and character of what is not seen in a text and would not stay, but a BOM at its begin."""
     if text.isascii():

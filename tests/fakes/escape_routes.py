@@ -13,6 +13,7 @@ from fakes.guest_kinds import kinds_table
 from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
 from fakes.network_routes import network_table
 from fakes.plan_routes import PLAN_ROUTES
+from fakes.read_outgoing_routes import READING_ROUTES
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.placements import OwnFolder
@@ -303,6 +304,6 @@ def escape_table() -> str:
     routes = (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)
     lines += [f"| {each.attack} | {each.protection} |" for each in routes]
     lines += [f"| left besides a plan: {each.attack} | {each.protection} |" for each in PLAN_ROUTES]
-    lines += [f"| {attack} | {protection} |" for attack, protection in READER_ROUTES]
+    lines += [f"| {attack} | {protection} |" for attack, protection in (*READER_ROUTES, *READING_ROUTES)]
     lines += [f"| {each.attack} | {each.protection} |" for each in PROTECTED_ROUTES.values()]
     return "\n".join(lines) + "\n" + network_table() + kinds_table()

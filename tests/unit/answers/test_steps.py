@@ -12,11 +12,12 @@ from septet.answers.steps import (
     PIPELINE_FORMS,
     contract_of,
     forms_of,
+    read_pieces,
     read_step_answer,
     request_schema_of,
     schema_of,
 )
-from septet.contracts.names import Step
+from septet.contracts.names import READ_OUTGOING, Step
 
 PLAIN = [
     (Step.CLASSIFY_ISSUE, "The issue is a feature: /feature", "/feature"),
@@ -69,6 +70,23 @@ def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
     """`implement_plan` answers in JSON or not at all."""
     with pytest.raises(AnswerError):
         read_step_answer(Step.IMPLEMENT_PLAN, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"findings": []}',
+        ' ```json\n{"findings": []}\n```\n',
+        "{'findings': [],}",
+        '<think>It says {"findings": [1]}.</think>\n{"findings": []}',
+    ],
+    ids=["bare", "fence", "mended", "behind reasoning"],
+)
+def test_the_answer_of_a_reader_stands_alone(text: str) -> None:
+    """It may be in a fence, have slips of syntax, or stand behind printed reasoning; no part of a message is it alone."""
+    assert read_step_answer(READ_OUTGOING, text).value.result_text == "findings: 0"
+    assert read_pieces(READ_OUTGOING, [text[:9], text[9:]]) is not None
+    assert read_pieces(READ_OUTGOING, ["It says:\n", '{"findings": []}']) is None
 
 
 @pytest.mark.parametrize("step", Step)
