@@ -65,9 +65,9 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
     if begun is None or begun.run != run:
         return False
     known = first_and_last(vault_at(place), place.order_id)
-    if known is not None and known[1].kind == "rescue" and known[1].reason.startswith(LEFT_BESIDE_PLAN):
+    if known is not None and known[1].reason.startswith(LEFT_BESIDE_PLAN):
         current = find(vault_at(place), begun.current)
-        _keep_plan_alone(host, prepared_step, begun.plan, current, goes_on=True)
+        _keep_plan_alone(host, prepared_step, begun.plan, current, begun_by=known[1])
     return True
 
 
@@ -77,7 +77,7 @@ def end_return(place: Place) -> None:
 
 
 def _keep_plan_alone(
-    host: Host, prepared_step: PreparedStep, plan: str, current: Snapshot, *, goes_on: bool = False
+    host: Host, prepared_step: PreparedStep, plan: str, current: Snapshot, *, begun_by: Snapshot | None = None
 ) -> bool:
     place, step = prepared_step.place, prepared_step.call.name
 
@@ -91,7 +91,7 @@ def _keep_plan_alone(
 
     prepared_step.fence.lease.check()
     before = _before_agents(host, prepared_step)
-    is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, goes_on=goes_on)
+    is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, begun_by=begun_by)
     host.note_rescue(place, rescue)
     return is_changed
 

@@ -25,6 +25,7 @@ from septet.git.snapshots.contents import LINK
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.layout import Item, read, read_left_out
 from septet.git.snapshots.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
+from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at
 from septet.system.durable import close_after
 
@@ -77,7 +78,7 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
     path: str,
     options_of: Callable[[Leftovers, Path | None], RescueOptions],
     *,
-    goes_on: bool = False,
+    begun_by: Snapshot | None = None,
 ) -> tuple[bool, Snapshot | None]:
     """Take everything out of a workspace that is neither its plan nor was there at first.
 
@@ -89,7 +90,8 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
         before: How it was at first.
         path: The plan's.
         options_of: Returns what the rescue says, by what goes and the folder with what no rescue holds, if any.
-        goes_on: Whether an earlier call has begun to change it, and did not come to its end.
+        begun_by: The last snapshot of an earlier call that has kept all that goes, and did not come to its end.
+            What that call has half returned is kept by a checkpoint: it is in the rescue already.
 
     Raises:
         EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
@@ -101,17 +103,21 @@ def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
     if before.setup is not None:
         unkept_first |= read_left_out(vault, before.setup[1].commit)
     touched = _touched_in(place, unkept_first, before)
-    if not (touched or before.setup or goes_on) and before.first.index:
+    if not (touched or before.setup or begun_by) and before.first.index:
         changed = _changed_names(place, before.first, current) - _names_of(path)
         if changed <= _INDEX_THERE:
             if changed:
                 put_index_back(place, before.first)
             return bool(changed), None
     leftovers = _find_leftovers(place, current, before, path, unkept_first, touched)
-    if leftovers.unkept and not goes_on:
+    if leftovers.unkept and not begun_by:
         set_aside(place, leftovers.unkept)
-    secured_by = None if leftovers.paths or goes_on else current
     options = options_of(leftovers, aside_of(place))
+    secured_by = None if leftovers.paths else current
+    if begun_by is not None:
+        limit = options.ignored_limit_bytes
+        half = take(place, "checkpoint", options.reason, ignored_limit_bytes=limit, unless_equal_to=begun_by)
+        secured_by = half or begun_by
     rescue = return_to(place, before.first, options, adding=leftovers.adding, secured_by=secured_by)
     plan_file(place, path)
     return True, rescue
