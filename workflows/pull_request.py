@@ -57,10 +57,10 @@ class PullRequestWorkflow:
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
-        """Know what is to be watched; signals may come before `run`."""
+        """Know what is to be watched; signals and updates may come before `run`."""
         self._watch = watch
         self._has_begun = False
-        self._task = Task(id="")
+        self._task = watch.task
         self._history: tuple[Move, ...] = ()
         self._looks_again = False
         self._deliveries: tuple[str, ...] = ()
@@ -127,6 +127,7 @@ class PullRequestWorkflow:
     @reads_input("move", MoveCall)
     def move(self, call: MoveCall) -> Task:
         """Move it, and return it as it is then."""
+        self._begin()
         error = None
         if call.to is Target.BLOCKED:
             error = TaskError(
@@ -143,8 +144,6 @@ class PullRequestWorkflow:
     @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
         """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
-        if not self._task.id:
-            raise refusal("The watch has not started yet.", "Try again in a moment.")
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from temporalio.common import RawValue
@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.seal import UNSEALED_INPUT, refusal_of
 from septet.contracts.wording import describe_mistakes
 
+NOT_VALID: Final = "The input is not valid: "
 Run = TypeVar("Run", bound=Callable[..., Any])
 Input = TypeVar("Input", bound=BaseModel)
 
@@ -68,4 +69,4 @@ def parse_input(
 
 def invalid_input(message: str) -> ApplicationError:
     """Return the failure of a workflow whose input is not valid; `message` names the field, never the value."""
-    return ApplicationError(f"The input is not valid: {message}.", type="InvalidInput", non_retryable=True)
+    return ApplicationError(f"{NOT_VALID}{message}.", type="InvalidInput", non_retryable=True)

@@ -26,6 +26,7 @@ from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import InvalidInputError, RefusedTransitionError
+from workflows.run_input import NOT_VALID
 from workflows.search_attributes import HOST
 
 _END_FIRST: Final = "Cancel it first, or wait until it ends."
@@ -153,6 +154,9 @@ class OrderDecisions:
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
         """Reset a closed work order to a step; its new run learns why, and what came before."""
         orders = self.orders
+        if task.error is not None and task.error.message.startswith(NOT_VALID):
+            message = f"{task.id} cannot continue: {task.error.message}"
+            raise RefusedTransitionError(message, remedy="Start a new work order with a valid input.")
         async with claim(orders.client, task.id):
             description = await orders.describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType, WorkflowTaskFailedCause
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -27,6 +27,7 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
 """What was decided about the work that a reset takes back does not count for the work that follows."""
+_RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 _NOBODY: Final = "septet-claims"
 """A queue that no worker serves: the claim is a name that the server gives to one at a time, and does nothing."""
 _CLAIM_LASTS: Final = timedelta(minutes=2)
@@ -133,19 +134,24 @@ async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
     """Return the first workflow task, the last one that scheduled a step, and the one that scheduled this step.
 
-    Each is 0 where there is none.
+    Each is 0 where there is none. The first step after a reset has heard what the reset was for: in the place of
+    its task stands the one that the reset took back, before which nothing of that was heard.
     """
-    first = last = 0
+    first = last = taken_back = 0
     async for event in run.fetch_history_events():
+        if event.workflow_task_failed_event_attributes.cause == _RESET:
+            taken_back = taken_back or event.event_id
         if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            first = event.event_id
+            first = taken_back or event.event_id
         if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             continue
         scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name not in _STEPS:
+            continue
+        point, taken_back = taken_back or scheduled.workflow_task_completed_event_id, 0
         if scheduled.activity_type.name == step:
-            return first, last, scheduled.workflow_task_completed_event_id
-        if scheduled.activity_type.name in _STEPS:
-            last = scheduled.workflow_task_completed_event_id
+            return first, last, point
+        last = point
     return first, last, 0
 
 

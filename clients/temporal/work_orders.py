@@ -245,6 +245,8 @@ class WorkOrders(Executions[Task]):
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
+        if description.status is not WorkflowExecutionStatus.RUNNING:
+            return None
         if waits_for_opening(description):
             from clients.temporal.presence import why_nothing_opens
 

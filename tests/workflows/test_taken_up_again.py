@@ -8,20 +8,21 @@ from contextlib import asynccontextmanager
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.worker import Worker
 
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.index import runs_of
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import RetryCall
+from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -132,6 +133,24 @@ async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) ->
         await wait_until(lambda: orders.get(task.id), lambda task: task.stage is Stage.DONE)
         with pytest.raises(RefusedTransitionError, match="is done"):
             await OrderDecisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+
+
+async def test_what_was_refused_at_the_start_is_not_taken_up(client: Client, doubles: Doubles) -> None:
+    """A wrong input stays wrong: a retry and a move say so, and the board has one row and counts one."""
+    async with served(client, doubles) as orders:
+        order_id = f"wo-{uuid.uuid4().hex[:8]}"
+        order = {"repositry": "/app", "title": "T"}
+        handle = await client.start_workflow("WorkOrder", order, id=order_id, task_queue=doubles.task_queue)
+        with pytest.raises(WorkflowFailureError):
+            await handle.result()
+        decisions = OrderDecisions(orders)
+        for decide in (decisions.retry(order_id), decisions.move(order_id, MoveCall(to=Target.CANCELLED))):
+            with pytest.raises(
+                RefusedTransitionError, match="cannot continue: .*repositry is not a known"
+            ) as refused:
+                await decide
+            assert refused.value.remedy == "Start a new work order with a valid input."
+        assert await orders.waiting_for(order_id) is None
 
 
 async def failed(orders: WorkOrders, doubles: Doubles) -> Task:

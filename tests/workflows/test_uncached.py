@@ -1,0 +1,66 @@
+"""Decisions that reach a workflow which no worker holds in memory: its first task and the decision come together."""
+
+import uuid
+
+import pytest
+from fakes.activities import Doubles
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall
+from septet.contracts.names import Stage, Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request import PullRequestWatch, WatchingHost
+from septet.contracts.row import MEMO
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
+from workflows.pull_request import PullRequestWorkflow
+from workflows.search_attributes import start_attributes
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def uncached(client: Client, doubles: Doubles) -> Worker:
+    """Return a worker that forgets each workflow after each of its tasks, as one that has just started."""
+    return Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequestWorkflow],
+        activities=doubles.activities(),
+        max_cached_workflows=0,
+        max_concurrent_workflow_task_polls=1,
+    )
+
+
+async def test_a_watch_takes_a_move(client: Client) -> None:
+    """A watch that a host looks after has asked for nothing yet; the first move is taken all the same, and kept."""
+    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+    order_id = f"wo-{uuid.uuid4().hex[:8]}"
+    url = "file:///origin.git/pull/1"
+    task = Task(id=order_id, project="o/r", status=Status.COMPLETED, stage=Stage.REVIEW, pr_url=url)
+    watcher = WatchingHost(host="host-1", control_queue="nobody-serves-this")
+    async with uncached(client, doubles):
+        watch = await client.start_workflow(
+            PullRequestWorkflow.run,
+            PullRequestWatch(task=task, forge="local", watcher=watcher),
+            id=f"{order_id}/pr",
+            task_queue=doubles.task_queue,
+            memo={MEMO: task},
+            search_attributes=start_attributes(task),
+        )
+        moved = await watch.execute_update(PullRequestWorkflow.move, MoveCall(to=Target.DONE, who="ann"))
+        assert (moved.stage, (await watch.result()).stage) == (Stage.DONE, Stage.DONE)
+
+
+async def test_a_collected_work_order_takes_a_move(client: Client) -> None:
+    """It waits for a person and has asked for nothing yet."""
+    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+    async with uncached(client, doubles):
+        orders = WorkOrders(client, doubles.task_queue)
+        order = WorkOrderInput(repository="/app", title="T", stage="collected")
+        task = await orders.put(order)
+        reply = await OrderDecisions(orders).move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
+        assert (await orders.wait(reply.task.id)).status is Status.CANCELLED
