@@ -96,7 +96,8 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
     except AnswerError as error:
         in_pieces = read_pieces(call.name, outcome.pieces, in_pipeline=in_pipeline)
         if in_pieces is None:
-            raise AnswerError((*error.reasons, *notes)) from None
+            why = error.reasons if (outcome.text or "").strip() or not outcome.message else (outcome.message,)
+            raise AnswerError((*why, *notes)) from None
         answer = in_pieces
     _log.info(
         "result_text_extracted",

@@ -27,8 +27,11 @@ from septet.git.place import Place
 from septet.git.staging import new_files
 from septet.system.durable import write_durably
 
-_FILES_BEFORE: Final = "files-before"
-_BEFORE: Final = "\n(This check failed before any work too, on the base commit)"
+_FILES_BEFORE: Final = "files-before-checks"
+_BEFORE: Final = (
+    "\n(This check failed before any work too, on the base commit, whose settings count: a check that you correct "
+    "there counts for new work orders)"
+)
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
@@ -125,8 +128,7 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
 
 def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
     """Return the new files that were there before the first check of this run, also where a worker died since."""
-    file = folder / _FILES_BEFORE
+    file = folder.with_name(_FILES_BEFORE)
     if not file.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
         write_durably(file, b"\0".join(new_files(place)))
     return frozenset(file.read_bytes().split(b"\0"))
