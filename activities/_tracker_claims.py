@@ -13,13 +13,16 @@ from septet.trackers.tracker import IssueMark, tracked_order_id
 _WHY_LIMIT: Final = 2000
 
 
-def take_issue(host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset()) -> TrackedClaim:
+def take_issue(
+    host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
+) -> TrackedClaim:
     """Take an issue for a workflow, unless it was taken before; what the settings do not allow is told in words.
 
     Args:
         host: Whose key and settings count.
         request: The issue, and who takes it.
         left_by: Workflows that ended before they had started a work order: what they took is free.
+        label: By which it is asked for; empty where somebody has delegated it.
 
     Raises:
         TrackerError, TrackerUnavailableError: The tracker refused, or did not answer.
@@ -32,6 +35,8 @@ def take_issue(host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] 
         host.forge(repository)
     except (InvalidInputError, NotFoundError) as error:
         return TrackedClaim(issue=request.issue, why_not=cut(str(error), _WHY_LIMIT))
+    if label and (why_not := tracker.label_setter(issue.id, label).refusal(label, settings.trusted_accounts)):
+        return TrackedClaim(issue=request.issue, why_not=why_not)
     own = IssueMark(tracked_order_id(request.issue.tracker, issue.key), request.claimant)
     mark = tracker.find_mark(issue.id)
     if mark is None or mark.claimant in left_by:

@@ -38,6 +38,7 @@ from septet.forges.issue_history import TellingForge, read_request
 from septet.git.address import Address, parse_address
 from septet.git.issue_claims import IssueClaims
 from septet.git.remote import Remote
+from septet.system.text import cut
 from septet.telemetry.metrics import INTAKE_ISSUES
 from septet.telemetry.recorder import RECORDER
 from septet.trackers.choose import tracker_for
@@ -51,6 +52,7 @@ _NOT_COMPLETED: Final = (
     'WorkflowType="Intake" AND ExecutionStatus IN ("Terminated", "TimedOut", "Failed", "Canceled")'
 )
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
+_WHY_LIMIT: Final = 1000
 _log = structlog.get_logger()
 
 
@@ -159,20 +161,24 @@ class IntakeActivities:
         """Return the issues of a team; in a tracker nobody commands by comments."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
-        return IssuesFound(numbers=tuple(free)[:TAKEN_AT_ONCE])
+        return IssuesFound(numbers=in_turn(free, request.passed_over))
 
     async def _claim_of_team(self, page: TeamPage, request: ClaimIssue) -> IssueClaim:
         key = f"{page.team}-{request.issue}"
         take = TakeTrackedIssue(issue=TrackedIssue(tracker="linear", id=key, key=key), claimant=request.claimant)
         left_by = await self._ended_of(partial(self._claimants_of_key, key))
-        claim = await cancellable_thread(self.host.threads.network, take_issue, self.host, take, left_by)
+        taking = partial(take_issue, self.host, take, left_by, request.label)
+        claim = await cancellable_thread(self.host.threads.network, taking)
         if claim.why_not:
             _log.warning("issue_not_taken", issue=key, why=claim.why_not)
         RECORDER.record(INTAKE_ISSUES, forge="linear", outcome="taken" if claim.is_own else "refused")
         address = parse_address(page.address, home=Path.home())
         read_labels = partial(self._labels_in_team, key)
         intake = await self._intake_for(request, address.key, read_labels) if claim.is_own else None
-        return IssueClaim(is_own=claim.is_own, order_id=claim.order_id, tracked=claim, intake=intake)
+        why_not = cut(claim.why_not, _WHY_LIMIT)
+        return IssueClaim(
+            is_own=claim.is_own, order_id=claim.order_id, tracked=claim, intake=intake, why_not=why_not
+        )
 
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]

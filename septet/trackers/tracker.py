@@ -1,9 +1,9 @@
 """What the engine asks of a tracker, whichever it is. What people wrote there is untrusted text, and bounded."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -11,12 +11,15 @@ from septet.contracts.tracker import SessionMessage, TrackerName
 from septet.forges.forge import Comment
 from septet.forges.issue_for_agents import comment_for_agents, left_out
 from septet.outgoing.visible import visible_line, visible_text
+from septet.system.text import cut, one_line
 
 _ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
 _TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
 """Whose comments agents get: those of people in the workspace, and none of Apps or from outside."""
+_STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
+_WHY_LIMIT: Final = 1000
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
 
@@ -73,6 +76,25 @@ class LabelledIssue:
     """The oldest mark that this installation has made on it."""
 
 
+@dataclass(frozen=True, slots=True)
+class LabelSetter:
+    """Who set a label, and what that one is to the workspace."""
+
+    name: str = ""
+    standing: Literal["member", "guest", "app", ""] = ""
+    """Empty where the tracker does not tell who it was."""
+
+    def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
+        """Return why a label does not count; empty where a member has set it, or an app that the settings name."""
+        is_named = self.standing == "app" and self.name.lower() in {each.lower() for each in trusted_apps}
+        if self.standing == "member" or is_named:
+            return ""
+        why = f"the tracker does not tell who set the label {label}"
+        if self.standing:
+            why = f"{one_line(self.name)}, who set the label {label}, is {_STANDINGS[self.standing]}"
+        return cut(f"{why}. A member of the workspace can set it again.", _WHY_LIMIT)
+
+
 class Tracker(Protocol):
     """Where issues live. All raise `TrackerUnavailableError`, `TrackerError` and `NotFoundError`."""
 
@@ -81,6 +103,9 @@ class Tracker(Protocol):
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
         """Return the open issues of a team with a label that no other agent works on, the oldest first."""
+
+    def label_setter(self, issue_id: str, label: str) -> LabelSetter:
+        """Return who set a label on an issue, the last time."""
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark on an issue that this installation has made; `None` where it has made none."""

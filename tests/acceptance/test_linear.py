@@ -13,7 +13,7 @@ import pytest
 from fakes.mcp_client import tools_of
 from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
-from fakes.trackers.linear import ADA, APP, SECRET, TOKEN, Fault, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, Fault, LinearFake, Sent, serving_linear
 from fakes.waiting import until, until_temporal
 
 from septet.trackers.words import GREETING
@@ -312,6 +312,8 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     theirs = site.linear.add_issue("Theirs", labels=("septet",))
     theirs["delegate"] = {**APP, "id": "another agent"}
     unlabelled = site.linear.add_issue("Not this")
+    guests = site.linear.add_issue("A guest's", creator=EVE)
+    site.linear.set_label(guests, "septet", actor=EVE)
     add = ("intake", "add", "--repo", "https://linear.app/septet/team/ENG/active", "--every", "86400", "--json")
     intake = site.septet(*add).json["intake"]
     assert (intake["repository"], intake["label"]) == ("https://linear.app/septet/team/ENG", "septet")
@@ -329,13 +331,16 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     urls = [each["url"] for each in site.linear.attached(labelled)]
     assert urls == [f"{labelled['url']}#septet-{order}", task["pr_url"]]
 
+    assert site.linear.attached(guests) == []
+    site.linear.set_label(guests, "septet", actor=ADA)
     late = site.linear.add_issue("Later", labels=("septet", "careful"))
     labelled["state"] = site.linear.states_of("backlog")[0]
     assert site.septet.temporal("workflow", "delete", "--yes", "--workflow-id", order).code == 0
     until_temporal(lambda: site.is_forgotten(order))
     site.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
-    second = f"wo-linear-{late['identifier'].lower()}"
-    until_temporal(lambda: not site.is_forgotten(second))
+    second, third = (f"wo-linear-{each['identifier'].lower()}" for each in (late, guests))
+    until_temporal(lambda: not site.is_forgotten(second) and not site.is_forgotten(third))
+    assert site.septet("cancel", third).code == 0
     assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
     assert site.septet("cancel", second, "--json").json["task"]["project"] == "asks", (
         "of two intakes, that which waits"

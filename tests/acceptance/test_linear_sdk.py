@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.trackers.linear import APP, Fault, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import ADA, APP, Fault, LinearFake, Sent, serving_linear
 
 from septet.contracts.tracker import MessageKind, SessionMessage, TrackedIssue
 from septet.forges.pauses import PAUSES
@@ -28,6 +28,8 @@ def linear() -> Iterator[LinearFake]:
             {"body": "Yes.", "createdAt": "2026-05-03T00:00:00.000Z"},
         ]
         fake.add_issue("Totals are wrong", "By one.", labels=("bug",), comments=comments)
+        fake.set_label(fake.issues[0], "bug", actor=ADA)
+        fake.set_label(fake.issues[0], "ours", botActor={"name": "GitHub", "type": "github", "id": "bot"})
         fake.delegate(fake.issues[0])
         yield fake
         PAUSES.clear()
@@ -71,6 +73,11 @@ def test_the_sdk_reads_what_septet_wrote(linear: LinearFake) -> None:
     assert (seen["state"], seen["status"]) == ("started", "complete")
     assert [float(each.number) for each in tracker.open_issues("ENG", "bug")] == seen["labelled"] == [1.0]
     assert seen["delegate"] == APP["id"]
+    assert seen["history"] == [{"by": "GitHub", "added": ["ours"]}, {"by": ADA["id"], "added": ["bug"]}]
+    assert [tracker.label_setter(issue.id, label).name for label in ("ours", "bug")] == [
+        "GitHub",
+        ADA["displayName"],
+    ]
     assert min(seen["started"]) == next(iter(linear.issues))["state"]["position"]
     assert seen["attachments"] == [
         {

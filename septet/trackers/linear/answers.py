@@ -8,6 +8,7 @@ from septet.forges.forge import Comment
 from septet.trackers.tracker import (
     IssueMark,
     LabelledIssue,
+    LabelSetter,
     TrackerIssue,
     bound_text,
     marked_order,
@@ -174,6 +175,66 @@ class IssuesAnswer(LinearAnswer):
     def next_page(self) -> str | None:
         """Return where the next page begins; `None` where this is the last one."""
         page = self.issues.pageInfo
+        return page.endCursor if page.hasNextPage else None
+
+
+class _Setter(_User):
+    app: bool = False
+
+    def setter(self, viewer: _Creator) -> LabelSetter:
+        """Return what that one is to the workspace; our own account is as good as a member."""
+        is_other_app = self.app and self.id != viewer.id
+        return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
+
+
+class _Bot(LinearAnswer):
+    name: str | None = None
+
+
+class _Change(LinearAnswer):
+    createdAt: str  # noqa: N815
+    actor: _Setter | None = None
+    botActor: _Bot | None = None  # noqa: N815
+    addedLabels: tuple[_Named, ...] | None = None  # noqa: N815
+
+    def setter(self, viewer: _Creator) -> LabelSetter:
+        """Return who made it; an automation of the workspace is nobody."""
+        if self.actor is not None:
+            return self.actor.setter(viewer)
+        return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
+
+
+class _History(LinearAnswer):
+    nodes: tuple[_Change, ...] = ()
+    pageInfo: _Page  # noqa: N815
+
+
+class _WithHistory(LinearAnswer):
+    creator: _Setter | None = None
+    history: _History
+
+
+class LabelledAnswer(LinearAnswer):
+    """What `LABELLED` is answered: one page."""
+
+    viewer: _Creator
+    issue: _WithHistory
+
+    def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
+        """Return when a label was set as this page tells, and who set it."""
+        return tuple(
+            (each.createdAt, each.setter(self.viewer))
+            for each in self.issue.history.nodes
+            if label in {added.name for added in each.addedLabels or ()}
+        )
+
+    def creator(self) -> LabelSetter:
+        """Return who made the issue, and with it the labels of which its history does not tell."""
+        return self.issue.creator.setter(self.viewer) if self.issue.creator is not None else LabelSetter()
+
+    def next_page(self) -> str | None:
+        """Return where the next page begins; `None` where this is the last one."""
+        page = self.issue.history.pageInfo
         return page.endCursor if page.hasNextPage else None
 
 

@@ -34,6 +34,18 @@ query Issues($filter: IssueFilter!, $after: String) {
   }
 }
 """
+LABELLED: Final = """
+query Labelled($id: String!, $after: String) {
+  viewer { id }
+  issue(id: $id) {
+    creator { id displayName guest app }
+    history(first: 100, after: $after) {
+      nodes { createdAt actor { id displayName guest app } botActor { name } addedLabels { name } }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
 START: Final = """
 query Start($id: String!) {
   viewer { id app }
@@ -62,4 +74,4 @@ mutation Link($id: String!, $input: AgentSessionUpdateInput!) {
   agentSessionUpdate(id: $id, input: $input) { success }
 }
 """
-DOCUMENTS: Final = (ISSUE, MARKS, ISSUES, START, ACTIVITY, ATTACH, SAY, MOVE, LINK)
+DOCUMENTS: Final = (ISSUE, MARKS, ISSUES, LABELLED, START, ACTIVITY, ATTACH, SAY, MOVE, LINK)

@@ -15,12 +15,13 @@ from septet.trackers.linear.answers import (
     ActivityAnswer,
     DoneAnswer,
     IssuesAnswer,
+    LabelledAnswer,
     MarksAnswer,
     StartAnswer,
     TrackedIssueAnswer,
 )
 from septet.trackers.linear.api import LinearApi
-from septet.trackers.tracker import IssueMark, LabelledIssue, TrackerIssue, mark_url
+from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, mark_url
 
 _MOST_PAGES: Final = 20
 """A thousand issues: who has more with one label takes them in several passes."""
@@ -53,6 +54,19 @@ class LinearTracker:
             if (after := answer.next_page()) is None:
                 break
         return tuple(sorted(found, key=lambda each: each.number))
+
+    def label_setter(self, issue_id: str, label: str) -> LabelSetter:
+        """Return who set a label the last time; of a history longer than is read, nobody is told."""
+        what = f"history of issue {issue_id}"
+        setters: list[tuple[str, LabelSetter]] = []
+        after: str | None = None
+        for _ in range(_MOST_PAGES):
+            answer = self.api.ask(what, operations.LABELLED, {"id": issue_id, "after": after}, LabelledAnswer)
+            setters += answer.setters(label)
+            if (after := answer.next_page()) is None:
+                setters = setters or [("", answer.creator())]
+                break
+        return max(setters, key=lambda each: each[0], default=("", LabelSetter()))[1]
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark: attachments are unique by issue and address, and tell who made them."""

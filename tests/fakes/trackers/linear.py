@@ -30,6 +30,10 @@ APP = {
     "email": "",
     "url": "https://l/s",
 }
+EVE = {
+    "id": str(uuid4()), "name": "Eve", "displayName": "eve", "email": "eve@example.com", "url": "https://l/eve", "guest": True,
+}  # fmt: skip
+"""A guest of the workspace."""
 _STATES = {"thought": "active", "action": "active", "elicitation": "awaitingInput"}
 _ENDS = {"response": "complete", "error": "error"}
 _FIELDS = {
@@ -110,16 +114,29 @@ class LinearFake:
         number = len(self.issues) + 1
         comments: list[dict[str, Any]] = more.pop("comments", [])
         labels = [_node(name=name) for name in more.pop("labels", ())]
+        changes: list[dict[str, Any]] = []
         issue = _node(
             identifier=f"ENG-{number}", number=float(number), title=title, description=description,
             url=f"https://linear.app/septet/issue/ENG-{number}/slug", team=self.team,
-            state=next(each for each in self._states.values() if each["type"] == "backlog"), **more,
+            state=next(each for each in self._states.values() if each["type"] == "backlog"), **{"creator": ADA} | more,
         )  # fmt: skip
         issue["labels"] = lambda **_: _connection(labels)
+        issue["history"] = lambda **given: self._page(changes[::-1], **given)
+        issue["change"] = lambda **fields: changes.append(
+            _node(issue=issue, actorId=(fields.get("actor") or {}).get("id"), **fields)
+        )
         issue["comments"] = lambda **_: _connection([_node(issue=issue, **each) for each in reversed(comments)])
         issue["attachments"] = lambda **_: _connection(self.attached(issue))
         self.issues.append(issue)
         return issue
+
+    def set_label(self, issue: dict[str, Any], label: str, **by: Any) -> None:
+        """Let somebody set a label, a user as `actor` or an app as `botActor`; else it is nobody who is told."""
+        known = next((each for each in issue["labels"]()["nodes"] if each["name"] == label), None)
+        if known is None:
+            known = _node(name=label)
+            issue["labels"]()["nodes"].append(known)
+        issue["change"](addedLabels=[known], addedLabelIds=[known["id"]], **by)
 
     def states_of(self, kind: str) -> list[dict[str, Any]]:
         """Return the team's states of a type."""
@@ -242,10 +259,13 @@ class LinearFake:
             and _fits(each["state"]["type"], wanted["state"]["type"])
             and label in {one["name"] for one in each["labels"]()["nodes"]}
         ]
+        return self._page(fitting, **given)
+
+    def _page(self, nodes: list[dict[str, Any]], **given: Any) -> dict[str, Any]:
         begins = int(given.get("after") or 0)
         ends = begins + min(given.get("first") or 50, self.page)
-        page = {"hasNextPage": ends < len(fitting), "hasPreviousPage": begins > 0, "endCursor": str(ends)}
-        return _connection(fitting[begins:ends]) | {"pageInfo": page}
+        page = {"hasNextPage": ends < len(nodes), "hasPreviousPage": begins > 0, "endCursor": str(ends)}
+        return _connection(nodes[begins:ends]) | {"pageInfo": page}
 
     def _activity(self, activity_id: str) -> dict[str, Any] | None:
         return _by_id(self.activities, activity_id)

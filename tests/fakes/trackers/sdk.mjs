@@ -33,6 +33,9 @@ async function read() {
       }),
       (each) => each.number,
     ),
+    history: await nodesOf(issue.history(), (each) => ({
+      by: each.actorId ?? each.botActor?.name ?? null, added: each.addedLabels?.map((one) => one.name) ?? [],
+    })),
     delegate: (await issue.delegate)?.id,
     links: session.externalLinks.map((each) => each.url),
   };

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes.trackers.linear import ADA, APP, Fault, LinearFake
+from fakes.trackers.linear import ADA, APP, EVE, Fault, LinearFake
 from fakes.trackers.schema import schema
 from graphql import parse, validate
 
@@ -15,7 +15,7 @@ from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
 from septet.trackers.linear.api import LinearApi
 from septet.trackers.linear.operations import DOCUMENTS
 from septet.trackers.linear.tracker import LinearTracker
-from septet.trackers.tracker import IssueMark, LabelledIssue
+from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter
 
 Ask = Callable[[LinearTracker, LinearFake], Any]
 
@@ -188,6 +188,59 @@ def test_open_issues_of_a_team_are_found_by_their_label_with_whose_they_are(
         LabelledIssue(int(mine["number"])),
         LabelledIssue(int(unmarked["number"])),
     )
+
+
+@pytest.mark.parametrize(
+    ("by", "setter", "refusal"),
+    [
+        ({"actor": ADA}, LabelSetter("ada", "member"), ""),
+        ({"actor": APP}, LabelSetter("septet", "member"), ""),
+        ({"actor": EVE}, LabelSetter("eve", "guest"), "eve, who set the label septet, is a guest of the workspace."),
+        ({"botActor": {"name": "GitHub", "type": "github"}}, LabelSetter("GitHub", "app"), ""),
+        ({"botActor": {"type": "slack"}}, LabelSetter("", "app"), ", who set the label septet, is an app."),
+        ({"actor": {**APP, "id": "other"}}, LabelSetter("septet", "app"), "septet, who set the label septet, is an app."),
+        ({"actor": {**EVE, "displayName": "github"}}, LabelSetter("github", "guest"), "github, who set the label septet, is a"),
+        ({}, LabelSetter(), "the tracker does not tell who set the label septet."),
+    ],
+    ids=["member", "own app", "guest", "named app", "app", "other app", "guest with an app's name", "automation"],
+)  # fmt: skip
+def test_a_label_counts_where_a_member_has_set_it(
+    linear: LinearFake, tracker: LinearTracker, by: dict[str, Any], setter: LabelSetter, refusal: str
+) -> None:
+    """History tells who did it; guests, apps that nobody names and what is not told do not count."""
+    linear.set_label(linear.issues[0], "septet", **by)
+    assert tracker.label_setter("ENG-1", "septet") == setter
+    told = setter.refusal("septet", ("github",))
+    assert told.startswith(refusal) if refusal else told == ""
+
+
+def test_of_many_changes_the_last_that_set_the_label_counts(linear: LinearFake, tracker: LinearTracker) -> None:
+    """All pages are read; without such a change it is whoever made the issue with the label, if that is told."""
+    linear.page = 2
+    for name, creator in (("Made by a guest", EVE), ("Made from outside", None), ("Made by a member", ADA)):
+        linear.add_issue(name, labels=("septet",), creator=creator)
+    assert [tracker.label_setter(f"ENG-{number}", "septet").standing for number in (2, 3, 4)] == [
+        "guest",
+        "",
+        "member",
+    ]
+    issue = linear.issues[0]
+    for actor in (EVE, ADA):
+        issue["change"](actor=actor, toTitle="Another")
+        linear.set_label(issue, "septet", actor=actor)
+        linear.set_label(issue, "bug", actor=EVE)
+    assert tracker.label_setter("ENG-1", "septet") == LabelSetter("ada", "member")
+    issue["change"](actor=EVE, removedLabelIds=["x"])
+    linear.set_label(issue, "septet", actor=EVE)
+    assert tracker.label_setter("ENG-1", "septet") == LabelSetter("eve", "guest")
+
+
+def test_of_a_history_without_end_nobody_is_told(linear: LinearFake, tracker: LinearTracker) -> None:
+    """Whoever makes it longer than is read does not make its creator the one who set the label."""
+    linear.page = 1
+    for _ in range(21):
+        linear.issues[0]["change"](actor=EVE, toTitle="Another")
+    assert tracker.label_setter("ENG-1", "septet") == LabelSetter()
 
 
 def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
