@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from bench.figure import Figure
+from bench.machine import ROOT
+from bench.meter import read_actions
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import SEPTET, Stage, stage, worker
@@ -22,6 +25,8 @@ from septet.contracts.pipeline_view import IssueStatus, PipelineView
 
 EXECUTORS: Final = ((1, 1.1), (4, 1.2))
 """How many, and how many times the critical path all may take."""
+ACTIONS_PER_ISSUE: Final = 35.0
+_ACTIONS_NOTE: Final = "of the pipeline and its work orders, which have no budget, to the end of the last one"
 _SCRIPT: Final = {"steps": {"build_plan": {"delay_seconds": 1}, "implement_plan": {"delay_seconds": 2}}}
 _FILES: Final = 100
 _BESIDE: Final = "work orders one by one"
@@ -63,7 +68,7 @@ def critical_path(stretches: Sequence[Stretch], executors: int) -> float:
 async def _measured(pace: Pace) -> list[Figure]:
     issues = [
         PipelineIssue(id=f"i{number}", title=f"Say thing {number}", body=_body(number))
-        for number in range(pace.times(20, 5))
+        for number in range(pace.times(20, 10))
     ]
     async with stage() as on:
         origin = await asyncio.to_thread(
@@ -72,10 +77,15 @@ async def _measured(pace: Pace) -> list[Figure]:
         async with worker(on, _environ(on)):
             await _one_by_one(on.client, origin, issues[:1], "warm")
             stretches = await _one_by_one(on.client, origin, issues, "alone")
-            return [
-                _figure(stretches, executors, target, await _pipeline(on.client, origin, issues, executors))
-                for executors, target in EXECUTORS
-            ]
+            figures = []
+            for executors, target in EXECUTORS:
+                before = await read_actions(on.metrics)
+                seconds = await _pipeline(on.client, origin, issues, executors)
+                actions = (await read_actions(on.metrics) - before).total()
+                figures.append(_figure(stretches, executors, target, seconds))
+                named = f"Actions of {len(issues)} issues, {executors} at once"
+                figures.append(Figure(named, actions, "", ACTIONS_PER_ISSUE * len(issues), note=_ACTIONS_NOTE))
+            return figures
 
 
 def _figure(stretches: Sequence[Stretch], executors: int, target: float, seconds: float) -> Figure:
@@ -98,13 +108,17 @@ def _body(number: int) -> str:
 
 def _environ(on: Stage) -> dict[str, str]:
     """Return the worker's environment, with the scripted agent that takes its time over two steps."""
-    scenario = on.settings.state_dir / "scenario.json"
+    scripted = on.settings.state_dir.parent / "scripted"  # where guests may look
+    scripted.mkdir()
+    scenario = scripted / "scenario.json"
     scenario.write_text(json.dumps(_SCRIPT), encoding="utf-8")
+    seen = (ROOT, sys.prefix, sys.base_prefix, f"{scripted}:rw")
     return {
         **on.environ,
+        "SEPTET_GUEST_PATHS": ",".join(map(str, seen)),
         "SEPTET_SCRIPTED_PATH": str(SEPTET.with_name("septet-scripted-agent")),
         "SEPTET_SCRIPTED_SCENARIO": str(scenario),
-        "SEPTET_SCRIPTED_HOME": str(on.settings.state_dir / "scripted"),
+        "SEPTET_SCRIPTED_HOME": str(scripted / "home"),
     }
 
 
