@@ -10,6 +10,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import AsyncActivityHandle, Client, WorkflowExecutionStatus
+from temporalio.converter import ActivitySerializationContext
 from temporalio.service import RPCError, RPCStatusCode
 
 from septet.agents.runs.folders import RunKey
@@ -105,8 +106,24 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
 
 def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
     """Return what ends an activity by its name, where its token counts no more."""
-    return client.get_async_activity_handle(
+    handle: AsyncActivityHandle = client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
+    )
+    return bound_to(key, handle, client)
+
+
+def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncActivityHandle:
+    """Return a handle whose words are sealed as those of this activity, where anything is sealed."""
+    return handle.with_context(
+        ActivitySerializationContext(
+            namespace=client.namespace,
+            activity_id=key.activity_id,
+            activity_type=None,
+            activity_task_queue=None,
+            workflow_id=key.workflow_id,
+            workflow_type=None,
+            is_local=False,
+        )
     )
 
 

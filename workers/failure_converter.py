@@ -12,8 +12,8 @@ from septet.system.text import cut_bytes
 
 _FAILURE_BYTES: Final = 3500
 """The server keeps 4,096 of a failure that is tried again, and of a longer one not even its words."""
-_SEALED_FAILURE_BYTES: Final = 3000
-"""Before it is sealed, which adds less than 200 for its words and as many for its details."""
+_SEALED_FAILURE_BYTES: Final = 2700
+"""Before it is sealed, which adds less than 350 for its words and as many for its details."""
 _MESSAGE_BYTES: Final = 2500
 _SHORTEST_MESSAGE: Final = 200
 """Characters. Where details are so long that it has no room either, the failure is longer than what is kept."""

@@ -1,6 +1,7 @@
 """Payloads that the server cannot read: sealed before they leave this process, opened as they come."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,7 +17,7 @@ from temporalio.converter import (
     WithSerializationContext,
 )
 
-from septet.contracts.seal import ENCODING, KEY_CHECK, KEY_ID, SEALED, is_sealed, refusing_metadata
+from septet.contracts.seal import ACTIVITY, ENCODING, KEY_CHECK, KEY_ID, SEALED, is_sealed, refusing_metadata
 from septet.errors import DamagedSealError, SeptetError
 from septet.key_ring import KeyRing, SealedBox, keys_in_file, keys_of_command
 from septet.settings import Settings
@@ -40,12 +41,15 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
     serves: bool = False
     """It is a worker's."""
     refuses_unsealed: bool = False
-    is_of_activity: bool = False
+    activity: tuple[str, ...] = ()
+    """Whose input or result it is for: workflow, type and id of an activity, each empty where nobody is told."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
         """Return the codec of an activity's input and result, which clients never read."""
-        is_of_activity = isinstance(context, ActivitySerializationContext)
-        return self if is_of_activity == self.is_of_activity else replace(self, is_of_activity=is_of_activity)
+        activity: tuple[str, ...] = ()
+        if isinstance(context, ActivitySerializationContext):
+            activity = (context.workflow_id or "", context.activity_type or "", context.activity_id or "")
+        return self if activity == self.activity else replace(self, activity=activity)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Return the payloads as the server gets them."""
@@ -62,23 +66,30 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         if any(each is not None and not self.keys.knows(each) for each in boxes):
             await self._look_for_key()
         return [
-            self._open(each) if each is not None else self._mark(payload)
+            self._open(each, payload.metadata.get(ACTIVITY, b"")) if each is not None else self._mark(payload)
             for each, payload in zip(boxes, payloads, strict=True)
         ]
 
     def _seal(self, payload: Payload) -> Payload:
-        box = self.keys.seal(payload.SerializeToString(), _ABOUT)
+        bound = {ACTIVITY: json.dumps(self.activity).encode()} if self.activity else {}
+        box = self.keys.seal(payload.SerializeToString(), _ABOUT + bound.get(ACTIVITY, b""))
         about = {ENCODING: SEALED, KEY_ID: box.key_id.encode(), KEY_CHECK: box.key_check.encode()}
-        return Payload(metadata=about, data=box.content)
+        return Payload(metadata=about | bound, data=box.content)
 
-    def _open(self, box: SealedBox) -> Payload:
+    def _open(self, box: SealedBox, bound: bytes) -> Payload:
         try:
-            return Payload.FromString(self.keys.open(box, _ABOUT))
+            return Payload.FromString(self._content(box, bound))
         except DamagedSealError as error:
             if not self.serves:
                 raise
             _log.error("seal_damaged", key=box.key_id, error=error.message)
             return Payload(metadata=refusing_metadata({}, is_damaged=True))
+
+    def _content(self, box: SealedBox, bound: bytes) -> bytes:
+        content = self.keys.open(box, _ABOUT + bound)
+        if self.activity and not _is_of(bound, self.activity):
+            raise DamagedSealError(f"What is sealed with key {box.key_id} is another activity's.")
+        return content
 
     def _mark(self, payload: Payload) -> Payload:
         if not self.refuses_unsealed:
@@ -109,7 +120,7 @@ class SealedDataConverter(DataConverter):
     def _as_reader(self) -> "SealedDataConverter":
         """Return the converter of one who reads; an activity's input is read by the worker that carries it out."""
         codec = self.payload_codec
-        if not isinstance(codec, SealingCodec) or codec.is_of_activity or not codec.serves:
+        if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self
         return replace(self, payload_codec=replace(codec, serves=False, refuses_unsealed=False))
 
@@ -131,6 +142,16 @@ def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
     else:
         return None
     return SealingCodec(keys, serves=serves, refuses_unsealed=serves and settings.seal_required)
+
+
+def _is_of(bound: bytes, activity: tuple[str, ...]) -> bool:
+    """Say whether a seal that opened is an activity's: by its workflow, and by what both know of the rest."""
+    if not bound:
+        return False
+    workflow, *rest = json.loads(bound)
+    return workflow == activity[0] and all(
+        one == other or not (one and other) for one, other in zip(rest, activity[1:], strict=True)
+    )
 
 
 def _box_in(payload: Payload) -> SealedBox | None:

@@ -18,7 +18,7 @@ from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, 
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.cancellation import activity_handle, was_reset
+from activities.cancellation import activity_handle, bound_to, was_reset
 from septet.agents.runs.folders import RunKey, Runs
 from septet.contracts.pull_request_names import watched_order
 from septet.janitor.terms import pipeline_of
@@ -111,7 +111,7 @@ class Successor:
             reset, handle = True, activity_handle(self.client, held_token.key)
         if reset:
             await asyncio.to_thread(self._set_aside, held_token.key)
-        await handle.fail(
+        await bound_to(held_token.key, handle, self.client).fail(
             ApplicationError(
                 "The worker that ran it ended, or was stopped.",
                 type="WorkerGone",

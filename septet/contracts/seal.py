@@ -12,6 +12,8 @@ SEALED: Final = b"binary/encrypted"
 KEY_ID: Final = "encryption-key-id"
 KEY_CHECK: Final = "encryption-key-check"
 """Where the metadata has the id of the key that opens it, and what tells two keys of the same id apart."""
+ACTIVITY: Final = "septet-activity"
+"""Where the metadata has whose input or result it is: work order, type and id. It opens as nothing else."""
 _ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"

@@ -68,7 +68,7 @@ GAINS = (
     Gain(_MODEL, "say that more was used than was", "a project's budget looks used up, until a person raises it", "unit/agents/test_model_requests.py::test_a_model_that_says_much_more_than_its_cli_is_believed"),
     Gain(_SERVER, "read texts, in its database or its web UI", "all of them; with sealing, ids, names, times and search attributes", "acceptance/test_sealed.py::test_a_server_without_the_keys_reads_no_word"),
     Gain(_SERVER, "tell workers something without a key", "all that it likes; with `SEPTET_SEAL_REQUIRED`, nothing but an end or a delay", "workflows/test_sealed.py::test_an_unsealed_result_is_not_believed"),
-    Gain(_SERVER, "send a sealed answer again that it has seen", "it is believed, also in another work order: a seal says who wrote, not where", "workflows/test_sealed.py::test_a_sealed_answer_is_believed_wherever_somebody_sends_it_again"),
+    Gain(_SERVER, "send a sealed answer again that it has seen", "nothing in another work order or step; an answer counts for another run of its own step, and a start, update or signal again", "workflows/test_sealed.py::test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone"),
     Gain(_SUPPLY, "change a package of Septet's after its release", "nothing: all are pinned by their hashes", "unit/packaging/test_lock.py::test_every_package_is_pinned_with_hashes"),
     Gain(_SUPPLY, "move a tag of an action or an image", "an action: nothing. An image: what it runs, until `make pin-images` has pinned it", "unit/deploy/test_pinned_images.py::test_no_action_is_named_by_a_branch"),
     Gain(_SUPPLY, "change a CLI or its model", "all that an agent has, and the login or key that the CLI is given", "escape/test_kinds.py::test_a_guest_of_each_kind_finds_no_key"),

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fakes.activities import Doubles, done
@@ -272,10 +272,11 @@ async def test_an_unsealed_result_is_not_believed(
         never.set()
 
 
-async def test_a_sealed_answer_is_believed_wherever_somebody_sends_it_again(
-    client: Client, doubles: Doubles, keys: Path
+@pytest.mark.parametrize("from_itself", [False, True], ids=["of another work order", "of another step"])
+async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
+    client: Client, doubles: Doubles, keys: Path, *, from_itself: bool
 ) -> None:
-    """Who writes to the server and has no key can put one work order's sealed answer in the place of another's."""
+    """Who writes to the server and has no key can send a sealed answer again: it opens, and is not believed."""
     own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
     orders = WorkOrders(own, doubles.task_queue)
 
@@ -286,25 +287,28 @@ async def test_a_sealed_answer_is_believed_wherever_somebody_sends_it_again(
     async with worker_of(own, doubles):
         first = (await orders.put(ORDER)).id
         await asyncio.wait_for(orders.wait(first), WITHIN_SECONDS)
-        history = client.get_workflow_handle(first).fetch_history_events()
-        events = {event.event_id: event async for event in history}
-        ends = [each.activity_task_completed_event_attributes for each in events.values()]
-        answers = {
-            events[
-                each.scheduled_event_id
-            ].activity_task_scheduled_event_attributes.activity_id: each.result.payloads
-            for each in ends
-            if each.scheduled_event_id
-        }
         second = (await orders.put(ORDER)).id
         await wait_until(lambda: len(doubles.calls_of(Step.BUILD_PLAN)) > 1)
+        name = "classify_issue-1" if from_itself else "build_plan-1"
+        answer = await answer_of(client, second if from_itself else first, name)
+        assert len(await cast("SealingCodec", own.data_converter.payload_codec).decode([answer])) == 1  # it opens
         place = client.get_async_activity_handle(workflow_id=second, run_id=None, activity_id="build_plan-1")
-        await place.complete(RawValue(answers["build_plan-1"][0]))
-        task = await asyncio.wait_for(orders.wait(second), WITHIN_SECONDS)
-        assert (task.status, task.steps[1].output) == ("completed", "specs/of-another.md")
+        await place.complete(RawValue(answer))
+        error = await ended(own, second)
+        assert (error.type, "its seal is damaged" in error.message) == ("UnsealedInput", True)
         never.set()
-        for order_id in (first, second):
-            await own.get_workflow_handle(f"{order_id}/pr").terminate()
+        await own.get_workflow_handle(f"{first}/pr").terminate()
+
+
+async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
+    """Return what an activity has answered, as the server has it."""
+    history = client.get_workflow_handle(order_id).fetch_history_events()
+    events = {event.event_id: event async for event in history}
+    for each in (event.activity_task_completed_event_attributes for event in events.values()):
+        begun = events.get(each.scheduled_event_id)
+        if begun is not None and begun.activity_task_scheduled_event_attributes.activity_id == activity_id:
+            return each.result.payloads[0]
+    raise AssertionError(activity_id)
 
 
 async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
