@@ -31,10 +31,12 @@ from temporalio.converter import DataConverter, DefaultFailureConverterWithEncod
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
+from activities.cancellation import activity_handle
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.costs import CostClient
 from clients.temporal.seals import seals_in_use
 from clients.temporal.work_orders import WorkOrders
+from septet.agents.runs.folders import RunKey
 from septet.contracts.budget import LimitCall
 from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Step
@@ -298,6 +300,26 @@ async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
         assert (error.type, "its seal is damaged" in error.message) == ("UnsealedInput", True)
         never.set()
         await own.get_workflow_handle(f"{first}/pr").terminate()
+
+
+async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doubles: Doubles, keys: Path) -> None:
+    """Another process with the keys seals the words of a failure for that activity."""
+    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
+
+    async def wait(call: Any) -> Any:
+        await never.wait()
+
+    doubles.steps[Step.BUILD_PLAN] = [wait]
+    async with worker_of(own, doubles):
+        order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
+        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
+        run_id = (await client.get_workflow_handle(order_id).describe()).run_id
+        key = RunKey(workflow_id=order_id, run_id=run_id or "", activity_id="build_plan-1")
+        failure = ApplicationError("claude is not installed", type="AgentNotFound", non_retryable=True)
+        await activity_handle(own, key).fail(failure)
+        error = await ended(own, order_id)
+        assert (error.type, "claude is not installed" in error.message) == ("AgentNotFound", True)
+        never.set()
 
 
 async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
