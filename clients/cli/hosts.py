@@ -120,7 +120,7 @@ async def _serve_queue(
             where = client.service_client.config.target_host
             typer.echo(f"Worker {parts.host.id} serves queue {settings.task_queue!r} at {where}.")
         await signals.first.wait()
-    return reply_at_stop(parts.living_agents())
+    return reply_at_stop(parts.living_agents(), "septet worker")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Final, Self
 import typer
 
 from clients.cli.reply import CommandReply
+from septet.agents.runs.folders import Run
 
 _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -59,8 +60,18 @@ def _heeds_hangup() -> bool:
     return signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
 
-def reply_at_stop(living: Sequence[str]) -> CommandReply:
-    """Name the agents that live on under their supervisors, on stderr: stdout has had its answer."""
+def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
+    """Name the agents that live on, and how to end them, on stderr: stdout has had its answer.
+
+    Args:
+        living: The runs of these agents.
+        start: The command that takes them over.
+    """
+    orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
-        typer.echo(f"Agent {run} keeps running; the next worker of this host takes it over.", err=True)
+        who = f"{run.record.key.workflow_id}, step {run.record.step}" if run.record is not None else "an unknown step"
+        typer.echo(f"The agent of {who} keeps running ({run.name}).", err=True)
+    if orders:
+        verb = f"`{start}` again takes {'them' if len(living) > 1 else 'it'} over"
+        typer.echo(f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True)
     return CommandReply(is_printed=True)

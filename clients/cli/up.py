@@ -67,16 +67,17 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
                 typer.echo("", err=True)  # behind the terminal's ^C
             if parts.living_agents():
                 typer.echo(
-                    "Agents keep running. Press Ctrl-C again to stop them now and keep their work in a rescue.",
+                    "Agents keep running. Press Ctrl-C again, before `up` has ended, to stop them too: "
+                    "their work is kept in a rescue.",
                     err=True,
                 )
-        if signals.second.is_set():
-            for run in await end_living(parts.host, _WHY_ENDED):
-                typer.echo(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
-        living = parts.living_agents()
-    answer = reply_at_stop(living)
+    if signals.second.is_set():  # looked at last: it counts for as long as `up` has not ended
+        for run in await end_living(parts.host, _WHY_ENDED):
+            typer.echo(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
+    again = f"{septet_elsewhere(settings.environ)} up"
+    answer = reply_at_stop(parts.living_agents(), again)
     if not as_json:
-        typer.echo(f"Stopped. Continue with: {septet_elsewhere(settings.environ)} up", err=True)
+        typer.echo(f"Stopped. Continue with: {again}", err=True)
     return answer
 
 

@@ -97,7 +97,7 @@ def test_a_worker_that_starts_ends_the_agent_of_a_work_order_that_was_terminated
         host.run_of("wo-stray", "1-classify_issue-1")
         until((host.worktree("wo-stray") / "half.txt").exists)
         assert first.end(signal.SIGTERM) == 0
-        until(lambda: any("1-classify_issue-1 keeps running" in line for line in first.errors))
+        until(lambda: any("step classify_issue keeps running" in line for line in first.errors))
         host.temporal("workflow", "terminate", "--workflow-id", "wo-stray")
         assert host.at_work("wo-stray")
         with host.worker():
