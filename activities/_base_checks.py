@@ -38,7 +38,7 @@ _COPY_SECONDS: Final = 600.0
 _SPARE_SECONDS: Final = 900.0
 """For the copy, beside the checks' own time."""
 _REMEDY: Final = (
-    'Mend them on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
+    'Mend {} on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
     f"{SETTINGS_PATH}, the work begins anyway."
 )
 
@@ -76,7 +76,8 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
         _log.warning("base_not_checked", error=str(error))
     result = read_result(folder) if refuses else None
     if result is not None and result.failed:
-        raise BaseFailsError("\n".join(result.lines), remedy=_REMEDY)
+        remedy = _REMEDY.format("it" if len(result.failed) == 1 else "them")
+        raise BaseFailsError(result.report, remedy=remedy)
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:

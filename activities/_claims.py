@@ -45,6 +45,7 @@ class Proof:
 
     result_text: str
     commit_sha: str | None = None
+    checks_passed: int = 0
     plan_sha256: str | None = None
     plan_bytes: int | None = None
     warnings: tuple[str, ...] = ()

@@ -93,6 +93,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
             "verdict": Verdict.DONE,
             "result_text": cut(mask(proof.result_text), _TEXT_LENGTH),
             "commit_sha": proof.commit_sha,
+            "checks_passed": proof.checks_passed,
             "plan_sha256": proof.plan_sha256,
             "plan_bytes": proof.plan_bytes,
             "outline": proof.outline,

@@ -352,7 +352,7 @@ class Operations:
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
-        fails = await asyncio.to_thread(fails_on_base, self.state, order_id)
+        fails = () if task.checks_passed else await asyncio.to_thread(fails_on_base, self.state, order_id)
         here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base, fails_on_base=fails)
         if task.stuck:
             return here

@@ -44,6 +44,13 @@ class BaseChecks(Wire):
         firsts = (each.why.partition("\n")[0].rstrip(":.") for each in self.failed)
         return tuple(f"{first} {where}" for first in firsts)
 
+    @property
+    def report(self) -> str:
+        """The same lines, each with what its check printed last."""
+        printed = (each.why.partition("\n")[2] for each in self.failed)
+        both = zip(self.lines, printed, strict=True)
+        return "\n".join(f"{line.removesuffix('.')}:\n{rest}" if rest else line for line, rest in both)
+
     def fails(self, command: str) -> bool:
         """Say whether a check fails there."""
         return any(each.command == command for each in self.failed)

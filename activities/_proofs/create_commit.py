@@ -57,7 +57,8 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
     told = whole_lfs_files(claim.place, [change.path for change in claim.evidence.files_changed])
-    return Proof(message, commit_sha=sha, warnings=(told,) if told else ())
+    passed = len(claim.repository_settings.checks)
+    return Proof(message, commit_sha=sha, checks_passed=passed, warnings=(told,) if told else ())
 
 
 def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:

@@ -69,9 +69,15 @@ def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
     """
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
-        who = f"{run.record.key.workflow_id}, step {run.record.step}" if run.record is not None else "an unknown step"
+        who = (
+            f"{run.record.key.workflow_id}, step {run.record.step}"
+            if run.record is not None
+            else "an unknown step"
+        )
         typer.echo(f"The agent of {who} keeps running ({run.name}).", err=True)
     if orders:
         verb = f"`{start}` again takes {'them' if len(living) > 1 else 'it'} over"
-        typer.echo(f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True)
+        typer.echo(
+            f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True
+        )
     return CommandReply(is_printed=True)

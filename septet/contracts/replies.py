@@ -162,7 +162,8 @@ class DetailReply(TaskReply):
     waiting_for: str | None = None
     """What it is waiting for right now; `None` if nothing."""
     fails_on_base: tuple[str, ...] = ()
-    """Checks of the repository that fail on its base commit already, as far as the host that is asked knows."""
+    """Checks of the repository that fail on its base commit already, as far as the host that is asked knows; none
+    once they have passed on its commit."""
     base: str | None = None
     """The branch that it started from; `None` before it began, and where another host has its workspace."""
     estimate: Estimate | None = None

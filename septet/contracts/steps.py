@@ -185,6 +185,8 @@ class StepResult(StepFacts):
     rescues: tuple[Rescue, ...] = ()
     """What was kept of the worktree since the step began, oldest first."""
     commit_sha: str | None = None
+    checks_passed: int = 0
+    """How many of the repository's checks passed on what was committed."""
     plan_sha256: str | None = None
     """The SHA-256 of the plan's file, where the step has found one."""
     plan_bytes: int | None = None

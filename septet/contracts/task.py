@@ -1,6 +1,6 @@
 """The work order object: one shape for CLI, HTTP, MCP and query."""
 
-from typing import Self
+from typing import Final, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -9,6 +9,13 @@ from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage, tell_f
 from septet.contracts.names import Stage, Status
 from septet.contracts.rework import ReworkState
 from septet.contracts.wire import Wire
+
+_USUAL_READINGS: Final = (None, "structured", "json")
+_FROM_TEXT: Final = "read from its text"
+_READINGS: Final = {
+    "fence": "read from JSON in its text", "embedded": "read from JSON in its text",
+    "mended": "read from mended JSON",
+}  # fmt: skip
 
 
 class TaskStep(Wire):
@@ -35,6 +42,13 @@ class TaskStep(Wire):
     files_changed: tuple[FileChange, ...] = ()
     rescue: Rescue | None = None
     """The last one that was taken in the step."""
+    checks_passed: int = 0
+    """How many of the repository's checks passed on what it committed."""
+
+    @property
+    def reading(self) -> str:
+        """How its answer was read, in words; empty where that was as usual."""
+        return "" if self.parsed_by in _USUAL_READINGS else _READINGS.get(self.parsed_by, _FROM_TEXT)
 
 
 class TaskError(Wire):
@@ -133,6 +147,11 @@ class Task(Wire):
     def earlier_tokens(self) -> int:
         """How many of its tokens are in none of its steps' rows: earlier tries used them."""
         return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
+
+    @property
+    def checks_passed(self) -> int:
+        """How many of the repository's checks passed on its last commit."""
+        return next((row.checks_passed for row in reversed(self.steps) if row.checks_passed), 0)
 
     @property
     def question(self) -> str:

@@ -52,7 +52,8 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
     assert fails_on_base(lab.parts.host.state, "wo-1") == (line,)
     await lab.open_to(Step.CREATE_COMMIT)
     lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
-    assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE
+    done = await lab.run(Step.CREATE_COMMIT)
+    assert (done.verdict, done.checks_passed) == (Verdict.DONE, 1)
     prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
     assert "On main, before any change" in prompt
     assert "needs a sum" in prompt
@@ -112,12 +113,12 @@ async def test_all_work_orders_of_a_host_share_one_look(lab: StepLab) -> None:
 
 
 async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -> None:
-    """No agent starts, and the error names check, branch and remedy; a retry looks again."""
-    _push(lab, f'echo looked >> {lab.root}/looked; [ -e "{lab.root}/mended" ]\n', _REFUSE)
+    """No agent starts, and the error names check, output, branch and remedy; a retry looks again."""
+    _push(lab, f'echo looked >> {lab.root}/looked; echo "2 == 3"; [ -e "{lab.root}/mended" ]\n', _REFUSE)
     error = await _refusal(lab)
     assert (error.type, error.non_retryable) == ("BaseFails", True)
-    assert error.message == "Check `sh check.sh` failed (exit code 1) on main already, before any work."
-    assert "base branch" in error.details[0].remedy
+    assert error.message == "Check `sh check.sh` failed (exit code 1) on main already, before any work:\n2 == 3"
+    assert error.details[0].remedy.startswith("Mend it on the base branch")
     assert lab.runs == []
     (lab.root / "mended").touch()
     await lab.open()

@@ -13,8 +13,6 @@ _SPACE: Final = "\u00a0"
 """Where a cell is not to be broken."""
 _GAP: Final = 2 * _SPACE
 """At the end of a cell: the UI puts columns side by side without a space between them."""
-_USUAL: Final = (None, "structured")
-"""How an answer is usually read: it needs no note."""
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
@@ -47,7 +45,8 @@ def format_details(task: Task, running_step: Step | None) -> str:
         lines += ["", f"Rescue `{rescue.snapshot}` ({table_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`"]
     if task.error:
         message = table_cell(task.error.message, _FAILURE_LIMIT)
-        lines += ["", f"**{task.error.type}**: {message}", "", task.error.remedy]
+        lines += ["", f"**{task.error.type}**: {message}"]
+        lines += ["", task.error.remedy] if task.error.remedy else []
     return "\n".join(lines)
 
 
@@ -63,7 +62,7 @@ def _format_row(row: TaskStep) -> str:
     )
     note = (
         f"{row.attempts} attempts" if row.attempts > 1 else "",
-        "" if row.parsed_by in _USUAL else f"answer read by {row.parsed_by}",
+        f"answer {row.reading}" if row.reading else "",
         f"recovered by {row.recovered_by}" if row.recovered_by else "",
     )
     return _row(f"{mark}{_SPACE}{row.step}", table_cell(result or ""), _join(took), _join(note))

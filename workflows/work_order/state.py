@@ -253,4 +253,5 @@ def _step_row(result: StepResult, attempts: int) -> TaskStep:
         usage=result.usage,
         files_changed=result.files_changed,
         rescue=result.rescues[-1] if result.rescues else None,
+        checks_passed=result.checks_passed,
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from clients.cli.render.work_order import RECOVERIES, console, usual_reading
+from clients.cli.render.work_order import RECOVERIES, console
 from septet.contracts.facts import Usage
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
@@ -65,8 +65,10 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
         files = [f"{change.path} ({change.operation})" for change in row.files_changed]
         more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
         yield "files", ", ".join(files[:_FILES_SHOWN]) + more
-    if not usual_reading(row.parsed_by):
-        yield "answer", f"read by {row.parsed_by}"
+    if row.checks_passed:
+        yield "checks", f"{row.checks_passed} passed before the commit"
+    if row.reading:
+        yield "answer", row.reading
     if row.recovered_by:
         yield "recovered", f"{RECOVERIES.get(row.recovered_by, '')} ({row.recovered_by})".lstrip()
     if row.rescue is not None:

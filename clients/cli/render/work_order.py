@@ -25,8 +25,6 @@ _LEAST_RESULT = 12
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
-_USUAL = (None, "structured")
-"""How a step's answer is read where nothing unusual happened."""
 RECOVERIES = {
     "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
     "rerun": "started again", "finalizer": "asked again",
@@ -193,6 +191,8 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:
         lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
+    if task.checks_passed:
+        lines.append(Text(f"checks        {task.checks_passed} passed before the commit"))
     for rescue in task.rescues:
         told = rescue.telling if rescue.is_left_by_planner else rescue.reason
         patch = f"\n              {rescue.patch}" if rescue.patch else ""
@@ -203,7 +203,7 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
     if task.error and with_error:
         lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
-        lines.append(Text(printable(task.error.remedy)))
+        lines += [Text(printable(task.error.remedy))] if task.error.remedy else []
     return lines
 
 
@@ -238,16 +238,10 @@ def cut_to_line(text: str, cells: int) -> str:
     return line.plain
 
 
-def usual_reading(parsed_by: str | None) -> bool:
-    """Say whether a step's answer was read as it should be."""
-    return parsed_by in _USUAL
-
-
 def _note(row: TaskStep) -> str:
     """Return what was unusual about a step; empty where its answer came as it should."""
-    parsed_by = "" if usual_reading(row.parsed_by) else row.parsed_by
     recovered_by = RECOVERIES.get(row.recovered_by or "", row.recovered_by)
-    return ", ".join(part for part in (parsed_by, recovered_by) if part)
+    return ", ".join(part for part in (row.reading.removeprefix("read from "), recovered_by) if part)
 
 
 def _cells(row: TaskStep) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
 STEPS = (
     TaskStep(
         step="build_plan", agent_name="planner", agent="claude", success=True, output="specs/[bold]plan.md\nmore",
-        duration_seconds=1.25, usage=Usage(input_tokens=1200, output_tokens=34), parsed_by="fenced",
+        duration_seconds=1.25, usage=Usage(input_tokens=1200, output_tokens=34), parsed_by="json",
         recovered_by="finalizer", attempts=2,
     ),
     TaskStep(step="implement_plan", agent_name="implementor", agent="claude", success=False, error_message="It broke."),
@@ -42,7 +42,7 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
     """Status, steps, pull request, commit, rescue with its patch, error and remedy are printed."""
     work_order.show_task(TASK)
     printed = capsys.readouterr().out
-    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "fenced, asked again", "It broke.",
+    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "asked again", "It broke.",
                   "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
                   "AgentGaveUp: It crashed.", "septet retry wo-1"):  # fmt: skip
         assert words in printed
@@ -217,3 +217,33 @@ def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pyte
     assert "refused hosts npm.example:443, h0:443" in capsys.readouterr().out
     show_refusals("wo-1", ())
     assert capsys.readouterr().out == ""
+
+
+def test_checks_that_passed_are_told_and_what_was_usual_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line says how many; an answer that is JSON alone is no note, on the page neither, and no remedy no line."""
+    row = STEPS[0].model_copy(
+        update={"step": "create_commit", "parsed_by": "json", "recovered_by": None, "checks_passed": 2}
+    )
+    task = TASK.model_copy(update={"steps": (row,), "error": TaskError(type="Cancelled", message="Stopped.")})
+    show_detail(DetailReply(task=task))
+    show_steps(task.steps)
+    printed = capsys.readouterr().out
+    assert "checks        2 passed before the commit" in printed.splitlines()
+    assert "  checks    2 passed before the commit" in printed.splitlines()
+    page = text_of("_steps.html", look=WatchReply(task=task))
+    assert "2 checks passed" in page
+    assert "read" not in printed + page
+    assert printed.partition("Cancelled: Stopped.\n")[2][:1] != "\n"
+
+
+def test_an_answer_that_was_found_in_a_text_is_noted_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table, the list of steps and the page say where it was found."""
+    row = STEPS[0].model_copy(update={"parsed_by": "embedded", "recovered_by": None})
+    show_steps([row])
+    console().print(work_order.steps_table([row]))
+    printed = capsys.readouterr().out
+    assert "  answer    read from JSON in its text" in printed.splitlines()
+    assert printed.splitlines()[-1].endswith("  JSON in its text")
+    assert "read from JSON in its text" in text_of(
+        "_steps.html", look=WatchReply(task=TASK.model_copy(update={"steps": (row,)}))
+    )
