@@ -56,7 +56,7 @@ class Absence:
             self._since, self._ends = datetime.now().astimezone(), time.monotonic() + self.patience.total_seconds()
         told = f"The Temporal server has not answered since {self._since:%H:%M:%S}; "
         if time.monotonic() < self._ends:
-            return f"{told}{self.subject} continues when it is back."
+            return f"{told}{self.subject} continues when it is back. If `septet up` ran it, start that again."
         message = f"{told}{self.subject} continues with the next `septet up`."
         raise ServerNotReachedError(
             message, remedy=f"Watch it again: {self.watch or f'septet watch {self.subject}'}"

@@ -32,7 +32,7 @@ async def costs(
     ] = "",
     project: Annotated[str, typer.Option(metavar="PROJECT", help="Only this project.", show_default=False)] = "",
 ) -> CommandReply:
-    """Show what agents have cost: dollars, tokens and minutes.
+    """Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing.
 
     Example: septet costs --by week --project o/r
     """

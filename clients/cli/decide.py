@@ -100,7 +100,7 @@ async def approve(
     why: given.Why = "",
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Approve the plan, or the findings, that a work order is waiting on; of more than one, the plans.
+    """Approve what a work order waits with: its plan, or its findings. Of several work orders, approve the plans.
 
     Example: septet approve wo-42
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = Commands()
 _SANDBOX: Final = (
-    "In the sandbox agents, checks and set-up have no network but the model's, and see nothing of your home but "
+    "In the sandbox, agents, checks and set-up reach no network but the model's. Of your home they see only the "
     "languages that PATH names."
 )
 

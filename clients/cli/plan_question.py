@@ -22,14 +22,16 @@ from septet.settings import load_settings
 from septet.system import processes
 from septet.system.preview import printable
 
-_CHOICES: Final = "[a]pprove  [r]eject with feedback  [e]dit (write feedback in your editor)  [q]uit waiting"
+_CHOICES: Final = (
+    "[a]pprove  [r]eject with feedback  [e]dit (your changes go to the planner as feedback)  [q]uit waiting"
+)
 _SCISSORS: Final = "# ------------------------ >8 ------------------------"
 _ABOVE: Final = f"""\
 
 
 {_SCISSORS}
-# Write feedback above the line, or change the plan below it: both are sent to the planner, which plans again.
-# Change nothing to decide later.
+# This plan does not change here. What you write above the line, and what you change in the plan below it, goes to
+# the planner as feedback, and it plans again. Change nothing to decide later.
 """
 _FEEDBACK_CHARACTERS: Final = 8000
 _EDITOR: Final = "vi"

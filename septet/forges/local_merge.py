@@ -43,8 +43,9 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
     merge = git.try_run("merge-tree", "--write-tree", "--name-only", "--no-messages", before, head_commit)
     tree, _, conflicts = merge.stdout.decode(errors="replace").strip().partition("\n")
     if merge.exit_code != 0:
-        where = name_some(conflicts.split("\n"), _NAMED) if conflicts else "git refused"
-        raise RefusedTransitionError(f"{head} cannot be merged into {base}: {where}.", remedy=remedy)
+        where = name_some(conflicts.split("\n"), _NAMED)
+        why = f"conflicts in {where}" if conflicts else "git refused"
+        raise RefusedTransitionError(f"{head} cannot be merged into {base}: {why}.", remedy=remedy)
     commit = git.text("commit-tree", tree, "-p", before, "-p", head_commit, "-m", message)
     if checkout is not None:
         _see_that_it_can_move(checkout, base, before, commit, remedy)

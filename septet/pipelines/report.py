@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from septet.contracts.facts import Usage
-from septet.contracts.pipeline_view import IssueState, PipelineReport, PipelineView
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineView
 from septet.system.text import cut, one_line
 
 _CELL_LIMIT: Final = 120
@@ -64,14 +64,14 @@ def as_markdown(report: PipelineReport) -> str:
 
 
 def _row(issue: IssueState) -> str:
-    seconds = (issue.planning_seconds or 0.0) + (issue.execution_seconds or 0.0)
+    times = [each for each in (issue.planning_seconds, issue.execution_seconds) if each is not None]
     cells = (
         issue.issue_id,
         issue.status.value,
         issue.solution.id if issue.solution else "",
         (issue.commit_hash or "")[:12],
         _cell(issue.pr_url or ""),
-        f"{seconds:.1f}",
+        f"{sum(times):.1f}" if times else "",
         _cost(issue.usage),
     )
     return f"| {' | '.join(cells)} |"
@@ -88,7 +88,9 @@ def _details(issue: IssueState) -> Iterator[str]:
         ("Files", _files(issue)),
     )
     yield from (f"- {name}: {value if name == 'Files' else _cell(value)}" for name, value in facts if value)
-    yield f"- Planning: {_seconds(issue.planning_seconds)}; execution: {_seconds(issue.execution_seconds)}"
+    planning = "running" if issue.status is IssueStatus.PLANNING else _seconds(issue.planning_seconds)
+    execution = "running" if issue.status is IssueStatus.EXECUTING else _seconds(issue.execution_seconds)
+    yield f"- Planning: {planning}; execution: {execution}"
     yield f"- Used: {_usage(issue.usage)}"
     yield f"- Context: {_CONTEXTS[issue.context]}"
     for session in issue.sessions:

@@ -185,9 +185,12 @@ class PipelineState:
                 "usage": task.usage,
                 "rescue": task.rescues[-1] if task.rescues else None,
             }
-            late = [row for row in task.steps if row.step in _EXECUTING]
+            late = [row.duration_seconds for row in task.steps if row.step in _EXECUTING]
+            early = [row.duration_seconds for row in task.steps if row.step not in _EXECUTING]
             if executed and late:
-                values["execution_seconds"] = round(sum(row.duration_seconds for row in late), 3)
+                values["execution_seconds"] = round(sum(late), 3)
+            if issue.planning_seconds is None and early:
+                values["planning_seconds"] = round(sum(early), 3)
         self.issues[issue.issue_id] = shorten_issue(issue.model_copy(update=values), len(self.issues))
 
     def view(self) -> PipelineView:

@@ -65,7 +65,9 @@ def _format_row(row: TaskStep) -> str:
         f"answer {row.reading}" if row.reading else "",
         f"recovered by {row.recovered_by}" if row.recovered_by else "",
     )
-    return _row(f"{mark}{_SPACE}{row.step}", table_cell(result or ""), _join(took), _join(note))
+    return _row(
+        f"{mark}{_SPACE}{row.step}", table_cell((result or "").partition("\n\n")[0]), _join(took), _join(note)
+    )
 
 
 def _row(*cells: str) -> str:

@@ -53,7 +53,7 @@ def _when(row: TaskStep) -> str:
 def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     """Yield what there is to say of a step, each with its name."""
     if row.output:
-        yield "result", " ".join(row.output.split())
+        yield "result", f"\n{' ' * 12}".join(line.rstrip() for line in row.output.splitlines() if line.strip())
     if row.error_message:
         yield "failed", row.error_message
     session = f", session {row.session_id}" if row.session_id else ""

@@ -109,7 +109,9 @@ class WatchLines:
         for row in look.task.steps[self._steps :]:
             yield from _entry_lines(entry for entry in entries if entry.step == row.step)
             entries = tuple(entry for entry in entries if entry.step != row.step)
-            result = preview((row.output if row.success else row.error_message) or "", limit=_ENTRY_LIMIT)
+            result = preview(
+                ((row.output if row.success else row.error_message) or "").partition("\n\n")[0], limit=_ENTRY_LIMIT
+            )
             yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
         self._steps = len(look.task.steps)
         if look.running_step and (before is None or before.running_step != look.running_step):

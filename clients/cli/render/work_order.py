@@ -250,7 +250,7 @@ def _cells(row: TaskStep) -> tuple[str, ...]:
     return (
         mark,
         row.step,
-        escape(printable(" ".join(result.split())[:200])),
+        escape(printable(" ".join(result.partition("\n\n")[0].split())[:200])),
         f"{row.duration_seconds:.1f} s",
         f"{row.usage.tokens:,}",
         str(row.attempts),

@@ -17,7 +17,7 @@ def test_the_same_words_are_said_until_the_server_is_back() -> None:
     first = absence.bear(away())
     assert (first, absence.lasts) == (absence.bear(away()), True)
     assert first.startswith("The Temporal server has not answered since ")
-    assert first.endswith("; wo-1 continues when it is back.")
+    assert first.endswith("; wo-1 continues when it is back. If `septet up` ran it, start that again.")
     absence.end()
     assert not absence.lasts
 

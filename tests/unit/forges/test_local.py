@@ -246,7 +246,7 @@ def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
     base = origin.push({"a": "3"})
     opened = forge.open_pull_request(NEW)
 
-    with pytest.raises(RefusedTransitionError, match="cannot be merged into main: a"):
+    with pytest.raises(RefusedTransitionError, match="cannot be merged into main: conflicts in a"):
         forge.merge_pull_request(opened.number)
 
     assert origin.sha("main") == base

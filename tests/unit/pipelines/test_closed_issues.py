@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 import pytest
 from pydantic_core import to_json
 
-from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.lanes import Role
 from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, TEXT_LIMIT_BYTES, PipelineIssue
 from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus, NotedIssues, PipelineRun
 from septet.contracts.solution import Outline
-from septet.contracts.task import Task, TaskError
+from septet.contracts.task import Task, TaskError, TaskStep
 from septet.errors import InvalidInputError
 from septet.pipelines.issues import order_issues
+from septet.pipelines.report import as_markdown, report_of
 from workflows.pipeline.state import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024
@@ -127,3 +128,16 @@ def test_more_dependencies_than_can_be_carried_are_refused() -> None:
     ]
     with pytest.raises(InvalidInputError, match="15050 dependencies, and at most 5000 are allowed"):
         order_issues(issues)
+
+
+def test_an_issue_that_failed_before_its_plan_was_ready_keeps_the_time_that_planning_took() -> None:
+    """The report counts the steps that there were, as the work order does."""
+    state = state_of(1, "x", 1)
+    (issue,) = state.issues.values()
+    row = TaskStep(step="build_plan", agent_name="planner", agent="claude", success=False, duration_seconds=49.0)
+    usage = Usage(input_tokens=9, cost_usd=0.12)
+    task = Task(id=issue.order_id, steps=(row,), usage=usage)
+    state.end_issue(issue, IssueStatus.FAILED, NOW, task, TaskError(type="X", message="m"))
+    text = as_markdown(report_of(state.view()))
+    assert "- Planning: 49.0 s; execution: none" in text
+    assert "| 49.0 | 0.12 USD |" in text
