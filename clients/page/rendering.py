@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from clients.page import changes, standing, transcript
 from clients.temporal.pipeline_rows import OVER, counts_of
+from septet.contracts.amounts import cost_text
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
@@ -140,6 +141,7 @@ def _environment() -> Environment:
         markdown=markdown_of,
         duration=_duration,
         elapsed=_elapsed_time,
+        cost=cost_text,
         time=_time,
         web_link=_web_link,
         end_of_link=_end_of_link,

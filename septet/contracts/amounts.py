@@ -31,6 +31,13 @@ _CENT_PARTS: Final = 6
 _SECONDS: Final = 60.0
 
 
+def cost_text(usage: Usage) -> str:
+    """Return what was paid, in words; empty where nothing was used."""
+    if usage.cost_usd is None or (usage.cost_is_partial and not usage.cost_usd):
+        return "cost unknown" if usage.tokens else ""
+    return f"{'at least ' if usage.cost_is_partial else ''}{usage.cost_usd:.2f} USD"
+
+
 class Spending(Wire):
     """What agents used."""
 

@@ -21,6 +21,8 @@ class Usage(Wire):
     """The output tokens spent on reasoning, if the CLI reports them."""
     cost_usd: float | None = None
     """US dollars, if the CLI reports them; otherwise `None`."""
+    cost_is_partial: bool = False
+    """A part of it has no known cost, such as a run that was killed before its CLI reported any."""
     estimated: bool = False
     """The tokens were read from text and not from the CLI's own usage record."""
 
@@ -32,6 +34,7 @@ class Usage(Wire):
     def plus(self, other: Self) -> Self:
         """Return the sum; a cost that neither names stays unknown."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
         return self.model_copy(
             update={
                 "input_tokens": self.input_tokens + other.input_tokens,
@@ -40,6 +43,7 @@ class Usage(Wire):
                 "cache_write_tokens": self.cache_write_tokens + other.cache_write_tokens,
                 "reasoning_tokens": self.reasoning_tokens + other.reasoning_tokens,
                 "cost_usd": sum(costs) if costs else None,
+                "cost_is_partial": self.cost_is_partial or other.cost_is_partial or bool(costs and lacks),
                 "estimated": self.estimated or other.estimated,
             }
         )

@@ -34,13 +34,15 @@ _FEWEST_BY_PLAN: Final = 20
 _RECENT: Final = 100
 """Older ones tell of other models, prices and commands."""
 _TAIL: Final = 0.1
+_FEW: Final = 0.1
+"""The part of agent runs without a cost whose dollars their tokens may stand for."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
 """A pipeline that keeps to one branch has it not named again, and a session is summarised once it is long."""
 _STEEPEST: Final = 2.0
 _LEAST_WEIGHT: Final = 0.2
 """Of one whose plan is so far from all others that it alone bends the line."""
 _SECONDS: Final = 60.0
-_NO_DOLLARS: Final = " Dollars are unknown: agents reported no cost."
+_NO_DOLLARS: Final = " Dollars are unknown: too few agent runs reported their cost."
 _NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """Of a work order; what follows its pull request is not estimated."""
@@ -183,12 +185,13 @@ class _Forecast:
         )
 
     def _dollars(self, use: Sequence[Sequence[Spending]], steps: Collection[str]) -> Interval | None:
-        """Return the dollars of those work orders that have all theirs; `None` where they are too few."""
+        """Return dollars by the work orders that have all theirs, else by those that lack few; else `None`."""
         unpriced = {place for kind in use for place, each in enumerate(kind) if each.unpriced}
         if not unpriced:
             return self._interval([[each.usd for each in kind] for kind in use])
         priced = [order for place, order in enumerate(self._orders) if place not in unpriced]
-        return _Forecast(priced, self._question).amounts(steps).usd if len(priced) >= FEWEST else None
+        enough = priced if len(priced) >= FEWEST else _with_prices(self._orders)
+        return _Forecast(enough, self._question).amounts(steps).usd if enough else None
 
     def _interval(self, costs: Sequence[Sequence[float]]) -> Interval:
         by_plan = [
@@ -196,6 +199,26 @@ class _Forecast:
             for growth, kind in zip(self._growth, costs, strict=True)
         ]
         return interval_of(self._draws.sums(by_plan))
+
+
+def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
+    """Give the few runs without a cost what their tokens cost in the others; nothing is returned for many."""
+    uses = [turn.use for order in orders for turn in order.turns]
+    told = _sum(use for use in uses if not use.unpriced)
+    if not told.tokens or sum(use.unpriced for use in uses) > _FEW * len(uses):
+        return []
+    price = told.usd / told.tokens
+
+    def priced(use: Spending) -> Spending:
+        usd = max(use.usd, use.tokens * price)
+        return use.model_copy(update={"usd": usd, "unpriced": 0}) if use.unpriced else use
+
+    return [
+        order.model_copy(
+            update={"turns": tuple(turn.model_copy(update={"use": priced(turn.use)}) for turn in order.turns)}
+        )
+        for order in orders
+    ]
 
 
 def _sum(parts: Iterable[Spending]) -> Spending:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from septet.contracts.amounts import cost_text
 from septet.contracts.facts import Usage
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineView
 from septet.system.text import cut, one_line
@@ -134,7 +135,7 @@ def _usage(usage: Usage) -> str:
 
 
 def _cost(usage: Usage) -> str:
-    return "" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    return cost_text(usage)
 
 
 def _seconds(seconds: float | None) -> str:

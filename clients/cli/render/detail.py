@@ -19,6 +19,7 @@ from clients.cli.render.work_order import (
 )
 from clients.disk.network_requests import refused_to
 from clients.watch import elapsed_seconds
+from septet.contracts.amounts import cost_text
 from septet.contracts.names import Step
 from septet.contracts.replies import DetailReply
 from septet.system.preview import printable
@@ -61,5 +62,4 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     if detail.estimate is not None and detail.estimate.is_known:
         yield "estimate", detail.estimate.text.removeprefix("Estimate").lstrip(": ")
     if task.usage.tokens:
-        cost = f", {task.usage.cost_usd:.2f} USD" if task.usage.cost_usd is not None else ""
-        yield "tokens", f"{tokens_text(task, task.usage.tokens)}{cost}"
+        yield "tokens", f"{tokens_text(task, task.usage.tokens)}, {cost_text(task.usage)}"

@@ -7,6 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from clients.cli.render.work_order import RECOVERIES, console
+from septet.contracts.amounts import cost_text
 from septet.contracts.facts import Usage
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
@@ -80,5 +81,5 @@ def usage_text(usage: Usage) -> str:
     """Return what was used, in words."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
-    cost = f", {usage.cost_usd:.2f} USD" if usage.cost_usd is not None else ""
-    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out{cached}{cost}"
+    cost = cost_text(usage)
+    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out{cached}{f', {cost}' if cost else ''}"

@@ -22,6 +22,7 @@ from clients.cli.wrapping import wrap
 from clients.patches import PatchFile, files_of
 from clients.tool_calls import only_confirms
 from clients.watch import elapsed_seconds
+from septet.contracts.amounts import cost_text
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
 from septet.system.preview import preview, printable
 
@@ -137,7 +138,8 @@ def show_end(look: WatchReply, out: Console) -> None:
 
 def figures(look: WatchReply) -> Text:
     """Return time, tokens and cost on one line."""
-    cost = f"   cost {look.cost_usd:.2f} USD" if look.cost_usd is not None else ""
+    known = cost_text(look.task.usage)
+    cost = f"   {'' if 'cost' in known else 'cost '}{known}" if known else ""
     elapsed, tokens = _time(elapsed_seconds(look.task)), tokens_text(look.task, look.tokens)
     return Text(f"elapsed {elapsed}   tokens {tokens}{cost}", style="dim")
 

@@ -2,6 +2,7 @@ from rich.console import Console
 
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.watch import elapsed_seconds
+from septet.contracts.facts import Usage
 from septet.contracts.names import Status
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView, WatchReply
 from septet.contracts.task import Task, TaskStep
@@ -24,7 +25,7 @@ PLANNED = LogEntry(
 )
 PATCH = "diff --git a/shop.py b/shop.py\n--- a/shop.py\n+++ b/shop.py\n@@ -1 +1 @@\n-old\n+new\x1b[2J\n"
 LOOK = WatchReply(
-    task=TASK.model_copy(update={"steps": (STEP,)}),
+    task=TASK.model_copy(update={"steps": (STEP,), "usage": Usage(cost_usd=0.5)}),
     running_step="implement_plan",
     doing=CALL,
     tokens=1234,

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from rich.console import Console
 
@@ -54,7 +56,7 @@ def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytes
     task = TASK.model_copy(update={"steps": (STEPS[0].model_copy(update={"usage": usage}),), "usage": usage})
     show_detail(DetailReply(task=task))
     printed = capsys.readouterr().out
-    assert "tokens        8,636" in printed.splitlines()
+    assert "tokens        8,636, cost unknown" in printed.splitlines()
     row = next(line for line in printed.splitlines() if line.startswith("✓  build_plan"))
     assert "8,636" in row.split()
     assert "8,636 tokens" in text_of("_steps.html", look=WatchReply(task=task))
@@ -247,3 +249,24 @@ def test_an_answer_that_was_found_in_a_text_is_noted_in_words(capsys: pytest.Cap
     assert "read from JSON in its text" in text_of(
         "_steps.html", look=WatchReply(task=TASK.model_copy(update={"steps": (row,)}))
     )
+
+
+def test_a_run_that_was_killed_before_it_told_its_cost_is_no_known_zero(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is not known is said, in all of a work order too; what another run told is the least that it cost."""
+    killed, free, paid = Usage(input_tokens=4000), Usage(cost_usd=0.0), Usage(output_tokens=10, cost_usd=0.25)
+    costs = {
+        "cost unknown": killed.plus(free),
+        "at least 0.25 USD": paid.plus(killed),
+        "0.25 USD": paid.plus(Usage()),
+    }
+    for words, usage in costs.items():
+        row = STEPS[0].model_copy(update={"usage": usage})
+        task = TASK.model_copy(update={"steps": (row,), "usage": usage})
+        show_detail(DetailReply(task=task))
+        show_steps([row])
+        printed = capsys.readouterr().out
+        assert f"tokens        {usage.tokens:,}, {words}" in printed.splitlines()
+        assert re.search(rf"^  tokens    .* out, {words}$", printed, re.MULTILINE)
+        assert words in text_of("_steps.html", look=WatchReply(task=task))

@@ -207,13 +207,23 @@ def test_one_turn_without_a_price_hides_no_dollars() -> None:
     assert too_few.remaining.usd is None
 
 
+def test_a_few_runs_without_a_price_are_estimated_by_their_tokens() -> None:
+    """Of nine work orders, one of whose 63 runs was killed: its tokens count as much as those of the others."""
+    seen = [order(n, 1.0 + n / 10) for n in range(9)]
+    *others, last = seen[4].turns
+    killed = last.model_copy(update={"use": last.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
+    partly = seen[4].model_copy(update={"turns": (*others, killed)})
+    estimate = estimate_costs(QUESTION, history([*seen[:4], partly, *seen[5:]]))
+    assert usd_of(estimate).middle == pytest.approx(usd_of(estimate_costs(QUESTION, history(seen))).middle)
+
+
 def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     """An agent that tells tokens alone is estimated in tokens and minutes."""
     estimate = estimate_costs(QUESTION, history([_unpriced(order(n, 1.0)) for n in range(9)]))
     assert estimate.remaining is not None
     assert estimate.remaining.usd is None
     assert "USD" not in estimate.text
-    assert estimate.text.endswith("Dollars are unknown: agents reported no cost.")
+    assert estimate.text.endswith("Dollars are unknown: too few agent runs reported their cost.")
     assert set(estimate.steps) == set(ALL_STEPS)
 
 
