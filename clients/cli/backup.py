@@ -8,6 +8,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
+from clients.cli.wrapping import say
 from septet.system.text import name_some
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def backup(
 def _show(copy: "Backup") -> None:
     database = "the server's database and " if copy.has_database else ""
     size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
-    typer.echo(f"Backed up {database}this host to {copy.folder}: {len(copy.places)} work orders, {size}.")
+    say(f"Backed up {database}this host to {copy.folder}: {len(copy.places)} work orders, {size}.")
     for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
         if names:
-            typer.echo(f"{title}: {name_some(names, _SHOWN)}.")
+            say(f"{title}: {name_some(names, _SHOWN)}.")

@@ -10,6 +10,7 @@ from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.page_link import show_page_link
 from clients.cli.reply import CommandReply, print_json, reply
+from clients.cli.wrapping import say
 from septet.system.heaps import share_heaps
 from septet.system.imports import quick_imports
 from septet.system.keys import take_keys_out_of_sight
@@ -53,7 +54,7 @@ def host_gone(
         )
         if told.unanswered:
             text += f"\nNo worker answered for {name_some(told.unanswered, _NAMED)}: repeat the command later."
-        return CommandReply({"host": host, **asdict(told)}, lambda: typer.echo(text))
+        return CommandReply({"host": host, **asdict(told)}, lambda: say(text))
 
     reply(work, as_json=as_json)
 
@@ -96,7 +97,7 @@ def worker(
             return await _serve_queue(client, settings, payload, as_json=as_json)
         made = f"Created: namespace {client.namespace}. " if is_made else ""
         text = f"Registered: {', '.join(names)}." if names else "All search attributes are registered."
-        return CommandReply({**payload, "namespace_created": is_made}, lambda: typer.echo(f"{made}{text}"))
+        return CommandReply({**payload, "namespace_created": is_made}, lambda: say(f"{made}{text}"))
 
     reply(work, as_json=as_json, is_service=True)
 
@@ -118,7 +119,7 @@ async def _serve_queue(
             print_json(ready)
         else:
             where = client.service_client.config.target_host
-            typer.echo(f"Worker {parts.host.id} serves queue {settings.task_queue!r} at {where}.")
+            say(f"Worker {parts.host.id} serves queue {settings.task_queue!r} at {where}.")
         await signals.first.wait()
     return reply_at_stop(parts.living_agents(), "septet worker")
 
@@ -171,10 +172,10 @@ def serve(
                     }
                 )
             else:
-                typer.echo(f"The API is at {api.address}; its token is in {state.api_token_file}.")
+                say(f"The API is at {api.address}; its token is in {state.api_token_file}.")
                 show_page_link(api.page)
                 if api.codec_address:
-                    typer.echo(f"The codec endpoint, for Temporal's web UI in your browser: {api.codec_address}")
+                    say(f"The codec endpoint, for Temporal's web UI in your browser: {api.codec_address}")
             await signals.first.wait()
         return CommandReply(is_printed=True)
 
@@ -201,7 +202,7 @@ def runner(as_json: given.Json = False) -> None:
         if as_json:
             print_json({"ok": True, "ready": True, "host": state.host_id(), "state_dir": str(state.root)})
         else:
-            typer.echo(f"Runner {state.host_id()} starts agents for the workers of {state.root}.")
+            say(f"Runner {state.host_id()} starts agents for the workers of {state.root}.")
         sys.stdout.flush()
         become_runner(listener, lock)
 

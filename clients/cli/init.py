@@ -9,6 +9,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
+from clients.cli.wrapping import say
 
 if TYPE_CHECKING:
     from clients.first_settings import FirstSettings
@@ -67,4 +68,4 @@ def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
         lines += ["Set-up needs a registry of packages. Start the worker with:"]
         lines += [f"  SEPTET_SETUP_HOSTS={','.join(settings.hosts)} septet up"]
     lines += [*settings.notes, "", f"Read it, commit it to the base branch, then run: septet doctor --repo {root}"]
-    typer.echo("\n".join(lines))
+    say("\n".join(lines))

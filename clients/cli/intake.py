@@ -9,6 +9,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply
+from clients.cli.wrapping import say
 from septet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -81,16 +82,16 @@ async def remove(operations: "Operations", intake_id: Id) -> CommandReply:
     Example: septet intake remove septet-intake-o-r-1f0c9a2b-9c3d1e
     """
     answer = await operations.intakes.remove(intake_id)
-    return CommandReply.from_reply(answer, lambda: typer.echo(f"{answer.removed} was removed."))
+    return CommandReply.from_reply(answer, lambda: say(f"{answer.removed} was removed."))
 
 
 def _show(intakes: Sequence["IntakeView"]) -> None:
     from septet.system.preview import printable
 
     if not intakes:
-        typer.echo("There are no intakes. Add one: septet intake add --repo REPO")
+        say("There are no intakes. Add one: septet intake add --repo REPO")
     for each in intakes:
-        typer.echo(printable(f"{each.id}  {each.repository}  label {each.label}, every {each.every_seconds} s"))
+        say(printable(f"{each.id}  {each.repository}  label {each.label}, every {each.every_seconds} s"))
 
 
 def _intake(options: IntakeOptions) -> "IntakeInput":

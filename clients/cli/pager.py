@@ -68,4 +68,4 @@ def show_paged(parts: Iterable[RenderableType]) -> None:
 
 def _print(out: Console, parts: Iterable[RenderableType]) -> None:
     for part in parts:
-        out.print(part, soft_wrap=isinstance(part, Text), crop=False)
+        Console.print(out, part, soft_wrap=isinstance(part, Text), crop=False)  # a line of a file stays one

@@ -7,6 +7,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
+from clients.cli.wrapping import say
 
 if TYPE_CHECKING:
     from workers.promotion import Promotion
@@ -64,8 +65,6 @@ def promote(
 
 def _show_promotion(promotion: "Promotion") -> None:
     share = f"{promotion.percentage:g} % of the work orders" if promotion.percentage < _ALL else "all work orders"
-    typer.echo(
-        f"Build {promotion.build or 'unversioned'} gets {share}; before it was {promotion.before or 'none'}."
-    )
+    say(f"Build {promotion.build or 'unversioned'} gets {share}; before it was {promotion.before or 'none'}.")
     if promotion.waiting:
-        typer.echo(f"These wait until a build with their patches is promoted: {', '.join(promotion.waiting)}.")
+        say(f"These wait until a build with their patches is promoted: {', '.join(promotion.waiting)}.")

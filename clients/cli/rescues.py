@@ -10,6 +10,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
+from clients.cli.wrapping import say
 from septet.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def restore(
         with _write_lock(state, target):
             restore_snapshot(vault, stored, target)
         row = {**kept_snapshot(state, stored).model_dump(mode="json"), "restored_to": str(target)}
-        return CommandReply({"rescue": row}, lambda: typer.echo(f"{snapshot} is in {target}."))
+        return CommandReply({"rescue": row}, lambda: say(f"{snapshot} is in {target}."))
 
     reply(work, as_json=as_json)
 
@@ -140,7 +141,7 @@ def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
 def _show_none(order_id: str | None, *, everything: bool) -> None:
     owner = f" of {order_id}" if order_id else ""
     noun, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
-    typer.echo(f"This host has no {noun}{owner}.{more}")
+    say(f"This host has no {noun}{owner}.{more}")
 
 
 def _age(age_seconds: int) -> str:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clients.cli.render.work_order import console, print_line, show_estimate, show_start_commands, start_line
+from clients.cli.render.work_order import console, show_estimate, show_start_commands, start_line
 from clients.cli.reply import CommandReply
 from septet.contracts.costs import Estimate
 from septet.contracts.task import Task
@@ -35,7 +35,7 @@ async def show_new_order(
     out.print(start_line(task, "started"), soft_wrap=True)
     if not wait:
         if nobody := await operations.nobody_works():
-            print_line(out, Text(nobody, style="yellow"))
+            out.print(Text(nobody, style="yellow"), soft_wrap=True)
         await _show_later(out, estimate, notice)
         return CommandReply(show=lambda: show_start_commands(out, task))
     from clients.cli.task_reply import live_view, reply_after  # while the first worker takes the work order

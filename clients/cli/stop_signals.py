@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Final, Self
 
-import typer
-
 from clients.cli.reply import CommandReply
+from clients.cli.wrapping import say
 from septet.agents.runs.folders import Run
 
 _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -74,10 +73,8 @@ def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
             if run.record is not None
             else "an unknown step"
         )
-        typer.echo(f"The agent of {who} keeps running ({run.name}).", err=True)
+        say(f"The agent of {who} keeps running ({run.name}).", err=True)
     if orders:
         verb = f"`{start}` again takes {'them' if len(living) > 1 else 'it'} over"
-        typer.echo(
-            f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True
-        )
+        say(f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True)
     return CommandReply(is_printed=True)

@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import Any, Final
 
-import typer
-
 from clients.api_token import api_token
 from clients.cli.page_link import show_page_link
 from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.cli.up_lines import print_lines
+from clients.cli.wrapping import say
 from clients.operations import Operations
 from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
@@ -64,20 +63,20 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
                 async with _beside(print_lines(operations), begins=not as_json):
                     await signals.first.wait()
             if sys.stderr.isatty():
-                typer.echo("", err=True)  # behind the terminal's ^C
+                say("", err=True)  # behind the terminal's ^C
             if parts.living_agents():
-                typer.echo(
+                say(
                     "Agents keep running. Press Ctrl-C again, before `up` has ended, to stop them too: "
                     "their work is kept in a rescue.",
                     err=True,
                 )
     if signals.second.is_set():  # looked at last: it counts for as long as `up` has not ended
         for run in await end_living(parts.host, _WHY_ENDED):
-            typer.echo(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
-    again = f"{septet_elsewhere(settings.environ)} up"
+            say(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
+    again = f"{septet_elsewhere(settings)} up"
     answer = reply_at_stop(parts.living_agents(), again)
     if not as_json:
-        typer.echo(f"Stopped. Continue with: {again}", err=True)
+        say(f"Stopped. Continue with: {again}", err=True)
     return answer
 
 
@@ -100,8 +99,8 @@ def _print_ready(server: ServerFile, settings: Settings, page: str, *, as_json: 
         print_json({"ok": True, "ready": True, **where, "state_dir": str(settings.state_dir)})
         return
     show_page_link(page)
-    septet = septet_elsewhere(settings.environ)
-    typer.echo("Start a work order in another terminal, in your repository:")
-    typer.echo(f"  {septet} run --title 'What is wrong' --wait")
-    typer.echo(f"Temporal {server.address}, its UI {server.ui}, HTTP API {server.api}, state {settings.state_dir}")
-    typer.echo("Ctrl-C stops the server and the worker; agents keep running. Press it twice to stop them too.")
+    septet = septet_elsewhere(settings)
+    say("Start a work order in another terminal, in your repository:")
+    say(f"  {septet} run --title 'What is wrong' --wait")
+    say(f"Temporal {server.address}, its UI {server.ui}, HTTP API {server.api}, state {settings.state_dir}")
+    say("Ctrl-C stops the server and the worker; agents keep running. Press it twice to stop them too.")

@@ -6,14 +6,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import typer
-
+from clients.cli.wrapping import say
 from clients.operations import Operations
 from septet.contracts.names import Status
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.system.preview import preview
 
+_CLOCK: Final = len("00:00:00  ")
 _LOOK_SECONDS: Final = 1.0
 _AT_ONCE: Final = 200
 
@@ -53,8 +53,9 @@ async def print_lines(operations: Operations) -> None:
             )
             tasks = {task.id: task for task in (*recent.tasks, *open_ones.tasks)}
             for line in lines.new_lines(tasks.values()):
-                typer.echo(f"{datetime.now().astimezone():%H:%M:%S}  {line}")
-        await asyncio.sleep(_LOOK_SECONDS)
+                say(f"{datetime.now().astimezone():%H:%M:%S}  {line}", indent=_CLOCK)
+        await asyncio.sleep(_CLOCK: Final = len("00:00:00  ")
+_LOOK_SECONDS)
 
 
 def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status

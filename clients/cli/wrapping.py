@@ -2,12 +2,17 @@
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-_WORD: Final = re.compile(r"`[^`\n]*`\S*|'[^'\n]*'\S*|\S+")
+import typer
+
+_WORD: Final = re.compile(
+    r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
+)
 """What stands in quotes is one word."""
-_PROGRAM: Final = re.compile(r"[(\"]?septet")
+_PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
 """A command begins with it, and ends with its sentence."""
 _ENDS: Final = (".", ",", ";", ":", ")")
 
@@ -28,10 +33,16 @@ def terminal_width(stream: TextIO) -> int:
     return shutil.get_terminal_size().columns if stream.isatty() else 0
 
 
+def say(words: str, *, indent: int = 0, err: bool = False) -> None:
+    """Print words for people on stdout, or on stderr; all lines of a paragraph but its first are indented."""
+    typer.echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
+
+
 def _wrap_line(line: str, width: int, indent: int) -> str:
     lines = [""]
     for gap, word in _words(line):
-        if len(lines[-1]) + len(gap) + len(word) <= width or not lines[-1].strip():
+        end = len(lines[-1]) + len(gap)
+        if end + len(word) <= width or end <= indent or not lines[-1].strip():
             lines[-1] += gap + word
         else:
             lines.append(" " * indent + word)

@@ -179,10 +179,12 @@ def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, or
                 septet("run", origin.bare, "--title", "Say goodbye", "--id", "wo-said", "--wait", "--json").code
                 == 0
             )
-            told = up.until("wo-said is completed: file://")
+            told = up.until("app.git/pull/1")
             assert "[info" not in told
             assert "wo-said is completed" in told
             up.interrupt()
-            assert up.end()[0] == 0
+            code, said = up.end()
+            assert code == 0
+            assert f"Continue with: SEPTET_STATE_DIR={septet.state}" in " ".join(said.split())
         finally:
             septet.end_all()

@@ -12,7 +12,6 @@ from clients.cli.render.work_order import (
     end_lines,
     heading_of,
     next_commands,
-    print_line,
     show_commands,
     steps_table,
     tokens_text,
@@ -31,15 +30,15 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
     out.print(heading_of(task))
     if detail.waiting_for:
         label = "waiting" if detail.waiting_for[:1].isupper() else "waiting for"
-        print_line(out, Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"))
+        out.print(Text(printable(f"{label:<14}{detail.waiting_for}"), style="yellow"), soft_wrap=True)
     for name, value in _facts(detail, running):
-        print_line(out, Text(f"{name:<14}{printable(value)}"))
+        out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
     for failing in detail.fails_on_base:
-        print_line(out, Text(f"{'base':<14}{printable(failing)}", style="yellow"))
+        out.print(Text(f"{'base':<14}{printable(failing)}", style="yellow"), soft_wrap=True)
     if task.steps or running:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=not task.host_wait):
-        print_line(out, line)
+        out.print(line, soft_wrap=True)
     show_refusals(task.id, refused_to(detail.refused_in_setup, detail.runs))
     show_commands(out, next_commands(task))
 

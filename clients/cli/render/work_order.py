@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.columns import GAP
-from clients.cli.wrapping import wrap
+from clients.cli.render.terminal import Terminal
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
@@ -31,8 +31,6 @@ RECOVERIES = {
 }  # fmt: skip
 """How a step went on after a stop of its agent, its worker, or an answer that could not be read."""
 _NUMBERS = ("time", "tokens", "attempts")
-_LABEL = 14
-"""What the name of a fact takes, with the space behind it."""
 STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
     "running": "cyan",
@@ -41,7 +39,7 @@ STYLE_OF = {
 
 def console() -> Console:
     """Return stdout as rich writes to it: colours only on a terminal, none with NO_COLOR."""
-    return Console(highlight=False, soft_wrap=False)
+    return Terminal(highlight=False, soft_wrap=False)
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
@@ -50,16 +48,7 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
     out.print(task_view(task, running))
     lines = _task_lines(task, with_error=with_error)
     for line in [*lines, *([Text(printable(f"waits for     {waits}"), style="yellow")] if waits else [])]:
-        print_line(out, line)
-
-
-def print_line(out: Console, line: Text) -> None:
-    """Print a line; on a terminal it is broken between words, below the name of its fact where it has one."""
-    if out.is_terminal and not line.spans:
-        plain = line.plain
-        indent = _LABEL if plain[:1].islower() and plain[_LABEL - 2 : _LABEL] == "  " else 0
-        line = Text(wrap(plain, out.width, indent), style=line.style)
-    out.print(line, soft_wrap=True)
+        out.print(line, soft_wrap=True)
 
 
 def tokens_text(task: Task, tokens: int) -> str:
@@ -101,8 +90,10 @@ def show_estimate(out: Console, estimate: str) -> None:
 def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
     """Print commands that people may type next, each with its purpose."""
     width = max((len(typed) for typed, _ in commands), default=0)
+    longest = max((len(purpose) for _, purpose in commands), default=0)
+    gap = "\n      " if out.is_terminal and width + longest + 2 * GAP > out.width else "  "
     for typed, purpose in commands:
-        out.print(Text.assemble("  ", (f"{typed:<{width}}", "cyan"), f"  {purpose}"), soft_wrap=True)
+        out.print(Text.assemble("  ", (f"{typed:<{width}}", "cyan"), f"{gap}{purpose}"), soft_wrap=True)
 
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
@@ -124,7 +115,7 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
     """Print what was decided about which plan or findings, and the work order as it is then."""
     show_task(task, waits=task.question or None)
     if findings:
-        print_line(console(), Text(f"{verdict:<14}{' '.join(findings)}"))
+        console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
         return
     console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
 

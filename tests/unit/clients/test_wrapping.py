@@ -1,8 +1,10 @@
 """Long lines on a terminal are broken between words, and what people copy stays whole."""
 
 import pytest
+from rich.text import Text
 
 from clients.cli.render.columns import fit
+from clients.cli.render.terminal import Terminal
 from clients.cli.wrapping import wrap
 
 
@@ -16,6 +18,7 @@ from clients.cli.wrapping import wrap
         ("a: septet show wo-1, or septet cancel wo-1", 24, ["a: septet show wo-1, or", "septet cancel wo-1"]),
         ("say septet reject wo-1 --feedback 'A, B'", 30, ["say", "septet reject wo-1 --feedback 'A, B'"]),
         ("  in front of it", 10, ["  in front", "of it"]),
+        ("Go on: SEPTET_STATE_DIR=/a /b/bin/septet up", 20, ["Go on:", "SEPTET_STATE_DIR=/a /b/bin/septet up"]),
         ("first\nsecond", 40, ["first", "second"]),
         ("x" * 30 + " y", 20, ["x" * 30, "y"]),
         ("", 20, [""]),
@@ -30,6 +33,23 @@ def test_what_follows_is_indented() -> None:
     """So a fact's words stand below its first ones."""
     assert wrap("name  one two three", 12, 6) == "name  one\n      two\n      three"
     assert wrap("ok      name: it is there", 18, 8) == "ok      name: it\n        is there"
+    assert wrap("url    https://example.org/pull", 20, 7) == "url    https://example.org/pull"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_what_is_printed_to_a_terminal_is_broken_between_words(width: int) -> None:
+    """Whatever rich does not wrap; colours stay, and a fact's words stand below its first ones."""
+    words = "every agent says what it did and why " * 5
+    out = Terminal(width=width, force_terminal=True, color_system="standard")
+    with out.capture() as shown:
+        out.print(Text.assemble(("  result    ", "bold"), words, ("red at the end", "red")), soft_wrap=True)
+        out.print(words.strip(), soft_wrap=True)
+    assert "\x1b[31mred" in shown.get()
+    fact, plain = Text.from_ansi(shown.get()).plain.split("every", 1)[1].rsplit("end", 1)
+    assert " ".join(plain.split()) == words.strip()
+    assert all(len(line) <= width for line in plain.splitlines())
+    assert all(line.startswith(" " * 12) and len(line) <= width for line in fact.splitlines()[1:])
+    assert " ".join(fact.split()) == f"{words.strip()} red at the".removeprefix("every ")
 
 
 def test_columns_give_way_in_their_order() -> None:
