@@ -15,6 +15,7 @@ from typing import Final
 from temporalio.service import RPCError
 
 from clients.operations import Operations
+from clients.order_checks import find_unused_settings
 from septet.commands.loader import load, overrides
 from septet.contracts.dry_run import DryRunReply, DryRunStep
 from septet.contracts.limits import StepSettings
@@ -55,7 +56,11 @@ async def dry_run(
     worker = await _worker_of(operations)
     agent = order.agent or repository.agent or (worker.default if worker is not None else settings.agent)
     model = worker.model if worker is not None else settings.model
+    unused = (
+        find_unused_settings(address.path, view.files.get(SETTINGS_PATH), view.base.branch) if address.path else ""
+    )
     return DryRunReply(
+        unused_settings=f"{unused} Commit it to {view.base.branch}." if unused else "",
         repository=address.url,
         base_branch=view.base.branch,
         base_sha=view.base.sha,

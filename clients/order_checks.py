@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from clients.repository_path import enclosing_repository, is_repository, with_host
 from septet.contracts.amounts import parse_limit
-from septet.contracts.names import AGENTS
+from septet.contracts.names import AGENTS, SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError
 from septet.git.address import parse_address
@@ -21,6 +21,24 @@ _NOBODY_ANSWERS: Final = (
     "follow_pr: a repository on this machine has no checks and no reviews, so there is nothing to follow."
 )
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
+
+
+def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> str:
+    """Return that a checkout's settings are not those that its work orders read; empty where they are.
+
+    Args:
+        folder: The checkout.
+        read: The file of settings as of the base; `None` where that has none.
+        branch: The base.
+    """
+    try:
+        written = (folder / SETTINGS_PATH).read_bytes()
+    except OSError:
+        return ""
+    if written == read:
+        return ""
+    lack = "is not committed to" if read is None else "differs from that of"
+    return f"{SETTINGS_PATH} in {folder} {lack} {branch}, so it is not used yet."
 
 
 def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:

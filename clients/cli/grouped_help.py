@@ -17,7 +17,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OTHERS: Final = "Other commands"
 _BRACES: Final = re.compile(r"^\{(.*)\}$")
-_TYPE: Final = re.compile(r" <[a-z ]+>$")
+_TYPE: Final = re.compile(r" <(?P<list>list\[)?[a-z ]+\]?>$")
 _RANGE: Final = re.compile(r"(; )?(-?[0-9]+<=x(<=[0-9]+)?|x[<>]=[0-9]+)")
 _NOTHING: Final = re.compile(r"  \[(required)?\]$")
 
@@ -83,7 +83,9 @@ class GroupedCommands(typer.core.TyperGroup):
 def _plain(name: str, text: str, *, is_argument: bool) -> tuple[str, str]:
     """Return a row of help without types and ranges; an argument that may be left out has brackets already."""
     text = _RANGE.sub("", text).replace("[; ", "[")
-    return (_TYPE.sub("", name), _NOTHING.sub("", text)) if is_argument else (name, text.replace("  []", ""))
+    if not is_argument:
+        return name, text.replace("  []", "")
+    return _TYPE.sub(lambda match: "..." if match["list"] else "", name), _NOTHING.sub("", text)
 
 
 def _sentence(text: str) -> str:

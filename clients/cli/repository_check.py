@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
 
-from clients.order_checks import check_folder
+from clients.order_checks import check_folder, find_unused_settings
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.turns.guest_programs import missing_programs
 from septet.agents.turns.sandbox import Sandbox
@@ -63,6 +63,10 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))
+    if address.path is not None and (
+        unused := find_unused_settings(address.path, files.get(SETTINGS_PATH), base.branch)
+    ):
+        yield "warning", unused, f"Commit it to {base.branch}."
     yield from _programs(load_repository_settings(files.get), settings, state, sandbox)
     commands = load_all(files.get)
     for command in commands:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -163,7 +164,7 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
 
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
-        return {"repository": reference.repository, **_issue_fields(issue, reference)}
+        return {"repository": reference.repository, **_issue_fields(issue, reference, target)}
     if any(option is not None for option in asdict(issue).values()):
         raise UsageError("Several issues are named.", remedy=f"Leave out all but the address of {key}.")
     fields = with_issue_of_page({"repository": target})
@@ -225,7 +226,9 @@ def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
     return InvalidInputError(message, remedy=remedy)
 
 
-def _issue_fields(issue: given.IssueOptions, reference: "RepositoryReference") -> dict[str, Any]:
+def _issue_fields(
+    issue: given.IssueOptions, reference: "RepositoryReference", target: str | None
+) -> dict[str, Any]:
     number = issue.issue if issue.issue is not None else reference.issue
     given_ways = [number is not None, issue.issue_file is not None, issue.title is not None]
     if sum(given_ways) != 1 or (issue.body is not None and issue.title is None):
@@ -233,6 +236,9 @@ def _issue_fields(issue: given.IssueOptions, reference: "RepositoryReference") -
             "Give one of: the address of an issue, --issue N, --issue-file FILE, or --title TEXT with --body TEXT."
         )
         problem = "Several issues are named." if sum(given_ways) > 1 else "No issue is named."
+        if target is not None and " " in target.strip() and not any(given_ways):
+            problem = f"No issue is named: {target!r} was taken for a repository."
+            remedy = f"If it is what you want done: --title {shlex.quote(target)}. {remedy}"
         raise UsageError(problem, remedy=remedy)
     if number is not None:
         return {"issue": number}

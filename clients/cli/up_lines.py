@@ -54,8 +54,7 @@ async def print_lines(operations: Operations) -> None:
             tasks = {task.id: task for task in (*recent.tasks, *open_ones.tasks)}
             for line in lines.new_lines(tasks.values()):
                 say(f"{datetime.now().astimezone():%H:%M:%S}  {line}", indent=_CLOCK)
-        await asyncio.sleep(_CLOCK: Final = len("00:00:00  ")
-_LOOK_SECONDS)
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status

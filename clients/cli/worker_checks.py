@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
+from clients.temporal.refusals import START_WORKER
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.task import TaskError
@@ -70,7 +71,7 @@ def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedel
         builds: The builds with workers, and how long ago one of each asked for work.
     """
     if not builds:
-        remedy = "Start one with `septet worker`, or set SEPTET_TASK_QUEUE to the queue of your workers."
+        remedy = f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."
         return Check(_NAME, "warning", f"No worker takes work orders from queue {task_queue!r}.", remedy)
     if routing.current not in builds:
         return _current_without_worker(routing.current, builds)

@@ -1,5 +1,6 @@
 """What a budget limits and counts: US dollars, tokens and minutes of agents, and how a limit is written."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Self, TypeVar
@@ -24,10 +25,10 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 }
 _MOST: Final = 1e15
 """Of dollars, tokens or minutes: so a limit's plain form, whatever its unit, has no more digits than are read."""
-_TO_ADD: Final[Mapping[str, str]] = {"usd": "5usd", "tokens": "2Mtok", "seconds": "90min"}
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
 """Decimals of a dollar that are kept: sums of many small costs stay exact to a millionth."""
+_CENT: Final = 0.01
 _SECONDS: Final = 60.0
 
 
@@ -35,7 +36,7 @@ def cost_text(usage: Usage) -> str:
     """Return what was paid, in words; empty where nothing was used."""
     if usage.cost_usd is None or (usage.cost_is_partial and not usage.cost_usd):
         return "cost unknown" if usage.tokens else ""
-    return f"{'at least ' if usage.cost_is_partial else ''}{usage.cost_usd:.2f} USD"
+    return f"{'at least ' if usage.cost_is_partial else ''}{usd_text(usage.cost_usd)} USD"
 
 
 class Spending(Wire):
@@ -190,9 +191,20 @@ LimitText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_ch
 
 
 def amount_to_add(limit: Limit, use: Spending) -> str:
-    """Return an amount, as it is written, that may be added to a limit: of what is used up, else of all."""
-    spent = [name for name, most in limit.amounts.items() if use.amounts[name] >= most]
-    return ",".join(_TO_ADD[name] for name in spent or limit.amounts)
+    """Return an amount, as it is written, that may be added: a limit's own again, of what is used up, else of all.
+
+    Where more than twice the limit is used, it is as many times as much as leaves something.
+    """
+    used = {"usd": use.usd, "tokens": use.tokens, "minutes": use.seconds / _SECONDS}
+    own = {name: most for name in used if (most := getattr(limit, name)) is not None}
+    spent = {name: most * int(used[name] // most) for name, most in own.items() if used[name] >= most}
+    return str(Limit.model_validate(spent or own))
+
+
+def usd_text(usd: float) -> str:
+    """Return dollars in cents; less than a cent has two significant digits."""
+    digits = min(1 - math.floor(math.log10(usd)), _CENT_PARTS) if 0 < usd < _CENT else 2
+    return f"{usd:.{digits}f}"
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:
@@ -200,7 +212,8 @@ def describe_spending(use: Spending, limit: Limit) -> str:
     parts = []
     if limit.usd is not None:
         digits = max(_decimals(limit.usd), 2)
-        parts.append(f"{use.usd:.{digits}f} of {limit.usd:.{digits}f} USD")
+        used = usd_text(use.usd) if use.usd < _CENT else f"{use.usd:.{digits}f}"
+        parts.append(f"{used} of {limit.usd:.{digits}f} USD")
     if limit.tokens is not None:
         parts.append(f"{use.tokens:,} of {limit.tokens:,} tokens")
     if limit.minutes is not None:

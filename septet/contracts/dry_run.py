@@ -49,3 +49,5 @@ class DryRunReply(Reply):
     steps: tuple[DryRunStep, ...]
     estimate: Estimate | None = None
     """What it would cost."""
+    unused_settings: str = ""
+    """That the checkout's file of settings is not the one that is read, and what helps."""

@@ -14,7 +14,7 @@ from functools import reduce
 from itertools import chain
 from typing import Final
 
-from septet.contracts.amounts import Spending
+from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.costs import (
     PLAN_STEPS,
     SUMMARY,
@@ -26,6 +26,7 @@ from septet.contracts.costs import (
 )
 from septet.contracts.names import Step
 from septet.costs.sums import Draws
+from septet.system.text import counted
 
 FEWEST: Final = 9
 """With fewer work orders no interval between their costs holds the next one in eight of ten cases."""
@@ -272,7 +273,7 @@ def _unknown(question: Question, count: int) -> Estimate:
     agents, needs = _agents_in_words(question), f"and an estimate needs {FEWEST}."
     text = f"Estimate: unknown. No work order with {agents} has been completed yet, {needs}"
     if count:
-        orders = "1 work order" if count == 1 else f"{count} work orders"
+        orders = counted(count, "work order")
         verb = "has" if count == 1 else "have"
         text = f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, {needs}"
     return Estimate(orders=count, issues=len(question.work), text=text)
@@ -283,7 +284,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     amounts = estimate.remaining
     if amounts is None:
         return ""
-    parts = [f"{amounts.usd.low:.2f} to {amounts.usd.high:.2f} USD"] if amounts.usd is not None else []
+    parts = [f"{usd_text(amounts.usd.low)} to {usd_text(amounts.usd.high)} USD"] if amounts.usd is not None else []
     if amounts.tokens.high:
         parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
     minutes = f"{_minutes(amounts.minutes.low)} to {_minutes(amounts.minutes.high)} agent minutes"
@@ -291,7 +292,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     unknown = "" if amounts.usd is not None else _NO_DOLLARS if amounts.tokens.high else _NEITHER
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
-    orders = f"{estimate.orders} {'pipeline ' if estimate.of_pipelines else ''}work orders"
+    orders = counted(estimate.orders, f"{'pipeline ' if estimate.of_pipelines else ''}work order")
     return (
         f"Estimate{_aim_in_words(question)}: {in_all} in 8 of 10 cases{size} "
         f"(from the last {orders} {where} with {_agents_in_words(question)}).{unknown}"
@@ -301,7 +302,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
 def _aim_in_words(question: Question) -> str:
     """Return what is estimated: nothing for a whole work order, else ` to finish`, ` for 3 issues` and so on."""
     count = len(question.work)
-    issues = ("1 issue" if count == 1 else f"{count:,} issues") if question.of_pipeline else ""
+    issues = counted(count, "issue") if question.of_pipeline else ""
     verb = "to finish" if question.is_rest else "for" if issues else ""
     return "".join(f" {part}" for part in (verb, issues) if part)
 

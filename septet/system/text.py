@@ -38,6 +38,11 @@ def name_some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which is plural unless there is one: `1 work order`, `2,000 work orders`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def one_line(text: str) -> str:
     """Return a text's printable characters on one line, with single spaces."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())

@@ -20,7 +20,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     assert started.code == 0, started
     answer = served.wait_for_detail(order, lambda detail: detail["task"]["budget"])
     assert answer["task"]["status"] == "waiting"
-    assert f"septet budget raise order/{order} 5usd" in answer["waiting_for"]
+    assert f"septet budget raise order/{order} 0.03usd" in answer["waiting_for"]
 
     shown = served("budget", "show", order, "--json").json["budget"]
     assert (shown["limit"], shown["waiting"]) == ("0.03usd", [order])

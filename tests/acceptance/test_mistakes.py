@@ -220,6 +220,7 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
         (("{origin}", "--title", "T", "--agent", "clade"), 2, "there is no agent 'clade'", "Did you mean claude?"),
         (("{origin}", "--title", "  "), 2, "--title is empty", "Say in a few words"),
         (("{origin}",), 2, "No issue is named", "--issue N"),
+        (("fix the bug",), 2, "'fix the bug' was taken for a repository", "--title 'fix the bug'"),
         (("{origin}", "--title", "T", "--issue", "1"), 2, "Several issues are named", "--issue N"),
         (
             ("{origin}", "--title", "T", "--step", "bild_plan.model=x"),

@@ -21,6 +21,7 @@ PRIVATE = ("Traceback", "pydantic", "Input should be", "Value error", "wo-…")
 """What no person is shown: the insides of libraries, and placeholders in what looks like a command."""
 MISTAKES = [
     ((), 2, "No issue is named.", "--issue N"),
+    (("fix the bug",), 2, "'fix the bug' was taken for a repository.", "--title 'fix the bug'"),
     (("--title", ""), 2, "--title is empty.", "Say in a few words"),
     (("--title", "T", "--agent", "clade"), 2, "there is no agent 'clade'", "Did you mean claude?"),
     (

@@ -132,7 +132,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
         task = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
         assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
         assert not task.waits_for_a_decision
-        assert f"septet budget raise order/{order_id} 5usd" in task.question
+        assert f"septet budget raise order/{order_id} 3usd" in task.question
         assert doubles.calls_of(Step.CLASSIFY_ISSUE)[0].budget == "3usd"
         assert (await budgets.show(order_id)).budget.waiting == (order_id,)
         raised = (await budgets.raise_limit(order_id, LimitCall(limit="4usd"))).budget

@@ -7,10 +7,11 @@ from rich.text import Text
 
 from clients.cli.render.ages import span_of
 from clients.cli.render.work_order import console
-from septet.contracts.amounts import Spending, describe_spending, parse_limit
+from septet.contracts.amounts import Spending, describe_spending, parse_limit, usd_text
 from septet.contracts.budget import AccountView
 from septet.contracts.replies import BudgetsReply, RaiseReply
 from septet.system.preview import printable
+from septet.system.text import counted
 
 _NO_LIMIT: Final = "no limit"
 _STEPS_ALONE: Final = "limits of steps"
@@ -62,8 +63,8 @@ def show_budget(view: AccountView) -> None:
 
 def describe_use(use: Spending) -> str:
     """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
-    runs = f"{use.turns} agent run{'s' * (use.turns != 1)}"
-    text = f"{use.usd:.2f} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
+    runs = counted(use.turns, "agent run")
+    text = f"{usd_text(use.usd)} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
     return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
 
 

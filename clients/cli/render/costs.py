@@ -5,9 +5,10 @@ from rich.text import Text
 
 from clients.cli.render.ages import span_of
 from clients.cli.render.work_order import console
-from septet.contracts.amounts import Spending
+from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.replies import CostsReply
 from septet.system.preview import printable
+from septet.system.text import counted
 
 
 def show_costs(reply: CostsReply) -> None:
@@ -26,9 +27,9 @@ def show_costs(reply: CostsReply) -> None:
         table.add_row(Text("total", style="bold"), *_cells(reply.total))
     out.print(table)
     if reply.total.unpriced:
-        runs = f"{reply.total.unpriced} agent run{'s' * (reply.total.unpriced != 1)}"
+        runs = counted(reply.total.unpriced, "agent run")
         out.print(f"{runs} reported no cost; such runs count as 0 USD.", soft_wrap=True)
 
 
 def _cells(use: Spending) -> tuple[str, ...]:
-    return f"{use.usd:.2f}", f"{use.tokens:,}", span_of(use.seconds), str(use.turns)
+    return usd_text(use.usd), f"{use.tokens:,}", span_of(use.seconds), str(use.turns)

@@ -29,6 +29,8 @@ def show_dry_run(reply: DryRunReply) -> None:
     )
     for name, value in facts:
         out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
+    if reply.unused_settings:
+        out.print(Text(printable(f"{'settings':<14}{reply.unused_settings}"), style="yellow"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in _HEADINGS:
         table.add_column(heading, overflow="fold")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from septet.agents.clis.outcome import Outcome
+from septet.contracts.amounts import usd_text
 from septet.contracts.facts import Usage
 
 MOST_TRIES: Final = 3
@@ -31,5 +32,5 @@ def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
 
 
 def _cost(usage: Usage) -> str:
-    cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    cost = "unknown" if usage.cost_usd is None else f"{usd_text(usage.cost_usd)} USD"
     return f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost

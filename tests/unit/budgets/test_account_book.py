@@ -125,7 +125,7 @@ def test_a_step_has_a_limit_of_its_own() -> None:
     account.settle(settle("a", 3.0), NOON)
     grant = account.reserve(reserve("b"), NOON)
     assert grant.wait is not None
-    assert "`septet budget raise order/wo-1 5usd --step implement_plan`" in grant.wait.remedy
+    assert "`septet budget raise order/wo-1 3usd --step implement_plan`" in grant.wait.remedy
     assert account.reserve(reserve("c", step="create_commit"), NOON).granted
     account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
@@ -294,11 +294,11 @@ def test_a_budget_is_raised_in_its_own_kind() -> None:
     account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3min")}), NOON)
     account.settle(settle("a", 3.0), NOON)
     assert account.reserve(reserve("b"), NOON).wait is not None
-    assert account.view.remedy == "`septet budget raise order/wo-1 2Mtok`"
+    assert account.view.remedy == "`septet budget raise order/wo-1 100tok`"
     assert account.find_mistake(LimitCall(limit="1usd,2tok")) == ("", "")
     message, remedy = account.find_mistake(LimitCall(limit="5min"))
     assert message == "The budget of order/wo-1 is 9usd,1tok, and cannot be raised by 5min."
-    assert "such as 5usd,2Mtok" in remedy
+    assert "such as 9usd,1tok" in remedy
     assert account.find_mistake(LimitCall(limit="5min", step=STEP)) == ("", "")
     message, remedy = account.find_mistake(LimitCall(limit="5usd", step="build_plan"))
     assert message == "The budget of the step build_plan of order/wo-1 has no limit to raise."
@@ -334,7 +334,7 @@ def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:
     account.settle(settle("c", 1.0), NOON)
     assert not account.reserve(reserve("d", "wo-d", step="build_plan"), NOON).granted
     assert account.view.waiting == ("wo-b", "wo-d")
-    assert account.view.remedy == "`septet budget raise project/o/r 5usd --step build_plan`"
+    assert account.view.remedy == "`septet budget raise project/o/r 1usd --step build_plan`"
 
 
 def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
@@ -343,7 +343,7 @@ def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
     message, remedy = account.find_mistake(LimitCall(limit="20usd/day"))
     assert message == "The budget of order/wo-1 is 5usd in all, and cannot be raised by 20usd/day."
     assert remedy == (
-        "Add an amount without `/day`, such as 5usd, or set another limit with `septet budget set order/wo-1 20usd/day`."
+        "Add an amount without `/day`, such as 20usd, or set another limit with `septet budget set order/wo-1 20usd/day`."
     )
     account.set_limit(LimitCall(limit="2usd", step=STEP), raises=False)
     remedy = account.find_mistake(LimitCall(limit="1usd/day", step=STEP))[1]

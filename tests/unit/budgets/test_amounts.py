@@ -2,7 +2,7 @@
 
 import pytest
 
-from septet.contracts.amounts import Limit, Spending, describe_spending, parse_limit
+from septet.contracts.amounts import Limit, Spending, amount_to_add, describe_spending, parse_limit, usd_text
 from septet.contracts.facts import Usage
 
 
@@ -76,6 +76,7 @@ def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
 @pytest.mark.parametrize(
     ("use", "limit", "words"),
     [
+        (Spending(usd=0.00123), "5usd", "0.0012 of 5.00 USD"),
         (Spending(usd=0.01), "0.001usd/day", "0.010 of 0.001 USD"),
         (Spending(usd=0.0123), "0.0125usd", "0.0123 of 0.0125 USD"),
         (Spending(usd=1234.5), "5000.1usd", "1234.50 of 5000.10 USD"),
@@ -86,6 +87,23 @@ def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
 def test_what_was_used_has_as_many_digits_as_its_limit(use: Spending, limit: str, words: str) -> None:
     """A limit below a cent is not shown as none, nor what was used of it."""
     assert describe_spending(use, parse_limit(limit)) == words
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [(0.0, "0.00"), (0.000001, "0.000001"), (0.0049, "0.0049"), (0.00996, "0.0100"), (1.5, "1.50")],
+)
+def test_less_than_a_cent_is_not_shown_as_nothing(usd: float, text: str) -> None:
+    """It has two significant digits."""
+    assert usd_text(usd) == text
+
+
+def test_a_budget_is_to_be_raised_by_its_own_limit() -> None:
+    """In its unit, of what is used up; and by more where that would still be used up."""
+    limit = parse_limit("22ktok,5usd")
+    assert amount_to_add(limit, Spending(tokens=22_132)) == "22ktok"
+    assert amount_to_add(limit, Spending(tokens=51_000)) == "44ktok"
+    assert amount_to_add(limit, Spending()) == "5usd,22ktok"
 
 
 def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:

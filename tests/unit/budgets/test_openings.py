@@ -66,11 +66,16 @@ def test_a_work_order_that_a_reset_has_taken_out_of_its_pipeline_is_paid_from_th
 
 
 @pytest.mark.parametrize(
-    ("worker", "repository", "limit"),
-    [("5usd", "3usd", "3usd"), ("2usd", "3usd", "2usd"), (None, "3usd", "3usd"), ("5usd", None, "5usd")],
+    ("worker", "repository", "limit", "more"),
+    [
+        ("5usd", "3usd", "3usd", "9usd"),
+        ("2usd", "3usd", "2usd", "8usd"),
+        (None, "3usd", "3usd", "9usd"),
+        ("5usd", None, "5usd", "5usd"),
+    ],
 )
 def test_the_rounds_on_a_pull_request_have_a_budget_of_their_own(
-    worker: str | None, repository: str | None, limit: str
+    worker: str | None, repository: str | None, limit: str, more: str
 ) -> None:
     """The lower one of the worker's and the repository's counts, as a step of the work order that is called rework."""
     text = f'[pull_request]\nfollow_budget = "{repository}"\n' if repository else ""
@@ -87,4 +92,4 @@ def test_the_rounds_on_a_pull_request_have_a_budget_of_their_own(
     wait = book.reserve(asked.model_copy(update={"key": "l"}), NOON).wait
     assert wait is not None
     assert "The budget of the rounds on the pull request is used up" in wait.message
-    assert "septet budget raise order/wo-1 5usd --step rework" in wait.remedy
+    assert f"septet budget raise order/wo-1 {more} --step rework" in wait.remedy

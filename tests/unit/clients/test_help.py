@@ -44,3 +44,4 @@ def test_an_option_says_what_goes_there() -> None:
         assert words in shown
     for words in ("<int>", "<str>", "<path>", "<list"):
         assert words not in shown.partition("Options:")[2]
+    assert "ID...  One work order or more" in help_of("retry")

@@ -32,6 +32,23 @@ def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin)
     assert not settings.state_dir.exists()
 
 
+def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin: Origin, tmp_path: Path) -> None:
+    """Work orders read those of the base: a file that nobody committed, or that is another one there, is not used."""
+    origin.push({"README.md": "# app\n"})
+    checkout = tmp_path / "checkout"
+    git(tmp_path, "clone", "-q", str(origin.bare), str(checkout))
+    (checkout / ".septet").mkdir()
+    (checkout / ".septet/septet.toml").write_text("chekcs = []\n")
+    found = list(repository_findings(str(checkout), settings))
+    assert [status for status, _, _ in found] == ["warning", "ok"]
+    assert "is not committed to main, so it is not used yet" in found[0][1]
+    assert found[0][2] == "Commit it to main."
+    git(checkout, "add", ".")
+    git(checkout, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Settings")
+    (checkout / ".septet/septet.toml").write_text("checks = []\n")
+    assert "differs from that of main" in next(repository_findings(str(checkout), settings))[1]
+
+
 def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Settings, origin: Origin) -> None:
     """An override without the step's own placeholder gets a warning that names the file."""
     origin.push({".septet/commands/implement_plan.md": "Do what you like.\n"})

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from clients.cli.worker_checks import builds_check
+from clients.temporal.refusals import START_WORKER
 from workers.deployment import UNVERSIONED, Routing
 
 CURRENT = Routing(current="one", is_decided=True)
@@ -70,4 +71,4 @@ def test_where_nobody_takes_work_orders_a_worker_is_to_be_started() -> None:
     """The queue is named: workers of another one may be there."""
     check = builds_check("septet", CURRENT, {})
     assert (check.status, check.message) == ("warning", "No worker takes work orders from queue 'septet'.")
-    assert check.remedy == "Start one with `septet worker`, or set SEPTET_TASK_QUEUE to the queue of your workers."
+    assert check.remedy == f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."
