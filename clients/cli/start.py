@@ -238,7 +238,7 @@ def _issue_fields(
         problem = "Several issues are named." if sum(given_ways) > 1 else "No issue is named."
         if target is not None and " " in target.strip() and not any(given_ways):
             problem = f"No issue is named: {target!r} was taken for a repository."
-            remedy = f"If it is what you want done: --title {shlex.quote(target)}. {remedy}"
+            remedy = f"If it says what to do: --title {shlex.quote(target)}. {remedy}"
         raise UsageError(problem, remedy=remedy)
     if number is not None:
         return {"issue": number}
