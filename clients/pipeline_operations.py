@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from clients.asked_agents import agents_asked_for
@@ -14,12 +15,14 @@ from clients.temporal.pipelines import PipelineClient, pipeline_id_of_key
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.costs import Estimate
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline import PipelineInput, ReadIssues
 from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
 from septet.costs.estimate import WHOLE, Question, WorkAhead
 from septet.errors import SeptetError
+from septet.git.address import parse_address
 from septet.git.project import with_project
+from septet.pipelines.forge_issues import read_issues
 from septet.pipelines.work_ahead import work_ahead
 from workers.announced_agents import AnnouncedAgents
 
@@ -46,7 +49,7 @@ class PipelineOperations:
 
         Raises:
             InvalidInputError: No repository, no agent, no id; or issues go in a circle.
-            NotFoundError: The repository, which is on this machine, has no such branch.
+            NotFoundError: The repository, which is on this machine, has no such branch or issue.
             AgentMissingError: No worker can use one of its agents, named or not.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
@@ -68,12 +71,23 @@ class PipelineOperations:
             SeptetError: As for `start`.
         """
         order = checked_pipeline(order, is_here=self.is_here)
+        await asyncio.to_thread(self._check_issues, order)
         default, hosts = await self._look_at(order)
         roles = [agent for role in (order.planner, order.executor) for agent in ((role,) if role else default)]
         fallback = () if order.fallback_agent is None else (order.fallback_agent,)
         await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
         check_forge_key(hosts, order.repository)
         return order, _agents_of(order, first_agent(default, hosts))
+
+    def _check_issues(self, order: PipelineInput) -> None:
+        """Refuse issues of a repository on this disk that it does not have, or that are closed."""
+        numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
+        path = parse_address(order.repository, home=Path.home()).path if self.is_here else None
+        if path is not None and (numbers or order.label is not None):
+            from septet.forges.local import LocalForge
+
+            request = ReadIssues(repository=order.repository, ids=numbers, label=order.label)
+            read_issues(LocalForge(path, self.git_env), request)
 
     async def _look_at(self, order: PipelineInput) -> tuple[Sequence[str | None], Sequence[AnnouncedAgents]]:
         each = WorkOrderInput(repository=order.repository, base=order.base, agent=order.agent, title=_ANY_TITLE)

@@ -8,7 +8,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import CommandGroup, Commands
 from clients.cli.pipeline_input import PipelineOptions
-from clients.cli.reply import CommandReply, reply_with_operations
+from clients.cli.reply import CommandReply, reply_with_operations, tell
 from septet.errors import SeptetError
 from septet.system.text import name_some
 
@@ -67,6 +67,12 @@ def pipeline(
         if only_tell:
             return await _reply_of_dry_run(operations, order())
         answer = await operations.for_pipelines.start(order(), options.id)
+        from clients.cli.start import told_reviews
+
+        if told := await told_reviews(
+            operations, order().repository, [issue.number for issue in order().issue_list]
+        ):
+            tell(told)
         if not wait:
             return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline

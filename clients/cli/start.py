@@ -4,7 +4,8 @@ import asyncio
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -13,8 +14,8 @@ import typer
 
 from clients.cli import options as given
 from clients.cli.grouped_help import Commands
-from clients.cli.reply import CommandReply
-from septet.errors import InvalidInputError, NotFoundError, UsageError
+from clients.cli.reply import CommandReply, tell
+from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
@@ -77,6 +78,8 @@ async def run(
         from clients.cli.task_reply import reply_at_end
 
         answer = await operations.start(new, order_id, again=again)
+        if told := await told_reviews(operations, new.repository, (new.issue,)):
+            tell(told)
         return await reply_at_end(operations, answer, wait=wait, as_json=True)
     return await _start_before_people(operations, new, order_id, again=again, wait=wait)
 
@@ -87,7 +90,7 @@ async def _start_before_people(
     """Start a work order, and show its id as soon as the server has it; all else that is told comes after that."""
     from clients.cli.start_view import show_new_order
 
-    notice = asyncio.create_task(asyncio.to_thread(_notice, order))
+    notice = asyncio.create_task(_notice(operations, order))
     task, estimate = await operations.begin(order, order_id, again=again)
     return await show_new_order(operations, task, estimate, notice, wait=wait)
 
@@ -186,11 +189,22 @@ def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
     return RepositoryReference(repository_here("septet run PATH-OR-ADDRESS …, or the address of an issue"))
 
 
-def _notice(order: "WorkOrderInput") -> str:
+async def _notice(operations: "Operations", order: "WorkOrderInput") -> str:
     """Return what people may not expect of a work order; or nothing."""
     from clients.order_checks import find_unlimited
 
-    return "\n".join(filter(None, (_uncommitted_text(order.repository), find_unlimited(order))))
+    reviews, uncommitted = await asyncio.gather(
+        told_reviews(operations, order.repository, (order.issue,)),
+        asyncio.to_thread(_uncommitted_text, order.repository),
+    )
+    return "\n".join(filter(None, (reviews, uncommitted, find_unlimited(order))))
+
+
+async def told_reviews(operations: "Operations", repository: str, issues: Iterable[int | None]) -> str:
+    """Return which issues have a pull request in review already; nothing where the server does not tell."""
+    with suppress(SeptetError):
+        return await operations.orders.told_reviews(repository, [each for each in issues if each is not None])
+    return ""
 
 
 def _uncommitted_text(repository: str) -> str:

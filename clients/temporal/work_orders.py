@@ -1,6 +1,7 @@
 """The typed client of work orders: every face starts them and looks at them here, and gets the same objects."""
 
 import asyncio
+import builtins
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, N
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.search_attributes import REPOSITORY, start_attributes
+from workflows.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -287,18 +288,36 @@ class WorkOrders(Executions[Task]):
         """Refuse a second work order for an issue that has an open one; the server refuses one of the same id."""
         if order.issue is None:
             return
-        address = parse_address(order.repository, home=Path.home())
-        query = f'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND SeptetIssue="{order.issue}"'
+        for row in await self._of_issues(order.repository, (order.issue,), 'ExecutionStatus="Running"'):
+            if row.id != order_id:
+                project = parse_address(order.repository, home=Path.home()).project
+                message = f"{row.id} already works on issue {order.issue} of {project}."
+                remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
+                raise AlreadyRunningError(message, remedy=remedy)
+
+    async def told_reviews(self, repository: str, issues: Sequence[int]) -> str:
+        """Return which issues have a pull request in review already, each on a line; nothing where none has."""
+        rows = await self._of_issues(repository, issues, 'SeptetStage="review"') if issues else []
+        lines = {
+            row.id: f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, by {row.id}: "
+            f"{row.typed_search_attributes.get(PULL_REQUEST, '')}"
+            for row in rows
+        }
+        return "\n".join(lines.values())
+
+    async def _of_issues(
+        self, repository: str, issues: Sequence[int], state: str
+    ) -> builtins.list[WorkflowExecution]:
+        """Return the rows of the work orders in a state for some issues of a repository."""
+        address = parse_address(repository, home=Path.home())
+        numbers = ", ".join(f'"{issue}"' for issue in issues)
+        query = f'WorkflowType="WorkOrder" AND {state} AND SeptetIssue IN ({numbers})'
         try:
             rows = [row async for row in self.client.list_workflows(query)]
         except RPCError as error:
             raise server_refusal(error) from error
-        for row in rows:
-            url = row.typed_search_attributes.get(REPOSITORY, "")
-            if row.id != order_id and url and parse_address(url, home=Path.home()).key == address.key:
-                message = f"{row.id} already works on issue {order.issue} of {address.project}."
-                remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
-                raise AlreadyRunningError(message, remedy=remedy)
+        urls = ((row, row.typed_search_attributes.get(REPOSITORY, "")) for row in rows)
+        return [row for row, url in urls if url and parse_address(url, home=Path.home()).key == address.key]
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
         """See that a new work order closes no circle, as far as the others are on the board already."""

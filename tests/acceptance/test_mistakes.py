@@ -282,6 +282,29 @@ def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> Non
         served("move", order, "cancelled", "--json")
 
 
+def test_a_pipeline_is_refused_whose_issue_there_is_not(served: Septet, origin: Origin) -> None:
+    """Before it starts, as a work order is, and not by its first step."""
+    refused = served("pipeline", "--repo", origin.bare, "--issues", "9", "--json")
+    assert (refused.code, "has no #9" in refused.error["message"]) == (3, True)
+
+
+def test_an_issue_with_a_pull_request_in_review_is_named(served: Septet, origin: Origin) -> None:
+    """Another work order for it starts all the same, and so does a pipeline."""
+    number = served("issue", "add", "--repo", origin.bare, "--title", "Twice", "--json").json["issue"]["number"]
+    page = f"{origin.bare.as_uri()}/issues/{number}"
+    first = served("run", page, "--id", "wo-reviewed", "--wait", "--json").json["task"]
+    told = f"Issue {number} has a pull request in review, by wo-reviewed: {first['pr_url']}"
+    again = served("run", page, "--id", "wo-reviewed-2", "--json")
+    assert (again.code, told in again.err) == (0, True)
+    served.cancelled("wo-reviewed-2")
+    third = served("run", page, "--id", "wo-reviewed-3")
+    assert (third.code, told in third.err) == (0, True)
+    served.cancelled("wo-reviewed-3")
+    line = served("pipeline", "--repo", origin.bare, "--issues", str(number), "--id", "pl-reviewed", "--json")
+    assert (line.code, told in line.err) == (0, True)
+    assert served("pipeline", "cancel", "pl-reviewed", "--json").code == 0
+
+
 def test_every_face_refuses_a_folder_that_is_no_repository(served: Septet, tmp_path: Path) -> None:
     """Over HTTP it is the same message and the same remedy as on the command line."""
     typed = served("run", tmp_path, "--title", "T", "--json").error
