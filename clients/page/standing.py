@@ -74,7 +74,7 @@ def need_of(task: Task) -> str:
         case _, _ if task.budget is not None and task.budget.is_spent:
             need = task.question
         case Status.FAILED, _:
-            need = task.error.message if task.error else "It failed"
+            need = task.error.message.partition("\n")[0].rstrip(":") if task.error else "It failed"
         case Status.WAITING, Stage.BLOCKED:
             need = task.question or "Waiting for a host that does not answer"
         case Status.PENDING, Stage.BLOCKED:

@@ -299,8 +299,8 @@ class WorkOrders(Executions[Task]):
         """Return which issues have a pull request in review already, each on a line; nothing where none has."""
         rows = await self._of_issues(repository, issues, 'SeptetStage="review"') if issues else []
         lines = {
-            row.id: f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, by {row.id}: "
-            f"{row.typed_search_attributes.get(PULL_REQUEST, '')}"
+            row.id: f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
+            f"by {row.id}: {row.typed_search_attributes.get(PULL_REQUEST, '')}"
             for row in rows
         }
         return "\n".join(lines.values())

@@ -51,6 +51,9 @@ class LogText:
         if entry.kind == "result" and text == self._said:
             return
         self._said = text if entry.kind == "text" else self._said
+        if not self._said and not self.structured and is_structured(entry) and (answer := _answer_of(entry)):
+            self._said = text
+            entry = entry.model_copy(update={"kind": "text", "text": answer, "tool": ""})
         if only_confirms(entry):
             return
         before = _clock_time(entry.time)
@@ -115,6 +118,12 @@ def is_structured(entry: LogEntry) -> bool:
     return entry.kind == "result" and bool(_object(entry.text))
 
 
+def _answer_of(entry: LogEntry) -> str:
+    """Return an answer for programs in words; nothing of what came back."""
+    values = _object(entry.text) if entry.kind != "tool_result" else {}
+    return "\n".join(f"{name}: {_whole(value)}" for name, value in values.items())
+
+
 def _clock_time(moment: str) -> str:
     return f"{datetime.fromisoformat(moment).astimezone():%H:%M:%S}  " if moment else _NO_TIME
 
@@ -133,6 +142,10 @@ def _some(lines: list[str], most: int, indent: str) -> Iterator[str]:
         yield f"{indent}… {more} more line{'s' * (more != 1)}"
 
 
+def _whole(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _short(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = _whole(value)
     return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 -- a line's worth

@@ -25,6 +25,7 @@ _LEAST_RESULT = 12
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
+_RESCUES_SHOWN = 3
 RECOVERIES = {
     "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
     "rerun": "started again", "finalizer": "asked again",
@@ -171,6 +172,11 @@ def _first_line(reason: str) -> str:
 def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     """Return what a work order came to: pull request, commit, rescues, error."""
     lines = []
+    if task.stuck:
+        lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
+    if task.error and with_error:
+        lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
+        lines.append(Text(printable(task.error.remedy)))
     if task.waits_for_a_decision and (task.plan_path is not None or not task.stuck):
         plan = f"{task.plan_path}  SHA-256 {task.plan_sha256}" if task.plan_path else _NO_PLAN
         lines.append(Text(f"plan          {plan}"))
@@ -184,17 +190,14 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
     if task.checks_passed:
         lines.append(Text(f"checks        {task.checks_passed} passed before the commit"))
-    for rescue in task.rescues:
+    for rescue in task.rescues[-_RESCUES_SHOWN:]:
         told = rescue.telling if rescue.is_left_by_planner else rescue.reason
         patch = f"\n              {rescue.patch}" if rescue.patch else ""
         lines.append(Text(f"rescue        {rescue.snapshot}: {printable(_first_line(told))}{patch}"))
+    if (more := len(task.rescues) - _RESCUES_SHOWN) > 0:
+        lines.append(Text(f"              and {more} more: septet rescue list {task.id}"))
     if task.unconfined:
         lines.append(Text(printable(f"unconfined    {task.unconfined}"), style="yellow"))
-    if task.stuck:
-        lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
-    if task.error and with_error:
-        lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
-        lines += [Text(printable(task.error.remedy))] if task.error.remedy else []
     return lines
 
 

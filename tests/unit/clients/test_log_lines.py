@@ -40,13 +40,26 @@ def entry(kind: str, text: str, tool: str = "", run: str = "2-build_plan-1") -> 
 
 def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
     """Structured output is shown where it is asked for alone; what an agent says in words is shown always."""
-    answer, words = entry("result", '{"plan_path": "specs/a.md"}'), entry("result", "Done.")
+    answer, words = entry("result", '{"plan_path": "specs/a.md"}'), entry("text", "Done.")
     log = LogText(StateDir(tmp_path), "wo-1")
-    assert list(log.lines(answer)) == ["build_plan · claude  (2-build_plan-1)"]
-    assert list(log.lines(words)) == ["          Done."]
+    assert list(log.lines(words)) == ["build_plan · claude  (2-build_plan-1)", "          Done."]
+    assert list(log.lines(answer)) == []
     assert list(LogText(StateDir(tmp_path), "wo-1", structured=True).lines(answer))[1:] == [
         f"          {answer.text}"
     ]
+
+
+def test_an_agent_that_says_nothing_else_is_shown_with_its_answer(tmp_path: Path) -> None:
+    """No run is a heading alone: its answer for programs is its last word, in words and once."""
+    log = LogText(StateDir(tmp_path), "wo-1")
+    text = '{"plan_path": "specs/a.md", "sure": true}'
+    said = [
+        entry("tool_call", text, tool="StructuredOutput"),
+        entry("tool_result", '{"ok": true}', tool="StructuredOutput"),
+        entry("result", text),
+    ]
+    lines = [line for each in said for line in log.lines(each)]
+    assert lines[1:] == ["          plan_path: specs/a.md", "          sure: true"]
 
 
 def test_last_words_are_told_once(tmp_path: Path) -> None:

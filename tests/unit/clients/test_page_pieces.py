@@ -14,7 +14,7 @@ from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
-from septet.contracts.task import Task
+from septet.contracts.task import Task, TaskError, TaskStep
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
 DETAIL = DetailReply(task=TASK)
@@ -60,6 +60,21 @@ def test_what_was_left_besides_a_plan_is_named_at_its_approval() -> None:
     html = text_of("_overview.html", look=WatchReply(task=waits), detail=DETAIL)
     assert "AGENTS.md (`septet rescue restore wo-1/0004-rescue --to DIR`)" in html
     assert "another one" not in html
+
+
+def test_a_failed_check_is_told_by_its_first_line_and_its_output_stands_below() -> None:
+    """Lists and the banner have no room for lines of output, which are unreadable on one line."""
+    message = "Check `make test` failed:\n=====\nE  assert 1 == 2"
+    row = TaskStep(step="create_commit", agent_name="a", agent="claude", success=False, error_message=message)
+    error = TaskError(type="ChecksFailed", message=message, remedy="Try again.")
+    failed = TASK.model_copy(update={"status": Status.FAILED, "error": error, "steps": (row,)})
+    assert need_of(failed) == "Check `make test` failed"
+    html = text_of("_overview.html", look=WatchReply(task=failed), detail=DETAIL)
+    assert "<b>ChecksFailed</b>: Check `make test` failed:\n" in html
+    assert '<pre class="words" tabindex="0">=====\nE  assert 1 == 2</pre>' in html
+    assert '<span class="found">Check `make test` failed:</span>' in text_of(
+        "_steps.html", look=WatchReply(task=failed)
+    )
 
 
 def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:

@@ -50,6 +50,19 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
         assert words in printed
 
 
+def test_the_cause_stands_before_the_last_rescues(capsys: pytest.CaptureFixture[str]) -> None:
+    """After many tries a person finds what to do right below the table; the first rescues are in a list of their own."""
+    rescues = tuple(Rescue(snapshot=f"wo-1/{number:04}-rescue", reason="a crash") for number in range(11))
+    work_order.show_task(TASK.model_copy(update={"rescues": rescues}))
+    lines = capsys.readouterr().out.splitlines()
+    cause = lines.index("AgentGaveUp: It crashed.")
+    assert lines[cause - 1].split()[1] == "implement_plan"
+    assert lines[cause + 1] == "septet retry wo-1"
+    shown = [line.split()[1] for line in lines if line.startswith("rescue ")]
+    assert shown == [f"wo-1/{number:04}-rescue:" for number in (8, 9, 10)]
+    assert lines[-1].strip() == "and 8 more: septet rescue list wo-1"
+
+
 def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytest.CaptureFixture[str]) -> None:
     """The cache counts in both, as it does in budgets and costs; the page has the same figure."""
     usage = Usage(input_tokens=100, output_tokens=80, cache_read_tokens=8000, cache_write_tokens=456)
