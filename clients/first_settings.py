@@ -18,6 +18,7 @@ from septet.system import processes
 
 _READ_BYTES: Final = 32 * 1024 * 1024
 _TOOL_SECONDS: Final = 30.0
+_TESTS_READ: Final = 20
 _NO_TEST: Final = "no test specified"
 _SCRIPTS: Final = ("lint", "typecheck", "test")
 _NODE_LOCKS: Final = (
@@ -33,6 +34,11 @@ _DEFAULT_INDEX: Final = re.compile(r"default:?\s+(https?://[^\s)]+)")
 _VENV: Final = ".venv/bin/python"
 _CARGO: Final = ("env", "CARGO_HOME=target/cargo-home", "cargo")
 _KEPT: Final = "what set-up downloads outside of the workspace is gone afterwards"
+
+
+LOOKED_FOR: Final = (
+    "package.json, pyproject.toml, setup.py, requirements.txt, Cargo.toml, go.mod, Makefile or test*.py"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ def first_settings(folder: Path, env: Mapping[str, str]) -> FirstSettings:
         env: The environment of the tools that are asked.
     """
     draft = _Draft(folder, env)
-    for look in (_node, _python, _rust, _go, _make):
+    for look in (_node, _python, _rust, _go, _make, _tests):
         look(draft)
     unique = dict.fromkeys
     return FirstSettings(
@@ -181,8 +187,31 @@ def _python(draft: _Draft) -> None:
         python = ("python3",)
     if "pytest" in declared or draft.has("pytest.ini", "conftest.py", "tests/conftest.py"):
         draft.checks.append((*python, "-m", "pytest"))
-    elif tests := next((name for name in ("tests", "test") if any((draft.folder / name).glob("test*.py"))), ""):
-        draft.checks.append((*python, "-m", "unittest", "discover", "-s", tests))
+    elif (tests := _folder_of_tests(draft.folder)) is not None:
+        draft.checks.append((*python, *_discover(draft.folder, tests)))
+
+
+def _folder_of_tests(folder: Path) -> str | None:
+    """Return the folder with tests of the standard library, `.` for the repository's own; `None` where none are."""
+    return next((name for name in ("tests", "test", ".") if any((folder / name).glob("test*.py"))), None)
+
+
+def _discover(folder: Path, tests: str) -> tuple[str, ...]:
+    """Return what runs them: a package is found from the root, any other folder has to be named."""
+    is_package = tests == "." or (folder / tests / "__init__.py").is_file()
+    return ("-m", "unittest", "discover", *(() if is_package else ("-s", tests)))
+
+
+def _tests(draft: _Draft) -> None:
+    """Take the tests of a repository that says nothing else of itself."""
+    tests = _folder_of_tests(draft.folder) if not draft.checks else None
+    if tests is None:
+        return
+    files = sorted((draft.folder / tests).glob("test*.py"))
+    draft.sources.append(str(files[0].relative_to(draft.folder)))
+    texts = "\n".join(draft.read(str(file.relative_to(draft.folder))) for file in files[:_TESTS_READ])
+    for_pytest = "unittest" not in texts and "def test" in texts
+    draft.checks.append(("python3", *(("-m", "pytest") if for_pytest else _discover(draft.folder, tests))))
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:

@@ -157,6 +157,8 @@ def elapsed_seconds(task: Task) -> float:
 def _end(task: Task) -> datetime:
     """Return when a work order was closed; the row of a completed one goes on with its pull request."""
     last = task.steps[-1] if task.steps else None
+    if task.status is Status.COMPLETED and last is not None and last.ended_at:
+        return datetime.fromisoformat(last.ended_at)
     if task.status is Status.COMPLETED and last is not None and last.timestamp:
         return datetime.fromisoformat(last.timestamp) + timedelta(seconds=last.duration_seconds)
     return datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)

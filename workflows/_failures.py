@@ -11,6 +11,8 @@ from septet.contracts.names import Step
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
+_IN_WORDS: Final = {"open_workspace": "The workspace was not opened"}
+"""What people do not know by the name of its activity, as they know a step."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (
     "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
@@ -46,7 +48,7 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
     """Return what an activity's failure says, and what it tells of the step."""
     if not isinstance(error, ActivityError):
         return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None
-    where, cause = error.activity_type, error.cause
+    where, cause = _IN_WORDS.get(error.activity_type, error.activity_type), error.cause
     if isinstance(cause, ApplicationError):
         facts = _facts_of(cause)
         return (

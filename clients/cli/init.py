@@ -59,8 +59,13 @@ def init(
 
 
 def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
-    sources = ", ".join(settings.sources) or "nothing that is known: name your checks in it"
-    lines = [f"Written: {path}, from {sources}."]
+    from clients.first_settings import LOOKED_FOR
+
+    lines = [f"Written: {path}{', from ' if settings.sources else ''}{', '.join(settings.sources)}."]
+    if not settings.sources:
+        lines += [f"There is no {LOOKED_FOR} to take checks from."]
+    if not settings.checks:
+        lines += ['Write your own there, as lists of words: checks = [["make", "test"]]']
     lines += [f"  set-up  {' '.join(words)}" for words in settings.setup]
     lines += [f"  check   {' '.join(words)}" for words in settings.checks]
     lines += ["", _SANDBOX]

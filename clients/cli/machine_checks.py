@@ -75,7 +75,10 @@ def group_check(parent: str, why: str) -> Check:
     """
     if parent:
         return Check("control groups", "ok", f"A worker that starts here gives each guest its own, in {parent}.")
-    message = f"none for guests of a worker that starts here: {why}. Their supervisors look at what they use."
+    message = (
+        f"A worker that starts here gives agents and checks none: {why}. "
+        "Septet itself looks every two seconds at what they use, and stops those that exceed a limit."
+    )
     return Check("control groups", "ok", message)
 
 

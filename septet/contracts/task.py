@@ -34,6 +34,8 @@ class TaskStep(Wire):
     duration_seconds: float = 0.0
     session_id: str | None = None
     timestamp: str = ""
+    ended_at: str = ""
+    """When it was taken in; later than its agent's end where no worker ran then."""
     attempts: int = 1
     parsed_by: str | None = None
     recovered_by: str | None = None

@@ -72,7 +72,7 @@ async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
     start = ("workflow", "start", "--type", "WorkOrder", "--task-queue", "septet", "--input", order)
     assert served.temporal(*start, "-w", "wo-by-hand").code == 0
     error = served.closed("wo-by-hand")["error"]
-    assert error["message"] == told.error["message"].replace("agent:", "open_workspace:")
+    assert error["message"] == told.error["message"].replace("agent:", "The workspace was not opened:")
     assert error["remedy"] == told.error["remedy"]
     assert not (served.state / "runs" / "wo-by-hand").exists()
 

@@ -113,7 +113,10 @@ class WorkOrderState:
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
         self._change(
             now,
-            steps=(*rows, _step_row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
+            steps=(
+                *rows,
+                _step_row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt, now),
+            ),
             usage=self.task.usage.plus(result.usage),
             unconfined=UNCONFINED.get(result.sandbox, "") or self.task.unconfined,
             rescues=self._rescues_with(result),
@@ -233,7 +236,7 @@ def _source(workspace: Workspace) -> str:
     return workspace.forge if workspace.issue_number else "text"
 
 
-def _step_row(result: StepResult, attempts: int) -> TaskStep:
+def _step_row(result: StepResult, attempts: int, now: datetime) -> TaskStep:
     return TaskStep(
         step=result.step.value,
         agent_name=AGENT_NAMES[result.step],
@@ -246,6 +249,7 @@ def _step_row(result: StepResult, attempts: int) -> TaskStep:
         duration_seconds=result.duration_seconds,
         session_id=result.session_id,
         timestamp=result.timestamp,
+        ended_at=timestamp(now),
         attempts=attempts,
         parsed_by=result.parsed_by,
         recovered_by=result.recovered_by,

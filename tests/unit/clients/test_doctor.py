@@ -371,5 +371,5 @@ def test_doctor_says_whether_guests_get_control_groups() -> None:
     assert (there.status, missing.status) == ("ok", "ok")
     assert "each guest its own, in /sys/fs/cgroup/own." in there.message
     assert missing.message.startswith(
-        "none for guests of a worker that starts here: no control groups are mounted."
+        "A worker that starts here gives agents and checks none: no control groups are mounted."
     )

@@ -123,6 +123,25 @@ def test_tests_of_the_standard_library_need_no_set_up(project: Project) -> None:
     assert found.checks == (("python3", "-m", "unittest", "discover", "-s", "tests"),)
 
 
+@pytest.mark.parametrize(
+    ("files", "check"),
+    [
+        ({"tests/test_a.py": "import unittest"}, "-m unittest discover -s tests"),
+        ({"tests/test_a.py": "import unittest", "tests/__init__.py": ""}, "-m unittest discover"),
+        ({"test_a.py": "import unittest"}, "-m unittest discover"),
+        ({"test_a.py": "def test_a(): pass"}, "-m pytest"),
+        ({"tests/test_a.py": "import unittest", "requirements.txt": "pytest"}, "-m pytest"),
+    ],
+)
+def test_tests_are_found_without_a_file_that_declares_them(
+    project: Project, files: dict[str, str], check: str
+) -> None:
+    """By their names, as the standard library finds them; a folder that is no package has to be named for that."""
+    project.write(files)
+    ((_, *words),) = project.settings().checks
+    assert " ".join(words) == check
+
+
 def test_a_crate_is_fetched_into_the_workspace(project: Project) -> None:
     """A guest's home is gone afterwards; cargo's settings name a registry, and without any the note says what does."""
     project.write({"Cargo.toml": "[package]\n", "Cargo.lock": "version = 4\n"})
