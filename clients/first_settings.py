@@ -192,7 +192,7 @@ def _python(draft: _Draft) -> None:
 
 
 def _folder_of_tests(folder: Path) -> str | None:
-    """Return the folder with tests of the standard library, `.` for the repository's own; `None` where none are."""
+    """Return the folder with tests, `.` for the repository's own; `None` where there is none."""
     return next((name for name in ("tests", "test", ".") if any((folder / name).glob("test*.py"))), None)
 
 
