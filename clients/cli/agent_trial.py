@@ -51,7 +51,7 @@ async def try_agent(agent: str) -> CommandReply:
             ) as name:
                 result = await _take_turn(parts.host, agent, Path(name) / "workspace")
         except SeptetError as error:
-            later = f"Run {again} again later."
+            later = f"Check the address and the network of its model, or run {again} again later."
             error.remedy = later if error.retryable else error.remedy.replace("`septet retry`", again)
             raise
     check = Check(f"trial of {agent}", "ok", _words_of(agent, result))

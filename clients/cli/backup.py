@@ -9,7 +9,7 @@ from clients.cli import options as given
 from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
 from clients.cli.wrapping import say
-from septet.system.text import counted, name_some
+from septet.system.text import count_noun, name_some
 
 if TYPE_CHECKING:
     from septet.backup import Backup
@@ -50,7 +50,7 @@ def backup(
 def _show(copy: "Backup") -> None:
     database = "the server's database and " if copy.has_database else ""
     size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
-    say(f"Backed up {database}this host to {copy.folder}: {counted(len(copy.places), 'work order')}, {size}.")
+    say(f"Backed up {database}this host to {copy.folder}: {count_noun(len(copy.places), 'work order')}, {size}.")
     for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
         if names:
             say(f"{title}: {name_some(names, _SHOWN)}.")

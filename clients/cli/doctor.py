@@ -53,7 +53,7 @@ from septet.errors import (
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system import processes
-from septet.system.text import counted
+from septet.system.text import count_noun
 from workers.connection import connect
 from workers.logs import set_up_logs
 from workers.server import temporal_program
@@ -250,7 +250,7 @@ def _capacity(settings: Settings) -> Check:
             "capacity", "warning", f"Septet cannot tell how many agents fit in memory: {error}", _NAME_A_NUMBER
         )
     most = agents_at_once(settings)
-    runs, room = counted(most, "agent"), counted(holds, "agent")
+    runs, room = count_noun(most, "agent"), count_noun(holds, "agent")
     message = f"A worker runs {runs} at a time; there is memory for {room} ({settings.agent})."
     remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
     if missing := allow_open_files(most):

@@ -52,17 +52,19 @@ class CostClient:
         except RPCError as error:
             raise server_refusal(error) from error
         sums: dict[str, Spending] = {}
+        scripted = False
         for history in histories:
             for row in history.rows if history is not None else ():
                 if not since or (row.week >= since and row.week != EARLIER):
                     name = history.project if by == "project" and history is not None else getattr(row, by)
+                    scripted = scripted or row.agent == "scripted"
                     sums[name] = sums.get(name, Spending()).plus(row.use)
         groups = [CostGroup(name=name, use=use) for name, use in sums.items()]
         in_order = sorted(groups, key=_age) if by == "week" else sorted(groups, key=_dearness)
         total = Spending()
         for use in sums.values():
             total = total.plus(use)
-        return CostsReply(by=by, since=since, costs=tuple(in_order), total=total)
+        return CostsReply(by=by, since=since, costs=tuple(in_order), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
         """Return what a question's steps will cost; not known where the histories cannot be read soon."""

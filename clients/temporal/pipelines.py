@@ -31,7 +31,7 @@ from septet.pipelines.records import documents
 from septet.pipelines.report import as_markdown, report_of
 from septet.pipelines.store import store_of
 from septet.state import StateDir
-from septet.system.text import counted
+from septet.system.text import count_noun
 from septet.system.timestamps import timestamp
 
 PIPELINES_AT_ONCE: Final = 50
@@ -76,7 +76,7 @@ class PipelineClient(Executions[PipelineView]):
             raise InvalidInputError(f"{pipeline_id!r} is not a pipeline id.", remedy=remedy)
         order_issues(order.issue_list)
         order = order.model_copy(update={"repository": without_credentials(order.repository)})
-        issues = f"label {order.label}" if order.label is not None else counted(len(order.issues), "issue")
+        issues = f"label {order.label}" if order.label is not None else count_noun(len(order.issues), "issue")
         try:
             await self.start_workflow(pipeline_id, order, f"{order.repository} {issues}")
         except AlreadyRunningError:

@@ -136,6 +136,8 @@ class CostsReply(Reply):
     """The first week that counts: `2026-W40`; empty for all that is known."""
     costs: tuple[CostGroup, ...] = ()
     total: Spending = Spending()
+    scripted: bool = False
+    """Whether the scripted agent has a part in it, whose tokens and dollars are made up."""
 
 
 class TaskReply(Reply):

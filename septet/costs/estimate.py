@@ -26,7 +26,7 @@ from septet.contracts.costs import (
 )
 from septet.contracts.names import Step
 from septet.costs.sums import Draws
-from septet.system.text import counted
+from septet.system.text import count_noun
 
 FEWEST: Final = 9
 """With fewer work orders no interval between their costs holds the next one in eight of ten cases."""
@@ -273,7 +273,7 @@ def _unknown(question: Question, count: int) -> Estimate:
     agents, needs = _agents_in_words(question), f"and an estimate needs {FEWEST}."
     text = f"Estimate: unknown. No work order with {agents} has been completed yet, {needs}"
     if count:
-        orders = counted(count, "work order")
+        orders = count_noun(count, "work order")
         verb = "has" if count == 1 else "have"
         text = f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, {needs}"
     return Estimate(orders=count, issues=len(question.work), text=text)
@@ -292,7 +292,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
     unknown = "" if amounts.usd is not None else _NO_DOLLARS if amounts.tokens.high else _NEITHER
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
-    orders = counted(estimate.orders, f"{'pipeline ' if estimate.of_pipelines else ''}work order")
+    orders = count_noun(estimate.orders, f"{'pipeline ' if estimate.of_pipelines else ''}work order")
     return (
         f"Estimate{_aim_in_words(question)}: {in_all} in 8 of 10 cases{size} "
         f"(from the last {orders} {where} with {_agents_in_words(question)}).{unknown}"
@@ -302,7 +302,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
 def _aim_in_words(question: Question) -> str:
     """Return what is estimated: nothing for a whole work order, else ` to finish`, ` for 3 issues` and so on."""
     count = len(question.work)
-    issues = counted(count, "issue") if question.of_pipeline else ""
+    issues = count_noun(count, "issue") if question.of_pipeline else ""
     verb = "to finish" if question.is_rest else "for" if issues else ""
     return "".join(f" {part}" for part in (verb, issues) if part)
 

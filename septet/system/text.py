@@ -38,7 +38,7 @@ def name_some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Return a number with its noun, which is plural unless there is one: `1 work order`, `2,000 work orders`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 

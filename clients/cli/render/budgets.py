@@ -11,7 +11,7 @@ from septet.contracts.amounts import Spending, describe_spending, parse_limit, u
 from septet.contracts.budget import AccountView
 from septet.contracts.replies import BudgetsReply, RaiseReply
 from septet.system.preview import printable
-from septet.system.text import counted
+from septet.system.text import count_noun
 
 _NO_LIMIT: Final = "no limit"
 _STEPS_ALONE: Final = "limits of steps"
@@ -63,7 +63,7 @@ def show_budget(view: AccountView) -> None:
 
 def describe_use(use: Spending) -> str:
     """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
-    runs = counted(use.turns, "agent run")
+    runs = count_noun(use.turns, "agent run")
     text = f"{usd_text(use.usd)} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
     return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
 

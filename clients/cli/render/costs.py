@@ -8,7 +8,7 @@ from clients.cli.render.work_order import console
 from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.replies import CostsReply
 from septet.system.preview import printable
-from septet.system.text import counted
+from septet.system.text import count_noun
 
 
 def show_costs(reply: CostsReply) -> None:
@@ -26,8 +26,10 @@ def show_costs(reply: CostsReply) -> None:
     if len(reply.costs) > 1:
         table.add_row(Text("total", style="bold"), *_cells(reply.total))
     out.print(table)
+    if reply.scripted:
+        out.print(Text("Tokens and dollars of the agent `scripted` are made up.", style="dim"), soft_wrap=True)
     if reply.total.unpriced:
-        runs = counted(reply.total.unpriced, "agent run")
+        runs = count_noun(reply.total.unpriced, "agent run")
         out.print(f"{runs} reported no cost; such runs count as 0 USD.", soft_wrap=True)
 
 

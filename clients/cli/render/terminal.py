@@ -18,11 +18,11 @@ class Terminal(Console):
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
         """Print; a line that is not to be wrapped by rich is broken between words, below the name of its fact."""
         if soft_wrap and self.is_terminal:
-            objects = tuple(_broken(each, self.width) for each in objects)
+            objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
 
 
-def _broken(words: object, width: int) -> object:
+def _break_words(words: object, width: int) -> object:
     if isinstance(words, str):
         return wrap(words, width, _indent_of(words))
     if not isinstance(words, Text):

@@ -25,7 +25,7 @@ from clients.watch import elapsed_seconds
 from septet.contracts.amounts import cost_text
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
 from septet.system.preview import preview, printable
-from septet.system.text import counted
+from septet.system.text import count_noun
 
 _PLAN_LINES: Final = 6
 _STAT_FILES: Final = 5
@@ -158,7 +158,7 @@ def diff_stat(diff: DiffView, width: int) -> RenderableType:
     more = len(diff.files) - len(first)
     added = sum(file.added or 0 for file in diff.files)
     removed = sum(file.removed or 0 for file in diff.files)
-    total = f"{counted(len(diff.files), 'file')} changed, +{added} -{removed}"
+    total = f"{count_noun(len(diff.files), 'file')} changed, +{added} -{removed}"
     return Group(Text(total, style="bold"), table, *([Text(f"and {more} more", style="dim")] if more else []))
 
 

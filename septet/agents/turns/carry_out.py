@@ -19,6 +19,7 @@ from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import launch
+from septet.agents.turns.model_hosts import model_keys, name_models
 from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
@@ -160,7 +161,7 @@ class _Attempt:
             move = step.move
             if not isinstance(move, Start):
                 await self._return_login(holds_lock=True)
-                return _settle(step)
+                return _settle(step, self._request)
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
@@ -250,13 +251,18 @@ class _Attempt:
             )
 
 
-def _settle(step: NextStep) -> TurnResult:
+def _settle(step: NextStep, request: TurnRequest) -> TurnResult:
     """Return what the last run came to, or raise it."""
     last = step.last
     if last is None:
         raise AgentError("There is no run to read.")
     if isinstance(step.move, GiveUp):
-        raise failure_of(last.outcome, last.run, step.starts, crashed_again=step.move.crashed_again)
+        error = failure_of(last.outcome, last.run, step.starts, crashed_again=step.move.crashed_again)
+        if "127.0.0.1:" in error.message:
+            host = request.runtime.host
+            keys = model_keys(request.adapter, host, request.adapter.invocation(request.turn, host))
+            error.message = name_models(error.message, keys)
+        raise error
     return last
 
 

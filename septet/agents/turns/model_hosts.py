@@ -1,7 +1,9 @@
 """The hosts of a CLI's model API: those that it asks by itself, and those that the worker's settings name."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, own_variables
 from septet.agents.clis.model_place import ModelPlace
@@ -47,6 +49,16 @@ def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Inv
         for place, key in _kept_outside(adapter, host, invocation)
     ]
     return adapter.move_models(invocation, places) if places else invocation
+
+
+def name_models(text: str, keys: Iterable[ModelKey]) -> str:
+    """Return a CLI's words with its models where the worker has them: it was told ports that only guests know."""
+    for key in keys:
+        address = urlsplit(key.address)
+        host = address.netloc.rpartition("@")[2]
+        inside = key.address_inside
+        text = text.replace(inside, f"{address.scheme}://{host}").replace(inside.removeprefix("http://"), host)
+    return text
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:

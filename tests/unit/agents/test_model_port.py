@@ -21,7 +21,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.network import ModelKey, worthless_key
 from septet.agents.supervisor.model_port import ModelPort
 from septet.agents.supervisor.request_head import RequestHead
-from septet.agents.turns.model_hosts import model_keys, without_keys
+from septet.agents.turns.model_hosts import model_keys, name_models, without_keys
 
 KEY = "sk-real-5d1f-0123456789"
 ASKS = """
@@ -114,6 +114,15 @@ def inside_of(cli: str, env: Mapping[str, str], *argv: str) -> tuple[Invocation,
     host, outside = Machine(env), Invocation((cli, *argv), env, b"")
     adapter = adapter_for(cli)
     return without_keys(adapter, host, outside), model_keys(adapter, host, outside)
+
+
+def test_people_are_told_of_the_model_that_the_worker_names() -> None:
+    """A CLI knows only the port that its sandbox gives it, and complains of that."""
+    env = {"ANTHROPIC_BASE_URL": "https://ada:secret@gateway.example:8443/v1", "ANTHROPIC_API_KEY": KEY}
+    keys = inside_of("claude", env)[1]
+    inside = keys[0].address_inside.removeprefix("http://")
+    told = name_models(f"check your inference gateway ({inside}); http://{inside}/v1 refused", keys)
+    assert told == "check your inference gateway (gateway.example:8443); https://gateway.example:8443/v1 refused"
 
 
 def test_a_cli_without_a_key_keeps_its_own_way() -> None:

@@ -91,6 +91,13 @@ def test_the_time_of_a_completed_work_order_ends_with_its_last_step() -> None:
     assert elapsed_seconds(TASK.model_copy(update={"steps": (last,), **done})) == 62.0
 
 
+def test_the_time_of_a_work_order_does_not_run_backwards() -> None:
+    """It ends when its last step was taken in: while no worker ran, it went on."""
+    late = {"timestamp": "2025-01-01T00:00:30.000Z", "ended_at": "2025-01-01T00:00:46.000Z"}
+    done = {"status": Status.COMPLETED, "steps": (STEP.model_copy(update=late),)}
+    assert elapsed_seconds(TASK.model_copy(update=done)) == 46.0
+
+
 def test_the_time_of_a_failed_work_order_ends_as_it_is_closed() -> None:
     """One that never came to a step has taken time as well."""
     failed = {"status": Status.FAILED, "updated_at": "2025-01-01T00:00:05.000Z"}
