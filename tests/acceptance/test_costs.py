@@ -83,7 +83,9 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
     assert found["total"]["turns"] == len(ALL_STEPS)
     assert [group["name"] for group in costs_of(served, "o/counted", "agent")["costs"]] == ["scripted"]
     assert {group["name"] for group in costs_of(served, "o/counted", "step")["costs"]} == set(ALL_STEPS)
-    assert "o/counted" in served("costs").out
+    shown = served("costs").out
+    assert "o/counted" in shown
+    assert "Tokens and dollars of the agent `scripted` are made up." in shown
     assert [*(served.state / "costs").glob("*.*")] == []
     recent = served("costs", "--project", "o/counted", "--since", "4w", "--json").json
     assert (recent["total"], len(recent["since"])) == (found["total"], len("2026-W40"))
