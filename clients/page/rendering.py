@@ -143,7 +143,6 @@ def _environment() -> Environment:
         elapsed=_elapsed_time,
         cost=cost_text,
         time=_time,
-        usd=usd_text,
         web_link=_web_link,
         end_of_link=_end_of_link,
         age=standing.age_of,

@@ -176,7 +176,7 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
     if task.error and with_error:
         lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
-        lines.append(Text(printable(task.error.remedy)))
+        lines += [Text(printable(task.error.remedy))] if task.error.remedy else []
     if task.waits_for_a_decision and (task.plan_path is not None or not task.stuck):
         plan = f"{task.plan_path}  SHA-256 {task.plan_sha256}" if task.plan_path else _NO_PLAN
         lines.append(Text(f"plan          {plan}"))
