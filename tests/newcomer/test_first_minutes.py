@@ -64,7 +64,8 @@ def test_an_issue_becomes_a_pull_request_on_ones_own_repository(newcomer: Newcom
     assert "septet diff wo-own" in rest
     assert f"septet pr merge 1 --repo {shop}" in rest
     newcomer.up.until("wo-own is running: Fix the greeting")
-    newcomer.up.until(f"wo-own is completed: file://{shop}/pull/1")
+    newcomer.up.until("wo-own is completed:")
+    newcomer.up.until(f"file://{shop}/pull/1")
 
     assert "+greeting fixed" in newcomer.septet("diff", "wo-own").out
     shown = newcomer.septet("show", "wo-own").out
