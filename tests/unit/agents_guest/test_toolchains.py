@@ -1,6 +1,8 @@
 """Toolchains that PATH names are shown by their programs and libraries: no file beside these, and no other's."""
 
 import os
+import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,53 @@ def test_a_link_on_path_that_leads_into_a_toolchain_names_it(home: Path, tmp_pat
     assert ("--symlink", str(version), str(tmp_path / "shell" / "1")) in zip(
         arguments, arguments[1:], arguments[2:], strict=False
     )
+
+
+def settle(home: Path) -> None:
+    """Let a home be as it has been for an hour, so that a look at it is known."""
+    for folder in (home, *(path for path in home.rglob("*") if path.is_dir() and not path.is_symlink())):
+        os.utime(folder, (time.time() - 3600,) * 2)
+
+
+def test_a_folder_that_holds_nothing_else_is_shown_itself(home: Path, tmp_path: Path) -> None:
+    """Versions without a login beside their programs are one mount; what their links lead to is one more."""
+    env, root = search_path(home, ".nvm/versions/node/v22.1.0/bin"), home / ".nvm"
+    shutil.rmtree(root)
+    elsewhere = tmp_path / "elsewhere" / "bin"
+    elsewhere.mkdir(parents=True)
+    for name in ("bin", "lib", "share"):
+        (root / "versions" / "node" / "v22.1.0" / name).mkdir(parents=True)
+    (root / "versions" / "node" / "v22.1.0" / "README.md").touch()
+    assert find_toolchains(home, env) == {root: [root / "versions"]}
+    (root / "versions" / "node" / "v23").symlink_to(elsewhere.parent)
+    assert find_toolchains(home, env) == {root: [root / "versions" / "node" / "v23", root / "versions"]}
+    (root / "versions" / "node" / "v22.1.0" / "etc").mkdir()
+    shown = [root / "versions" / "node" / "v22.1.0" / name for name in ("bin", "lib", "share")]
+    assert set(find_toolchains(home, env)[root]) == {root / "versions" / "node" / "v23", *shown}
+
+
+def test_what_was_found_is_known_until_something_changes(home: Path) -> None:
+    """A version, a login beside it, and a program that are new are noticed by the next guest."""
+    root, env = home / ".rbenv", search_path(home, ".rbenv/shims", ".local/bin")
+    shutil.rmtree(root / "versions" / "3.3.0")
+    settle(home)
+    assert find_toolchains(home, env) is find_toolchains(home, env)
+    assert not [path for path in find_toolchains(home, env)[root] if "versions" in path.parts]
+    version = root / "versions" / "3.4.0"
+    version.mkdir()
+    settle(home)
+    find_toolchains(home, env)
+    (version / "bin").mkdir()
+    assert root / "versions" in find_toolchains(home, env)[root]
+    settle(home)
+    find_toolchains(home, env)
+    (version / "credentials").touch()
+    assert version / "bin" in find_toolchains(home, env)[root]
+    assert not {version, root / "versions"} & set(find_toolchains(home, env)[root])
+    uv = home / ".local" / "share" / "uv"
+    (home / ".local" / "bin" / "uv").unlink()
+    settle(home)
+    assert uv not in find_toolchains(home, env)
+    (home / ".local" / "bin" / "uv").write_text("#!/bin/sh\n", encoding="utf-8")
+    (home / ".local" / "bin" / "uv").chmod(0o755)
+    assert uv in find_toolchains(home, env)
