@@ -116,22 +116,23 @@ class Needs:
 
     def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
         """Return the links that stand in no folder that is bound, and so have to be made."""
-        bound = (*_VISIBLE, *visible, *self._roots(visible))
-        return tuple(Link(*each) for each in self.links.items() if not _is_within(each[0], bound))
+        bound = _prefixes((*_VISIBLE, *visible, *self._roots(visible)))
+        return tuple(Link(*each) for each in self.links.items() if not f"{each[0]}/".startswith(bound))
 
     def _roots(self, visible: Sequence[Path], within: Path = Path("/")) -> list[Path]:
-        roots: list[Path] = []
+        roots, seen = list[Path](), _prefixes((*_VISIBLE, *visible))
         for path in sorted(self.paths, key=lambda path: len(path.parts)):
             if path == within or not path.is_relative_to(within):
                 continue
-            if not _is_within(path, (*_VISIBLE, *visible, *roots)):
+            if not f"{path}/".startswith(seen):
                 roots.append(path)
+                seen += _prefixes((path,))
         return roots
 
 
-def _is_within(path: Path, folders: Sequence[Path]) -> bool:
-    text = f"{path}/"
-    return any(text.startswith(str(folder).rstrip("/") + "/") for folder in folders)
+def _prefixes(folders: Sequence[Path]) -> tuple[str, ...]:
+    """Return what the text of a path begins with, a slash behind it, that is within a folder."""
+    return tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:
