@@ -76,18 +76,18 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         about = {ENCODING: SEALED, KEY_ID: box.key_id.encode(), KEY_CHECK: box.key_check.encode()}
         return Payload(metadata=about | bound, data=box.content)
 
-    def _open(self, box: SealedBox, bound: bytes) -> Payload:
+    def _open(self, box: SealedBox, binding: bytes) -> Payload:
         try:
-            return Payload.FromString(self._content(box, bound))
+            return Payload.FromString(self._content(box, binding))
         except DamagedSealError as error:
             if not self.serves:
                 raise
             _log.error("seal_damaged", key=box.key_id, error=error.message)
             return Payload(metadata=refusing_metadata({}, is_damaged=True))
 
-    def _content(self, box: SealedBox, bound: bytes) -> bytes:
-        content = self.keys.open(box, _ABOUT + bound)
-        if self.activity and not _is_of(bound, self.activity):
+    def _content(self, box: SealedBox, binding: bytes) -> bytes:
+        content = self.keys.open(box, _ABOUT + binding)
+        if self.activity and not _is_of(binding, self.activity):
             raise DamagedSealError(f"What is sealed with key {box.key_id} is another activity's.")
         return content
 
@@ -144,11 +144,11 @@ def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
     return SealingCodec(keys, serves=serves, refuses_unsealed=serves and settings.seal_required)
 
 
-def _is_of(bound: bytes, activity: tuple[str, ...]) -> bool:
+def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
     """Say whether a seal that opened is an activity's: by its workflow, and by what both know of the rest."""
-    if not bound:
+    if not binding:
         return False
-    workflow, *rest = json.loads(bound)
+    workflow, *rest = json.loads(binding)
     return workflow == activity[0] and all(
         one == other or not (one and other) for one, other in zip(rest, activity[1:], strict=True)
     )

@@ -120,13 +120,13 @@ class Needs:
         return tuple(Link(*each) for each in self.links.items() if not f"{each[0]}/".startswith(bound))
 
     def _roots(self, visible: Sequence[Path], within: Path = Path("/")) -> list[Path]:
-        roots, seen = list[Path](), _prefixes((*_VISIBLE, *visible))
+        roots, prefixes = list[Path](), _prefixes((*_VISIBLE, *visible))
         for path in sorted(self.paths, key=lambda path: len(path.parts)):
             if path == within or not path.is_relative_to(within):
                 continue
-            if not f"{path}/".startswith(seen):
+            if not f"{path}/".startswith(prefixes):
                 roots.append(path)
-                seen += _prefixes((path,))
+                prefixes += _prefixes((path,))
         return roots
 
 

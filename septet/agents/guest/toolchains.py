@@ -183,12 +183,12 @@ def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
     return [path for start in starts for path in root.glob(start) if path.is_dir()]
 
 
-def _outermost(shown: list[Path], holders: Collection[Path]) -> list[Path]:
+def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
     """Return paths with those of a folder replaced by the folder, where it holds nothing else.
 
     Links stay beside it, for what they lead to is to be seen too.
     """
-    kept = dict.fromkeys(shown)
+    kept = dict.fromkeys(paths)
     for folder in sorted(holders, key=lambda folder: -len(folder.parts)):
         inside = set(folder.iterdir())
         if inside and all(each in kept or each.name in _HARMLESS for each in inside):
