@@ -46,7 +46,7 @@ from septet.git.keys_in_work import FindingsError
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.survey import OVER_LIMIT
 from septet.system.preview import preview
-from septet.system.text import name_some
+from septet.system.text import cut, name_some
 
 _log = structlog.get_logger()
 _LACKING_SHOWN: Final = 5
@@ -223,7 +223,7 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
 ) -> StepResult:
     """Keep what was done in a rescue and say why it does not count, and where else there is work."""
     step = prepared_step.call.name
-    rescue = host.rescue(prepared_step.place, reasons[0][:200], step)
+    rescue = host.rescue(prepared_step.place, cut(reasons[0], 200), step)
     reasons += how_to_get(work, rescue, prepared_step.call)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
     return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)

@@ -84,7 +84,7 @@ def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
     """Return for how long all workers have been silent, or that there is none; empty where one is heard."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
-        return "No worker runs, so nothing continues."
+        return "No worker runs, so no further step begins."
     age = now - last.heard_at
     if last.is_silent(now):
         return f"Nobody works: the last worker was heard {age.total_seconds():.0f} s ago."

@@ -37,6 +37,7 @@ class TaskStep(Wire):
     ended_at: str = ""
     """When it was taken in; later than its agent's end where no worker ran then."""
     attempts: int = 1
+    """How often an agent was started or asked for it."""
     parsed_by: str | None = None
     recovered_by: str | None = None
     warnings: tuple[str, ...] = ()

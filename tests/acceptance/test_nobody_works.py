@@ -104,7 +104,7 @@ def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tm
         with other.septet.beside("worker", **SOON) as second:
             until(lambda: waits_for(host, order) is None)
             second.end()
-            assert told_soon(host, order) == "No worker runs, so nothing continues. Start one: septet worker"
+            assert told_soon(host, order) == "No worker runs, so no further step begins. Start one: septet worker"
     with other.worker():
         go.touch()
         assert other.septet.closed(order)["status"] == "completed"

@@ -48,7 +48,7 @@ def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> N
         start(septet, origin, order)
         assert septet("show", order, "--json").json["waiting_for"] is None
         first.kill()
-        told = "No worker runs, so nothing continues. Start one: septet up"
+        told = "No worker runs, so no further step begins. Start one: septet up"
         left = septet("show", order, "--json").json
         assert left["waiting_for"] == told
         assert [row["step"] for row in left["task"]["steps"]] == [step.value for step in list(Step)[:4]]

@@ -61,7 +61,8 @@ class WorkOrderState:
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
         self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None, usage=usage)
         self.history = previous.history or self.history
-        self._add_move(previous.came_from.value, now, previous.why or "retried", previous.who)
+        retried = f"retried: {previous.feedback}" if previous.feedback else "retried"
+        self._add_move(previous.came_from.value, now, previous.why or retried, previous.who)
 
     def wait_for_decision(self, now: datetime) -> None:
         """Wait with the plan for a person's word."""
@@ -111,12 +112,10 @@ class WorkOrderState:
         self._warnings = ()
         rows = [row for row in self.task.steps if row.step != result.step.value]
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
+        before = first.attempts if first is not None and attempt > 1 else 0
         self._change(
             now,
-            steps=(
-                *rows,
-                _step_row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt, now),
-            ),
+            steps=(*rows, _step_row(result, max(before + result.agent_starts, attempt), now)),
             usage=self.task.usage.plus(result.usage),
             unconfined=UNCONFINED.get(result.sandbox, "") or self.task.unconfined,
             rescues=self._rescues_with(result),

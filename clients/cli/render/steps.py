@@ -8,7 +8,7 @@ from rich.text import Text
 
 from clients.cli.render.work_order import RECOVERIES, console
 from septet.contracts.amounts import cost_text
-from septet.contracts.facts import Usage
+from septet.contracts.facts import FileChange, Usage
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
 from septet.system.preview import printable
@@ -20,7 +20,7 @@ _MARKS: Final = {"done": ("✓", "green"), "working": ("▸", "cyan")}
 
 def show_steps(rows: Sequence[TaskStep]) -> None:
     """Print each step: when and by whom, its whole result, tokens, files, and whatever was unusual."""
-    out = console()
+    out, known = console(), set[FileChange]()
     if not rows:
         out.print("No step has ended yet.")
     for number, row in enumerate(rows, 1):
@@ -28,8 +28,9 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
         if number > 1:
             out.print()
         out.print(Text.assemble((mark, style), (f" {row.step}", "bold"), f"  {_when(row)}"), soft_wrap=True)
-        for name, value in _facts(row):
+        for name, value in _facts(row, [change for change in row.files_changed if change not in known]):
             out.print(Text(f"  {name:<10}{printable(value)}"), soft_wrap=True)
+        known.update(row.files_changed)
 
 
 def show_rounds(rounds: Sequence[ReworkRound]) -> None:
@@ -51,19 +52,19 @@ def _when(row: TaskStep) -> str:
     return f"{began}{row.duration_seconds:.1f} s{attempts}"
 
 
-def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of a step, each with its name."""
+def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of a step, each with its name; of its files, those that no step before had."""
     if row.output:
-        yield "result", f"\n{' ' * 12}".join(line.rstrip() for line in row.output.splitlines() if line.strip())
+        yield "result", _indented(row.output)
     if row.error_message:
-        yield "failed", row.error_message
+        yield "failed", _indented(row.error_message)
     session = f", session {row.session_id}" if row.session_id else ""
     login = f" with login {row.login}" if row.login else ""
     yield "agent", f"{row.agent}{login} as {row.agent_name}{session}"
     if row.usage.tokens:
         yield "tokens", usage_text(row.usage)
-    if row.files_changed:
-        files = [f"{change.path} ({change.operation})" for change in row.files_changed]
+    if changes:
+        files = [f"{change.path} ({change.operation})" for change in changes]
         more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
         yield "files", ", ".join(files[:_FILES_SHOWN]) + more
     if row.checks_passed:
@@ -75,6 +76,10 @@ def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
     if row.rescue is not None:
         yield "rescue", row.rescue.snapshot
     yield from (("warning", warning) for warning in row.warnings)
+
+
+def _indented(text: str) -> str:
+    return f"\n{' ' * 12}".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 def usage_text(usage: Usage) -> str:

@@ -35,12 +35,16 @@ class _User(LinearAnswer):
     guest: bool = False
 
 
+class _Bot(LinearAnswer):
+    name: str | None = None
+
+
 class _Comment(LinearAnswer):
     body: str
     createdAt: str  # noqa: N815
     user: _User | None = None
-    botActor: _Named | None = None  # noqa: N815
-    externalUser: _Named | None = None  # noqa: N815
+    botActor: _Bot | None = None  # noqa: N815
+    externalUser: _Bot | None = None  # noqa: N815
 
     def comment(self) -> Comment:
         """Return it with who wrote it, and what that one is to the workspace."""
@@ -48,8 +52,8 @@ class _Comment(LinearAnswer):
             return Comment(
                 self.user.displayName, self.body, self.createdAt, "guest" if self.user.guest else "member"
             )
-        other = self.botActor or self.externalUser or _Named()
-        return Comment(other.name, self.body, self.createdAt, "app" if self.botActor else "external")
+        other = self.botActor or self.externalUser or _Bot()
+        return Comment(other.name or "", self.body, self.createdAt, "app" if self.botActor else "external")
 
 
 class _Comments(LinearAnswer):
@@ -185,10 +189,6 @@ class _Setter(_User):
         """Return what that one is to the workspace; our own account is as good as a member."""
         is_other_app = self.app and self.id != viewer.id
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
-
-
-class _Bot(LinearAnswer):
-    name: str | None = None
 
 
 class _Change(LinearAnswer):
