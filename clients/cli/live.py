@@ -94,6 +94,8 @@ class LiveView:
                     raise stopped_waiting(self.order_id, asks=True)
                 if upcoming.done():
                     look = await self._look()
+        except asyncio.CancelledError as error:
+            raise stopped_waiting(self.order_id, asks=True) from error
         finally:
             if not answer.done():
                 answer.cancel()

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -153,7 +154,12 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
             yield
         finally:
             server.should_exit = True
-            await task
+            told = logging.getLogger("uvicorn.error")
+            told.disabled = True  # a page that is open is cut, as is meant: no error
+            try:
+                await task
+            finally:
+                told.disabled = False
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionSta
 
 from clients.temporal.payloads import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
-from clients.temporal.resets import claim, reset, reset_point
+from clients.temporal.resets import claim, delete_run, reset, reset_point
 from clients.temporal.updates import send_update, unanswered
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import (
@@ -87,6 +87,9 @@ class OrderDecisions:
                 return TaskReply(task=await self.orders.get(order_id))
             case Status.FAILED, Target.EXECUTING:
                 return await self._resume(task, again)
+            case Status.FAILED, Target.CANCELLED if _was_refused(task):
+                await delete_run(self.orders.client, order_id)  # it has never been a work order
+                return TaskReply(task=task.model_copy(update={"status": Status.CANCELLED, "stage": Stage.DONE}))
             case Status.FAILED, _:
                 await self._resume(task, again, "give_up")
                 return TaskReply(task=await self.orders.wait_briefly(order_id))
@@ -154,9 +157,10 @@ class OrderDecisions:
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
         """Reset a closed work order to a step; its new run learns why, and what came before."""
         orders = self.orders
-        if task.error is not None and task.error.message.startswith(NOT_VALID):
+        if task.error is not None and _was_refused(task):
             message = f"{task.id} cannot continue: {task.error.message}"
-            raise RefusedTransitionError(message, remedy="Start a new work order with a valid input.")
+            remedy = f"Start a new work order. `septet move {task.id} cancelled` takes this one off the board."
+            raise RefusedTransitionError(message, remedy=remedy)
         async with claim(orders.client, task.id):
             description = await orders.describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:
@@ -213,3 +217,8 @@ class OrderDecisions:
             remedy = "Only a work order with `approve_plan` waits for a decision on its plan."
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256
+
+
+def _was_refused(task: Task) -> bool:
+    """Say whether a work order ended because what was asked for could not be read."""
+    return task.error is not None and task.error.message.startswith(NOT_VALID)

@@ -18,7 +18,7 @@ from clients.temporal.refusals import WORK_ORDER, server_refusal
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
 from septet.contracts.task import Task
-from septet.errors import RefusedTransitionError, RetryUnderWayError
+from septet.errors import RefusedTransitionError, RetryUnderWayError, ServerNotReachedError
 
 _STEPS: Final = frozenset(Step)
 _NOT_REAPPLIED: Final = (
@@ -57,11 +57,22 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        with suppress(RPCError):  # it ends by itself
-            run = WorkflowExecution(workflow_id=name, run_id=execution.result_run_id or "")
-            await client.workflow_service.delete_workflow_execution(
-                DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=run)
-            )
+        with suppress(ServerNotReachedError):  # it ends by itself
+            await delete_run(client, name, execution.result_run_id or "")
+
+
+async def delete_run(client: Client, name: str, run_id: str = "") -> None:
+    """Have the server forget a run of a workflow, by default the last one.
+
+    Raises:
+        ServerNotReachedError: The server refused.
+    """
+    run = WorkflowExecution(workflow_id=name, run_id=run_id)
+    request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=run)
+    try:
+        await client.workflow_service.delete_workflow_execution(request)
+    except RPCError as error:
+        raise server_refusal(error) from error
 
 
 async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of

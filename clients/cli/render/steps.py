@@ -72,7 +72,7 @@ def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, 
     if row.reading:
         yield "answer", row.reading
     if row.recovered_by:
-        yield "recovered", f"{RECOVERIES.get(row.recovered_by, '')} ({row.recovered_by})".lstrip()
+        yield "recovered", RECOVERIES.get(row.recovered_by, row.recovered_by)
     if row.rescue is not None:
         yield "rescue", row.rescue.snapshot
     yield from (("warning", warning) for warning in row.warnings)
