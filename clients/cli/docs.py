@@ -1,6 +1,7 @@
 """`septet docs`: the documentation of this release, which is installed with it."""
 
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -59,7 +60,9 @@ def _show_page(name: str) -> CommandReply:
 
     path = _pages().get(name)
     if path is None:
-        raise NotFoundError(f"There is no page {name}.", remedy="`septet docs` lists the pages.")
+        near = get_close_matches(name, _pages(), n=1)
+        did_you_mean = f"Did you mean {near[0]}? " if near else ""
+        raise NotFoundError(f"There is no page {name}.", remedy=f"{did_you_mean}`septet docs` lists the pages.")
     text = path.read_text(encoding="utf-8")
     return CommandReply({"page": {"name": name, "title": _title(text), "text": text}}, lambda: _print(text))
 

@@ -32,7 +32,7 @@ from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, N
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, start_attributes
+from workflows.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE, start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -288,7 +288,7 @@ class WorkOrders(Executions[Task]):
         """Refuse a second work order for an issue that has an open one; the server refuses one of the same id."""
         if order.issue is None:
             return
-        for row in await self._of_issues(order.repository, (order.issue,), 'ExecutionStatus="Running"'):
+        for row in await self._of_issues("WorkOrder", order.repository, (order.issue,)):
             if row.id != order_id:
                 project = parse_address(order.repository, home=Path.home()).project
                 message = f"{row.id} already works on issue {order.issue} of {project}."
@@ -297,21 +297,22 @@ class WorkOrders(Executions[Task]):
 
     async def told_reviews(self, repository: str, issues: Sequence[int]) -> str:
         """Return which issues have a pull request in review already, each on a line; nothing where none has."""
-        rows = await self._of_issues(repository, issues, 'SeptetStage="review"') if issues else []
-        lines = {
-            row.id: f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
-            f"by {row.id}: {row.typed_search_attributes.get(PULL_REQUEST, '')}"
+        rows = await self._of_issues("PullRequest", repository, issues) if issues else []
+        lines = (
+            f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
+            f"by {watched_order(row.id)}: {row.typed_search_attributes.get(PULL_REQUEST, '')}"
             for row in rows
-        }
-        return "\n".join(lines.values())
+            if row.typed_search_attributes.get(STAGE) == Stage.REVIEW.value
+        )
+        return "\n".join(lines)
 
     async def _of_issues(
-        self, repository: str, issues: Sequence[int], state: str
+        self, kind: str, repository: str, issues: Sequence[int]
     ) -> builtins.list[WorkflowExecution]:
-        """Return the rows of the work orders in a state for some issues of a repository."""
+        """Return the rows of the open workflows of a kind for some issues of a repository."""
         address = parse_address(repository, home=Path.home())
         numbers = ", ".join(f'"{issue}"' for issue in issues)
-        query = f'WorkflowType="WorkOrder" AND {state} AND SeptetIssue IN ({numbers})'
+        query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'
         try:
             rows = [row async for row in self.client.list_workflows(query)]
         except RPCError as error:

@@ -297,6 +297,15 @@ def test_an_issue_with_a_pull_request_in_review_is_named(served: Septet, origin:
     again = served("run", page, "--id", "wo-reviewed-2", "--json")
     assert (again.code, told in again.err) == (0, True)
     served.cancelled("wo-reviewed-2")
+    other = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
+    done = served("run", f"{origin.bare.as_uri()}/issues/{other}", "--id", "wo-merged", "--wait", "--json").json[
+        "task"
+    ]
+    served("pr", "merge", "--repo", origin.bare, done["pr_url"].rpartition("/")[2])
+    served.wait_for_order("wo-merged", "done")
+    after = served("run", f"{origin.bare.as_uri()}/issues/{other}", "--id", "wo-merged-2", "--json")
+    assert "in review" not in after.err
+    served.cancelled("wo-merged-2")
     third = served("run", page, "--id", "wo-reviewed-3")
     assert (third.code, told in third.err) == (0, True)
     served.cancelled("wo-reviewed-3")
