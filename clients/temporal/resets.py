@@ -28,6 +28,7 @@ _NOT_REAPPLIED: Final = (
 )
 """What was decided about the work that a reset takes back does not count for the work that follows."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
+_OPENING: Final = "open_workspace"
 _NOBODY: Final = "septet-claims"
 """A queue that no worker serves: the claim is a name that the server gives to one at a time, and does nothing."""
 _CLAIM_LASTS: Final = timedelta(minutes=2)
@@ -143,20 +144,25 @@ async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return the first workflow task, the last one that scheduled a step, and the one that scheduled this step.
+    """Return where no step has begun, where the last one has begun, and where this one has: workflow tasks.
 
-    Each is 0 where there is none. The first step after a reset has heard what the reset was for: in the place of
-    its task stands the one that the reset took back, before which nothing of that was heard.
+    Each is 0 where there is none. Where no step has begun is the task that learned how the opening failed, else
+    the first one. The first step after a reset has heard what the reset was for: in the place of its task stands
+    the one that the reset took back, before which nothing of that was heard.
     """
-    first = last = taken_back = 0
+    first = last = taken_back = opening = 0
+    has_failed = False
     async for event in run.fetch_history_events():
         if event.workflow_task_failed_event_attributes.cause == _RESET:
             taken_back = taken_back or event.event_id
-        if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            first = taken_back or event.event_id
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED and (has_failed or not first):
+            first, has_failed = taken_back or event.event_id, False
+        ended = (event.activity_task_failed_event_attributes, event.activity_task_timed_out_event_attributes)
+        has_failed |= bool(opening) and opening in {each.scheduled_event_id for each in ended}
         if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             continue
         scheduled = event.activity_task_scheduled_event_attributes
+        opening = event.event_id if scheduled.activity_type.name == _OPENING else 0
         if scheduled.activity_type.name not in _STEPS:
             continue
         point, taken_back = taken_back or scheduled.workflow_task_completed_event_id, 0

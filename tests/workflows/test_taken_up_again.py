@@ -9,6 +9,7 @@ import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from clients.temporal.board import BoardRows
@@ -23,6 +24,7 @@ from septet.contracts.replies import TaskReply
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -83,6 +85,23 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
         assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
+
+
+async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: Doubles) -> None:
+    """Its retry goes back to the very beginning, and the board counts one, however often that fails."""
+
+    def refuses(_: OpenWorkspace) -> Workspace:
+        raise ApplicationError("there is no such program", type="Setup", non_retryable=True)
+
+    project = f"o/{uuid.uuid4().hex}"
+    doubles.open_workspace = refuses
+    async with served(client, doubles) as orders:
+        task = await closed(orders, project)
+        for number in (2, 3):
+            await OrderDecisions(orders).retry(task.id, RetryCall(who="ann", why=f"try {number}"))
+            assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).status is Status.FAILED
+            assert [move.why for move in await orders.history(task.id) if move.who == "ann"][-1] == f"try {number}"
+        await counted(client, project, blocked=1)
 
 
 async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Doubles) -> None:

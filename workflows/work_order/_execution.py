@@ -1,6 +1,7 @@
 """How a work order works: its workspace, or the lanes of its pipeline, and one step after the other."""
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 from septet.contracts.lanes import Role, SummariseCall
 from septet.contracts.limits import StepSettings
@@ -41,8 +42,13 @@ class WorkOrderBase(WorkOrderHandlers):
         if self._order.pipeline is not None:
             await self._visit.wait_for_lane(Role.PLANNER)
             await self._enter_lane()
-        else:
-            await self._open_own_workspace(self._make_opening())
+            return None
+        while True:
+            try:
+                return await self._open_own_workspace(self._make_opening())
+            except ActivityError:
+                if not await self._decisions.apply_reset():  # a retry goes back to this place, and opens it anew
+                    raise
 
     async def _find_plan(self) -> None:
         """Find the plan's file; where there is none, plan once more."""
