@@ -23,6 +23,7 @@ from septet.errors import SeptetError
 from septet.git.address import parse_address
 from septet.git.project import with_project
 from septet.pipelines.forge_issues import read_issues
+from septet.pipelines.issues import order_issues
 from septet.pipelines.work_ahead import work_ahead
 from workers.announced_agents import AnnouncedAgents
 
@@ -80,13 +81,14 @@ class PipelineOperations:
         return order, _agents_of(order, first_agent(default, hosts))
 
     def _check_issues(self, order: PipelineInput) -> None:
-        """Refuse issues of a repository on this disk that it does not have, or that are closed."""
+        """Refuse numbers of issues that a repository on this disk does not have, or has closed."""
+        order_issues(order.issue_list)  # a mistake in the list itself is told first
         numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
         path = parse_address(order.repository, home=Path.home()).path if self.is_here else None
-        if path is not None and (numbers or order.label is not None):
+        if path is not None and numbers:
             from septet.forges.local import LocalForge
 
-            request = ReadIssues(repository=order.repository, ids=numbers, label=order.label)
+            request = ReadIssues(repository=order.repository, ids=numbers)
             read_issues(LocalForge(path, self.git_env), request)
 
     async def _look_at(self, order: PipelineInput) -> tuple[Sequence[str | None], Sequence[AnnouncedAgents]]:

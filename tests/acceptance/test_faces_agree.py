@@ -32,7 +32,7 @@ ORDERS = "/agent-work-orders"
 TEXT: dict[str, Any] = {"title": "Say goodbye too", "description": "The app greets only."}
 OWN = {
     *("created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"),
-    *("closed_at", "executed_at", "opened_by"),
+    *("closed_at", "ended_at", "executed_at", "opened_by"),
 }
 """Fields that differ from one work order to the next, and from one moment to the next."""
 Answer = dict[str, Any]

@@ -89,7 +89,10 @@ def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object
 
 def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
     """Start a pipeline that fails at once, and one whose planner waits."""
-    assert septet("pipeline", "--repo", origin.bare, "--issues", "999", "--id", "pl-failed", "--wait").code == 1
+    assert (
+        septet("pipeline", "--repo", origin.bare, "--label", "nobody-has-it", "--id", "pl-failed", "--wait").code
+        == 1
+    )
     septet.scenario("pl-running-planner", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
     file = septet.root / "issues.json"
     file.write_text(

@@ -233,6 +233,7 @@ def test_a_mistake_is_told_before_anything_starts(
 ) -> None:
     """Wrong options, circles and unknown dependencies are refused at once, each with its exit code."""
     del pipelined, done
+    served("issue", "add", "--repo", origin.bare, "--title", "Say goodbye too")
     circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
     (tmp_path / "circle.json").write_text(json.dumps(circle))
     (tmp_path / "unknown.json").write_text(json.dumps([{"id": "x", "title": "X", "depends_on": ["z"]}]))
