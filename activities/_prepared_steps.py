@@ -11,10 +11,10 @@ from activities._fence import Fence, take_fence
 from activities._frozen_inputs import FrozenInputs, read_frozen_inputs
 from activities._frozen_rework import words_of
 from activities._pipeline import pipeline_note, summary_for_new_session
-from activities._reading import folder_of_reader, leaving_of, parts_of
+from activities._reading import folder_of_reader, leaving_of
 from activities.budget_openings import Opening, openings_of
 from activities.host import Host
-from activities.leaving import reading_prompt
+from activities.leaving import parts_of, reading_prompt
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.archive import read_archive

@@ -5,18 +5,16 @@ from typing import Final
 
 from activities._claims import AnyClaim, UnreadError
 from activities.host import Host
-from activities.leaving import Leaving, LeavingParts
+from activities.leaving import Leaving
 from septet.contracts.facts import tell_findings
 from septet.contracts.steps import StepCall
 from septet.errors import WorkspaceError
-from septet.git.added_lines import committed_patches
 from septet.git.keys_in_work import FindingsError
 from septet.git.place import Place
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 
 _FILE: Final = "leaving.json"
-_CONTEXT_LINES: Final = 8
 
 
 def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
@@ -64,18 +62,6 @@ def leaving_of(place: Place, call: StepCall) -> Leaving:
             remedy=f"`septet retry` takes the step {call.step.value} again.",
         )
     return leaving
-
-
-def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
-    """Return what a reader is shown of it, and what does not fit.
-
-    Raises:
-        EvidenceError: There is more than git is asked for.
-        GitError: git could not tell.
-    """
-    since = leaving.since
-    patches = committed_patches(place, since[0], leaving.head, *since[1:], context_lines=_CONTEXT_LINES)
-    return LeavingParts.of(leaving, patches)
 
 
 def folder_of_reader(host: Host, call: StepCall) -> Path:

@@ -16,12 +16,14 @@ from pydantic import JsonValue
 from septet.commands.values import mark_of
 from septet.contracts.facts import KeyFinding
 from septet.contracts.wire import Wire
-from septet.git.added_lines import CommitPatch
+from septet.git.added_lines import CommitPatch, committed_patches
+from septet.git.place import Place
 from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
 """Of texts and patches together: a model must hold it, and heed it."""
+_CONTEXT_LINES: Final = 8
 _ISSUE_CHARACTERS: Final = 32_768
 _NAMED: Final = 200
 _SHOWN: Final = 5
@@ -146,6 +148,18 @@ class LeavingParts:
                 rule=f"not read: {count} parts do not fit into {MOST_BYTES // 1024} KiB",
             ),
         )
+
+
+def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
+    """Return what a reader is shown of it, and what does not fit.
+
+    Raises:
+        EvidenceError: There is more than git is asked for.
+        GitError: git could not tell.
+    """
+    since = leaving.since
+    patches = committed_patches(place, since[0], leaving.head, *since[1:], context_lines=_CONTEXT_LINES)
+    return LeavingParts.of(leaving, patches)
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:

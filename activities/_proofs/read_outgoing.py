@@ -4,9 +4,9 @@ from typing import Final
 
 from activities._claims import Claim, Proof
 from activities._outgoing import outgoing_for
-from activities._reading import leaving_of, parts_of
+from activities._reading import leaving_of
 from activities.host import Host
-from activities.leaving import Leaving, join_findings, suspicion
+from activities.leaving import Leaving, join_findings, parts_of, suspicion
 from septet.contracts.answers import ReadOutgoingAnswer
 from septet.contracts.facts import KeyFinding
 from septet.git.place import Place

@@ -60,7 +60,7 @@ def _show_page(name: str) -> CommandReply:
 
     path = _pages().get(name)
     if path is None:
-        near = get_close_matches(name, _pages(), n=1)
+        near = get_close_matches(name, _pages(), n=1, cutoff=0.75)
         did_you_mean = f"Did you mean {near[0]}? " if near else ""
         raise NotFoundError(f"There is no page {name}.", remedy=f"{did_you_mean}`septet docs` lists the pages.")
     text = path.read_text(encoding="utf-8")

@@ -226,7 +226,10 @@ async def test_a_repeat_is_answered_whatever_has_changed_since(
     key = {"Idempotency-Key": str(uuid.uuid4())}
     bodies: dict[str, dict[str, Any]] = {
         ORDERS: {"repository_url": str(origin.bare), "title": "Totals are wrong", "stage": "collected"},
-        "/pipelines": {"repository": str(origin.bare), "issues": [{"id": "1", "title": "Totals are wrong"}]},
+        "/pipelines": {
+            "repository": str(origin.bare),
+            "issues": [{"id": "1", "title": "Totals", "body": "wrong"}],
+        },
     }
     async with (
         worker(client, doubles),

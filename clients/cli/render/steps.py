@@ -55,9 +55,9 @@ def _when(row: TaskStep) -> str:
 def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
     """Yield what there is to say of a step, each with its name; of its files, those that no step before had."""
     if row.output:
-        yield "result", _indented(row.output)
+        yield "result", _indent_lines(row.output)
     if row.error_message:
-        yield "failed", _indented(row.error_message)
+        yield "failed", _indent_lines(row.error_message)
     session = f", session {row.session_id}" if row.session_id else ""
     login = f" with login {row.login}" if row.login else ""
     yield "agent", f"{row.agent}{login} as {row.agent_name}{session}"
@@ -78,7 +78,7 @@ def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, 
     yield from (("warning", warning) for warning in row.warnings)
 
 
-def _indented(text: str) -> str:
+def _indent_lines(text: str) -> str:
     return f"\n{' ' * 12}".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 

@@ -20,6 +20,7 @@ WALL_CLOCKS = {
     "septet/git/packs.py": "how old a file is that a killed git left; what a vault drops also has to be unreachable, and a pass distrusts a jump",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
+    "septet/agents/guest/toolchains.py": "whether a folder is so young that it may change within the same time; a jump only has it looked at again",
     "activities/_login_choice.py": "a model's provider names the moment at which a login's limit begins anew",
     "activities/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
     "activities/turn_costs.py": "in which week something was used, for people",
