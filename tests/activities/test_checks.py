@@ -140,6 +140,19 @@ sys.exit("# formatted" not in was)
     assert "# formatted" in git(lab.worktree, "show", "HEAD:src/app.py")
 
 
+async def test_a_check_may_leave_a_closed_folder(lab: StepLab) -> None:
+    """A folder in which an ordinary user can remove nothing, as Go's modules are, does not end the step."""
+    program = """
+import os, pathlib
+pathlib.Path("modules").mkdir(exist_ok=True)
+pathlib.Path("modules/one.go").write_text("package one")
+os.chmod("modules", 0o555)
+"""
+    done = await _begun(lab, f"{sys.executable} -IS check.py", program)
+    assert done.verdict is Verdict.DONE
+    (lab.worktree / "modules").chmod(0o755)
+
+
 @pytest.mark.needs("bubblewrap")
 async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
     """They count for the step whose proof runs the check, as those of its agent do, also after a finalizer."""
