@@ -201,6 +201,7 @@ def test_the_server_itself_answers_no_browser(served: Septet) -> None:
     assert len(hidden) == 1 or sys.platform != "linux"
 
 
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_a_page_of_another_site_starts_and_sees_nothing(
     browser: Browser, served: Septet, elsewhere: int, name: str
@@ -244,6 +245,7 @@ def lured(browser: Browser, served: Septet, address: str) -> str:
     return "; ".join(_Elsewhere.cookies)
 
 
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "septet.localhost"])
 def test_another_port_of_this_machine_gets_no_key_of_the_page(
     browser: Browser, served: Septet, elsewhere: int, name: str
@@ -252,6 +254,7 @@ def test_another_port_of_this_machine_gets_no_key_of_the_page(
     assert "septet-" not in lured(browser, served, f"http://{name}:{elsewhere}/")
 
 
+@pytest.mark.needs("chromium")
 def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: Septet, elsewhere: int) -> None:
     """A browser binds cookies to names, and not to ports: so it is the name, which nobody is told, that keeps them."""
     name = httpx.URL(served.page).host
@@ -289,6 +292,7 @@ def _cookie(cookies: dict[str, str]) -> str:
     return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
 
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_a_server_that_asks_nobody_lets_that_page_in(
     browser: Browser, elsewhere: int, open_server: int, name: str

@@ -1,12 +1,11 @@
 """A real Chromium without a window, which asks nobody but the page under test."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fakes.needs import find_browser
 from playwright.sync_api import Browser, sync_playwright
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
     "--no-sandbox",  # it runs as root in containers; it sees only this project's own page
     "--disable-gpu",
@@ -21,7 +20,7 @@ _ARGUMENTS = (
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Run the browser of this machine for as long as the block lasts."""
-    program = next((found for name in _NAMES if (found := shutil.which(name))), None)
+    program = find_browser()
     assert program is not None, "There is no chromium on PATH: apt-get install chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(_ARGUMENTS))

@@ -36,6 +36,12 @@ def skips(root: Path) -> dict[str, dict[str, str | list[str]]]:
     return tomllib.loads((root / _LIST).read_text(encoding="utf-8"))
 
 
+def find_browser() -> str | None:
+    """Return this machine's browser."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
 def _has_ipv6() -> bool:
     with socket.socket(socket.AF_INET6) as listener:
         try:
@@ -47,6 +53,7 @@ def _has_ipv6() -> bool:
 
 _CHECKS: Final[dict[str, Callable[[], bool]]] = {
     "bubblewrap": lambda: find_sandbox("auto", os.environ).confines,
+    "chromium": lambda: find_browser() is not None,
     "IPv6": _has_ipv6,
     "Linux": lambda: Path("/proc/locks").exists(),
     "root": lambda: os.geteuid() == 0,
