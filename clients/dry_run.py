@@ -17,10 +17,12 @@ from temporalio.service import RPCError
 from clients.operations import Operations
 from clients.order_checks import find_unused_settings
 from septet.commands.loader import load, overrides
+from septet.contracts.budget import DAY, PROJECT
 from septet.contracts.dry_run import DryRunReply, DryRunStep
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import SETTINGS_PATH, IssueClass, Step
 from septet.contracts.order import WorkOrderInput
+from septet.errors import NotFoundError, ServerNotReachedError
 from septet.forges.choose import token_for
 from septet.git.address import Address, parse_address
 from septet.git.configuration import write_configuration
@@ -75,6 +77,7 @@ async def dry_run(
         checks=tuple(" ".join(check) for check in repository.checks),
         check_seconds=repository.check_seconds,
         steps=tuple(_step(step, order, repository, view.files, (agent, model)) for step in _steps(order)),
+        budgets=await _budgets(operations, order, repository, settings, order.project or address.project),
         estimate=await operations.estimate(order.model_copy(update={"agent": agent})),
     )
 
@@ -85,6 +88,20 @@ async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
         hosts = await announced_agents(operations.orders.client, operations.orders.task_queue)
         return hosts[0] if hosts else None
     return None
+
+
+async def _budgets(
+    operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
+) -> dict[str, str]:
+    """Return the limits that would hold; those of the day and the project as their accounts have them."""
+    own = repository.budget_for(order.budget or settings.order_budget or "")
+    limits = {"work order": str(own or "")}
+    for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):
+        try:
+            limits[scope] = (await operations.budgets.show(scope)).budget.limit
+        except (NotFoundError, ServerNotReachedError):
+            limits[scope] = by_settings or ""
+    return {scope: limit for scope, limit in limits.items() if limit}
 
 
 def _steps(order: WorkOrderInput) -> Iterator[Step]:

@@ -13,6 +13,7 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
+from clients.cli.machine_checks import check_scenario
 from clients.cli.program import septet_here
 from clients.cli.render.work_order import console, show_task, task_view
 from clients.cli.reply import CommandReply
@@ -23,13 +24,10 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
-from septet.agents.scripted.arguments import Refusal
-from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from septet.errors import UsageError
 from septet.forges.local import LocalForge
 from septet.git.engine import Git
 from septet.sample.repository import Sample, make_sample
@@ -81,7 +79,7 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
     settings = load_settings(sandbox)
     environ = dict(settings.environ)
     if scenario is not None:
-        _check_scenario(scenario)
+        check_scenario(scenario, "--scenario")
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = settings.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     changes = {
@@ -93,14 +91,6 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
         "metrics": None,
     }
     return settings.model_copy(update=changes)
-
-
-def _check_scenario(name: str) -> None:
-    try:
-        load_scenario(name)
-    except Refusal as error:
-        remedy = f"Choose one of {', '.join(built_in_scenarios())}, or give the path of a JSON file."
-        raise UsageError(f"--scenario: {str(error).removeprefix('Error: ')}.", remedy=remedy) from error
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import typer
 from clients.cli import options as given
 from clients.cli.grouped_help import command_group
 from clients.cli.reply import CommandReply, reply
-from septet.errors import ServerNotReachedError, UsageError
+from septet.errors import SeptetError, ServerNotReachedError, UsageError
 
 if TYPE_CHECKING:
     from septet.forges.local import LocalForge
@@ -22,6 +22,7 @@ pulls = command_group("pr", "List, show, merge and close pull requests of a repo
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 """What a pull request's text has for programs."""
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
+Numbers = Annotated[list[int], typer.Argument(metavar="N...", help="The pull requests' numbers.", min=1)]
 IssueNumber = Annotated[int, typer.Argument(metavar="N", help="The issue's number.", min=1)]
 Everything = Annotated[bool, typer.Option("--all", help="Include closed ones.")]
 Repo = Annotated[
@@ -164,25 +165,25 @@ def diff_pull_request(number: Number, repo: Repo = None, as_json: given.Json = F
 
 
 @pulls.command()
-def merge(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
-    """Merge a pull request into its base, and bring a clean checkout of the base along.
+def merge(numbers: Numbers, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Merge pull requests into their base, and bring a clean checkout of the base along.
 
-    Example: septet pr merge 1
+    Example: septet pr merge 1 2
     """
-    _end(repo, number, "merge", as_json=as_json)
+    _end(repo, numbers, "merge", as_json=as_json)
 
 
 @pulls.command()
-def close(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
-    """Close a pull request without a merge; its branch stays.
+def close(numbers: Numbers, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Close pull requests without a merge; their branches stay.
 
     Example: septet pr close 1
     """
-    _end(repo, number, "close", as_json=as_json)
+    _end(repo, numbers, "close", as_json=as_json)
 
 
-def _end(repo: str | None, number: int, how: Literal["merge", "close"], *, as_json: bool) -> None:
-    """Merge or close a pull request; the board shows it at once where a server answers."""
+def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"], *, as_json: bool) -> None:
+    """Merge or close pull requests until one refuses; the board shows each at once where a server answers."""
 
     async def work() -> CommandReply:
         from temporalio.service import RPCError
@@ -193,11 +194,23 @@ def _end(repo: str | None, number: int, how: Literal["merge", "close"], *, as_js
 
         settings = load_settings()
         forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
-        pull = forge.merge_pull_request(number) if how == "merge" else forge.close_pull_request(number)
-        with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
-            await look_now(await connect(settings), pull.url)
-        text = f"{'Merged' if how == 'merge' else 'Closed'} #{pull.number} {pull.url}"
-        return CommandReply({"pull_request": asdict(pull)}, lambda: typer.echo(text))
+        end = forge.merge_pull_request if how == "merge" else forge.close_pull_request
+        pulls, failure = [], None
+        for number in dict.fromkeys(numbers):
+            try:
+                pulls.append(end(number))
+            except SeptetError as error:
+                if len(numbers) == 1:
+                    raise
+                failure = type(error)(f"Pull request {number}: {error.message}", remedy=error.remedy)
+                break
+            with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
+                await look_now(await connect(settings), pulls[-1].url)
+        done = [asdict(pull) for pull in pulls]
+        verb = "Merged" if how == "merge" else "Closed"
+        lines = [f"{verb} #{pull.number} {pull.url}" for pull in pulls]
+        payload = {"pull_request": done[0]} if len(numbers) == 1 else {"pull_requests": done}
+        return CommandReply(payload, lambda: typer.echo("\n".join(lines), nl=bool(lines)), failure)
 
     reply(work, as_json=as_json)
 

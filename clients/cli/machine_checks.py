@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.agents.supervisor.control_group import find_parent
+from septet.errors import UsageError
 from septet.forges.choose import KEY_WAYS, hosts_with_key
 from septet.settings import Settings
 from septet.system import processes
@@ -19,6 +22,7 @@ CheckStatus = Literal["ok", "warning", "failed"]
 _GIB: Final = 1024**3
 _LEAST_FREE_GIB: Final = 5
 _COMMAND: Final = "command"
+SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
 """It is there for demos and tests, and is no coding agent."""
@@ -49,6 +53,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()
+    yield from _scenario_checks(settings)
     yield group_check(*find_parent())
     yield _identity(settings)
     yield _forge(settings)
@@ -66,6 +71,26 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
         yield Check("system calls", "warning", message, "Run workers on x86_64 or aarch64.")
 
 
+def check_scenario(name: str, source: str) -> None:
+    """See whether the scripted agent can follow a scenario; `source` is the option or variable that names it.
+
+    Raises:
+        UsageError: There is no such scenario, or something in it is wrong.
+    """
+    try:
+        load_scenario(name)
+    except Refusal as error:
+        remedy = f"Choose one of {', '.join(built_in_scenarios())}, or give the path of a JSON file."
+        raise UsageError(f"{source}: {str(error).removeprefix('Error: ')}.", remedy=remedy) from error
+
+
+def _scenario_checks(settings: Settings) -> Iterator[Check]:
+    try:
+        check_scenario(settings.environ.get(SCENARIO, ""), SCENARIO)
+    except UsageError as error:
+        yield Check("scenario", "failed", error.message, error.remedy)
+
+
 def group_check(parent: str, why: str) -> Check:
     """Say whether the kernel bounds each guest as a whole, as of workers that start here.
 
@@ -74,10 +99,10 @@ def group_check(parent: str, why: str) -> Check:
         why: Why there is none.
     """
     if parent:
-        return Check("control groups", "ok", f"A worker that starts here gives each guest its own, in {parent}.")
+        return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (
-        f"A worker that starts here gives agents and checks none: {why}. "
-        "Septet itself looks every two seconds at what they use, and stops those that exceed a limit."
+        f"The kernel does not limit agents and checks here: {why}. Every two seconds, Septet looks at what they "
+        "use instead, and stops those that exceed a limit."
     )
     return Check("control groups", "ok", message)
 

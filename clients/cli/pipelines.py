@@ -81,7 +81,7 @@ def pipeline(
             _show_estimate(answer)
         last = await follow_pipeline(operations, answer.pipeline.id, as_json=as_json)
         at_end = answer.model_copy(update={"pipeline": last})
-        return _reply(at_end, failure_of(last), with_estimate=False)
+        return _reply(at_end, failure_of(last), is_at_end=True)
 
     reply_with_operations(work, address=address, as_json=as_json, check=order)
 
@@ -224,13 +224,16 @@ async def _reply_of_dry_run(operations: "Operations", order: "PipelineInput") ->
 
 
 def _reply(
-    answer: "PipelineReply", failure: PipelineFailedError | None = None, *, with_estimate: bool = True
+    answer: "PipelineReply", failure: PipelineFailedError | None = None, *, is_at_end: bool = False
 ) -> CommandReply:
-    from clients.cli.render.pipeline import show_pipeline
+    from clients.cli.render.pipeline import next_commands, show_pipeline
+    from clients.cli.render.work_order import console, show_commands
 
     def show() -> None:
         show_pipeline(answer.pipeline)
-        if with_estimate:
+        if is_at_end:
+            show_commands(console(), next_commands(answer.pipeline))
+        else:
             _show_estimate(answer)
 
     return CommandReply.from_reply(answer, show, failure)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from clients.api_token import api_token
+from clients.cli.machine_checks import SCENARIO, check_scenario
 from clients.cli.page_link import show_page_link
 from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
@@ -40,6 +41,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
 
     StopSignals.end_start()
     settings = load_settings(sandbox)
+    check_scenario(settings.environ.get(SCENARIO, ""), SCENARIO)
     is_quiet = not as_json and "log_level" not in settings.model_fields_set
     set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)
     state = StateDir(settings.state_dir)

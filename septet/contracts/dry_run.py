@@ -1,5 +1,9 @@
 """What a work order would run, as a dry run tells it."""
 
+from collections.abc import Mapping
+
+from pydantic import Field
+
 from septet.contracts.costs import Estimate
 from septet.contracts.limits import Tools
 from septet.contracts.replies import Reply
@@ -49,5 +53,7 @@ class DryRunReply(Reply):
     steps: tuple[DryRunStep, ...]
     estimate: Estimate | None = None
     """What it would cost."""
+    budgets: Mapping[str, str] = Field(default_factory=dict)
+    """The limits that would hold, by whose budget it is: `work order`, `project/o/r`, `day`."""
     unused_settings: str = ""
     """That the checkout's file of settings is not the one that is read, and what helps."""

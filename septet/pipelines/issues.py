@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
+from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.circles import circle_in
 from septet.system.text import name_some
@@ -122,10 +123,7 @@ def _issue(entry: object, place: str) -> PipelineIssue:
     try:
         return PipelineIssue.model_validate_json(json.dumps(fields), extra="forbid")
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        why = "; ".join(
-            ": ".join([".".join(map(str, one["loc"])), one["msg"]]).strip(": ") for one in errors[:_SHOWN]
-        )
+        why = describe_mistakes(error, PipelineIssue.model_fields)
         raise InvalidInputError(f"{where}: {why}.", remedy=_FORM) from error
 
 

@@ -38,11 +38,12 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
         "--approve-plan",
         "--step",
         "build_plan.turns=7",
-        *("--model", "small", "--step", "create_commit.model=other"),
+        *("--model", "small", "--step", "create_commit.model=other", "--budget", "5usd"),
     )
     answer = served(*words, "--dry-run", "--json").json
     assert (answer["ok"], answer["base_branch"], answer["approve_plan"]) == (True, "main", True)
     assert answer["base_sha"] == git(origin.bare, "rev-parse", "main")
+    assert answer["budgets"] == {"work order": "5usd"}
     assert (answer["setup"], answer["checks"]) == (["npm ci"], ["python -m pytest -q"])
     steps = {step["step"]: step for step in answer["steps"]}
     assert len(steps) == 7
@@ -61,6 +62,7 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
     assert "Nothing was started." in shown
     assert f"{origin.bare}, from main" in shown
     assert "plan          waits for your approval" in shown
+    assert "budget        5usd (work order)" in shown
     assert "npm ci (1200 s in all)" in shown
     assert ".septet/commands/create_commit.md" in shown
     assert served("show", "wo-dry", "--json").code == 3

@@ -23,6 +23,7 @@ def show_dry_run(reply: DryRunReply) -> None:
         ("repository", f"{reply.repository}, from {reply.base_branch} ({reply.base_sha[:12]})"),
         ("issue", issue),
         ("plan", _plan(reply)),
+        ("budget", ", ".join(f"{limit} ({scope})" for scope, limit in reply.budgets.items()) or "none"),
         ("sandbox", reply.sandbox or _NO_WORKER),
         ("set-up", f"{setup} ({reply.setup_seconds:.0f} s in all)" if setup else "none"),
         ("checks", f"{checks} ({reply.check_seconds:.0f} s each)" if checks else "none"),

@@ -1,9 +1,11 @@
 """Pipelines as people read them."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.live import Live
@@ -19,6 +21,7 @@ from clients.operations import Operations
 from clients.temporal.pipeline_rows import counts_of
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
@@ -57,6 +60,17 @@ def show_pipeline(view: PipelineView) -> None:
         out.print(Text(printable(f"stuck: {view.stuck}"), style="red"), soft_wrap=True)
     if view.error is not None:
         out.print(Text(printable(f"{view.error.type}: {view.error.message}"), style="red"), soft_wrap=True)
+
+
+def next_commands(view: PipelineView) -> list[tuple[str, str]]:
+    """Return what people type next about a pipeline that has just closed."""
+    pulls = [pull for issue in view.issues if (pull := LOCAL_PULL.fullmatch(issue.pr_url or "")) is not None]
+    commands = [(f"septet pipeline report {view.id}", "read what was done")]
+    if pulls:
+        numbers = " ".join(dict.fromkeys(pull["number"] for pull in pulls))
+        repository = shlex.quote(unquote(pulls[0]["path"]))
+        commands.append((f"septet pr merge {numbers} --repo {repository}", "merge the pull requests"))
+    return commands
 
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:

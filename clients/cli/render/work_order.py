@@ -19,9 +19,11 @@ from septet.system.text import name_some
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "attempts", "note")
 _RESULT = _HEADINGS.index("result")
+_NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
+"""Characters of the column that gives way in a narrow terminal; then those behind it are left out. The notes are the first,
+and then stand below their rows."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
@@ -218,6 +220,8 @@ def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for row_cells in cells:
         table.add_row(*row_cells[: len(widths)])
+        if row_cells[_NOTE] and len(widths) <= _NOTE:
+            table.add_row("", "", Text(f"({row_cells[_NOTE]})", style="dim", no_wrap=False))
     return table
 
 

@@ -73,6 +73,17 @@ def test_a_machine_that_has_what_is_needed_is_fit(fit: tuple[int, dict[str, Any]
     assert (checks["git"]["status"], checks["agent scripted"]["status"]) == ("ok", "ok")
 
 
+def test_a_scenario_that_there_is_not_is_told_before_anything_starts(tmp_path: Path) -> None:
+    """A slip in SEPTET_SCRIPTED_SCENARIO fails `doctor`, and `up` starts nothing."""
+    slip = {"PATH": os.path.dirname(shutil.which("git") or ""), "SEPTET_SCRIPTED_SCENARIO": "slwo"}
+    code, answer = _doctor(tmp_path, **slip)
+    assert (code, _named(answer)["scenario"]["status"]) == (1, "failed")
+    code, answer = _septet(tmp_path, ("up",), **slip)
+    assert (code, answer["error"]["message"]) == (2, "SEPTET_SCRIPTED_SCENARIO: there is no scenario slwo.")
+    assert "slow" in answer["error"]["remedy"]
+    assert not (tmp_path / "state").exists()
+
+
 def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any]]) -> None:
     """A server that does not answer is told with `septet up` as its remedy."""
     server = _named(fit[1])["server"]
@@ -369,7 +380,5 @@ def test_doctor_says_whether_guests_get_control_groups() -> None:
     """Where there are none it says why, and that is no fault of the machine's."""
     there, missing = group_check("/sys/fs/cgroup/own", ""), group_check("", "no control groups are mounted")
     assert (there.status, missing.status) == ("ok", "ok")
-    assert "each guest its own, in /sys/fs/cgroup/own." in there.message
-    assert missing.message.startswith(
-        "A worker that starts here gives agents and checks none: no control groups are mounted."
-    )
+    assert there.message.endswith("in /sys/fs/cgroup/own.")
+    assert "no control groups are mounted. Every two seconds" in missing.message

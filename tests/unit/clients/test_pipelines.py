@@ -8,7 +8,7 @@ from rich.console import Console
 
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.pipelines import failure_of
-from clients.cli.render.pipeline import PipelineLines, picture, show_pipeline
+from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
 from clients.temporal.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
@@ -138,6 +138,16 @@ def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
     assert failed is not None
     assert "3 (failed), 4 (skipped)" in failed.message
     assert failure_of(view(DONE, status=PipelineStatus.CANCELLED)) is not None
+
+
+def test_at_its_end_a_pipeline_says_what_to_type_next() -> None:
+    """The report, and one command that merges all pull requests of a repository on this machine."""
+    issues = [
+        issue(name, IssueStatus.COMPLETED, pr_url=f"file:///srv/my%20app/pull/{name}") for name in ("1", "2")
+    ]
+    assert [typed for typed, _ in next_commands(view(*issues, BROKEN))] == [
+        "septet pipeline report pl-1", "septet pr merge 1 2 --repo '/srv/my app'",
+    ]  # fmt: skip
 
 
 def test_each_change_is_a_line_once() -> None:

@@ -182,6 +182,17 @@ def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture
     assert broken.split()[:2] == ["✗", "implement_plan"]
 
 
+def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person still reads how a step went on after its agent died."""
+    noted = STEPS[0].model_copy(update={"recovered_by": "a word of a later release"})
+    console().print(work_order.steps_table((noted, STEPS[1])))
+    heading, done, note, broken = capsys.readouterr().out.splitlines()
+    assert "note" not in heading
+    assert (done.split()[1], note.strip(), broken.split()[1]) == (
+        "build_plan", "(a word of a later release)", "implement_plan",
+    )  # fmt: skip
+
+
 def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
     """The longest step beside the longest way to read an answer is named whole."""
     long = STEPS[0].model_copy(

@@ -99,8 +99,15 @@ def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
         ("[true]", "f, entry 1: it is neither"),
         ('[{"title": "t"}]', "f, entry 1: id"),
         ('[{"id": "a b", "title": "t"}]', "f, entry 1 (a b): id"),
-        ('[1, {"id": "B", "body": "x"}]', "f, entry 2 (B): Value error, title is missing"),
-        ('[{"id": "A", "title": "t", "depend_on": []}]', "f, entry 1 (A): depend_on: Extra inputs"),
+        ('[1, {"id": "B", "body": "x"}]', "f, entry 2 (B): title is missing"),
+        (
+            '[{"id": "A", "title": "t", "depend_on": []}]',
+            "f, entry 1 (A): depend_on is not a known field (did you mean depends_on?).",
+        ),
+        (
+            '[{"id": "A", "title": "t", "description": "d"}]',
+            "description is not a known field (did you mean body?).",
+        ),
         ('[{"id": "A", "title": 5}]', "f, entry 1 (A): title"),
         ('[{"id": "A", "title": "t", "depends_on": "B"}]', "f, entry 1 (A): depends_on"),
         (json.dumps(list(range(1, 1002))), "f holds 1001 issues, 1000 are allowed"),
