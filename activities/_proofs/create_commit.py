@@ -30,8 +30,8 @@ from septet.system.durable import write_durably
 
 _FILES_BEFORE: Final = "files-before-checks"
 _BEFORE: Final = (
-    "\n(This check failed before any work too, on the base commit, whose settings count: a check that you correct "
-    "there counts for new work orders)"
+    "\n(This check failed on the base commit already, before any work. Correct it on the base branch, and start a "
+    "new work order)"
 )
 
 

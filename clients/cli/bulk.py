@@ -35,7 +35,7 @@ Failed = Annotated[
 class OrderChoice:
     """Which work orders are meant where no ids are named, and that nobody has to be asked."""
 
-    everything: Annotated[bool, typer.Option("--all", help="All that this can be done with.")] = False
+    everything: Annotated[bool, typer.Option("--all", help="Every work order that this applies to.")] = False
     repo: Annotated[
         str, typer.Option("--repo", metavar="REPO", help="Only those of this repository.", show_default=False)
     ] = ""

@@ -100,7 +100,7 @@ async def approve(
     why: given.Why = "",
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Approve what a work order waits with: its plan, or its findings. Of several work orders, approve the plans.
+    """Approve the plan or the findings of a work order, or the plans of several.
 
     Example: septet approve wo-42
     """
@@ -122,7 +122,7 @@ async def approve(
 async def reject(
     operations: "Operations", order_id: given.Id, feedback: Feedback, plan: Plan = None, why: given.Why = ""
 ) -> CommandReply:
-    """Reject the plan, or the findings, that a work order is waiting on: the agent tries again with your feedback.
+    """Reject the plan or the findings of a work order: the agent tries again with your feedback.
 
     Example: septet reject wo-42 --feedback 'Round the total, not each item.'
     """

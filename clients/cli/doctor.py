@@ -184,7 +184,7 @@ def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Chec
         return []
     env = select_variables(settings.environ, FOR_EVERY_AGENT)
     names = ", ".join(map(str, find_toolchains(settings.home, env)))
-    message = f"Agents and checks see programs and libraries of {names}, which PATH names; no settings or logins."
+    message = f"Agents and checks see the language tools on PATH ({names}), without settings and logins."
     return [Check("toolchains", "ok", message)] if names else []
 
 
@@ -213,9 +213,8 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
         return [Check("guest network", "warning", message, remedy)]
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (
-        "Agents can reach only the hosts of their model API. Other hosts for agents and "
-        f"checks: {hosts} (SEPTET_GUEST_HOSTS); for set-up alone: "
-        f"{', '.join(map(str, way_out.setup_hosts)) or 'nothing'} (SEPTET_SETUP_HOSTS)."
+        f"Agents can reach their model's API. SEPTET_GUEST_HOSTS opens to agents and checks: {hosts}. "
+        f"SEPTET_SETUP_HOSTS opens to set-up: {', '.join(map(str, way_out.setup_hosts)) or 'nothing'}."
     )
     return [Check("guest network", "ok", message)]
 

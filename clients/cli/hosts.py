@@ -244,7 +244,7 @@ def doctor(
     ] = None,
     try_: Annotated[
         str | None,
-        typer.Option("--try", metavar="AGENT", help="Only have this agent take one short turn."),
+        typer.Option("--try", metavar="AGENT", help="Only try this agent, with one short turn."),
     ] = None,
     address: given.Address = None,
     as_json: given.Json = False,

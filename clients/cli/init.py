@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 app = Commands()
 _SANDBOX: Final = (
-    "In the sandbox, agents, checks and set-up reach no network but the model's. Of your home they see only the "
-    "languages that PATH names."
+    "In the sandbox, agents can reach only their model's API; checks and set-up have no network. None of them can "
+    "read your home, except for the language tools on your PATH, such as ~/.cargo."
 )
 
 
@@ -28,7 +28,7 @@ def init(
     ] = Path(),
     as_json: given.Json = False,
 ) -> None:
-    """Write a first .septet/septet.toml from what is found in a repository.
+    """Write a first .septet/septet.toml for a repository.
 
     Example: septet init
     """

@@ -22,7 +22,7 @@ pulls = command_group("pr", "List, show, merge and close pull requests of a repo
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 """What a pull request's text has for programs."""
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
-Numbers = Annotated[list[int], typer.Argument(metavar="N...", help="The pull requests' numbers.", min=1)]
+Numbers = Annotated[list[int], typer.Argument(metavar="N", help="The pull requests' numbers.", min=1)]
 IssueNumber = Annotated[int, typer.Argument(metavar="N", help="The issue's number.", min=1)]
 Everything = Annotated[bool, typer.Option("--all", help="Include closed ones.")]
 Repo = Annotated[

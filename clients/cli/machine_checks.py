@@ -133,9 +133,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     if not clis:
         return others
     is_ready = any(check.name.startswith("agent ") and check.name != f"agent {OWN_NAME}" for check in others)
-    remedy = (
-        "" if is_ready else "Install one, name its program in SEPTET_<AGENT>_PATH, or your own in SEPTET_COMMAND."
-    )
+    remedy = "" if is_ready else "Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND."
     names = f"{', '.join(clis[:-1])} and {clis[-1]} are" if len(clis) > 1 else f"{clis[0]} is"
     return [*others, Check("agents", "ok" if is_ready else "warning", f"{names} not installed.", remedy)]
 

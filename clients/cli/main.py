@@ -122,7 +122,7 @@ def demo(
     sandbox: given.Sandbox = None,
     as_json: given.Json = False,
 ) -> None:
-    """Take an issue of a sample repository to its pull request.
+    """Try Septet: turn an issue of a sample repository into a pull request.
 
     Example: septet demo --scenario crash
     """

@@ -121,7 +121,7 @@ PushTo = Annotated[
     typer.Option(metavar="OWNER/NAME", help="Push to this fork, and open the pull request in REPO."),
 ]
 Project = Annotated[
-    str | None, typer.Option(metavar="PROJECT", help="The board's project; the repository's name by default.")
+    str | None, typer.Option(metavar="PROJECT", help="The project on the board. [default: the repository's name]")
 ]
 Budget = Annotated[
     str | None,
@@ -144,7 +144,7 @@ class IssueOptions:
     """The issue: a number, a file, or a title and a body."""
 
     issue: Annotated[
-        int | None, typer.Option("--issue", metavar="N", help="An issue of the repository's forge.")
+        int | None, typer.Option("--issue", metavar="N", help="The number of an issue on the repository's forge.")
     ] = None
     issue_file: Annotated[
         Path | None,
@@ -179,7 +179,7 @@ class OrderOptions:
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
-        typer.Option(help="What the work orders of --after must have reached. [default: merged]"),
+        typer.Option(help="The state that --after waits for. [default: merged]"),
     ] = None
     label: Annotated[
         list[str] | None,
@@ -206,7 +206,7 @@ class OrderOptions:
         typer.Option(
             "--step",
             metavar="STEP.KEY=VALUE",
-            help="Tools, model, budget, wall_seconds, idle_seconds or turns of one step: build_plan.model=opus.",
+            help="Set tools, model, budget, wall_seconds, idle_seconds or turns of a step: build_plan.model=opus.",
         ),
     ] = None
 

@@ -53,7 +53,7 @@ def pipeline(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Work on many issues: one agent plans them ahead, another one carries the plans out.
+    """Work on many issues: one agent plans them, another implements the plans.
 
     Example: septet pipeline --repo https://github.com/o/r --issues 1,2,3 --wait
     """

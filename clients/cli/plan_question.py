@@ -30,8 +30,8 @@ _ABOVE: Final = f"""\
 
 
 {_SCISSORS}
-# This plan does not change here. What you write above the line, and what you change in the plan below it, goes to
-# the planner as feedback, and it plans again. Change nothing to decide later.
+# Write your feedback above the line, or change the plan below. Both go to the planner, which writes a new plan.
+# Change nothing to decide later.
 """
 _FEEDBACK_CHARACTERS: Final = 8000
 _EDITOR: Final = "vi"

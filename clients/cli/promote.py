@@ -38,7 +38,7 @@ def promote(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Give the work orders of a shared server to a build of the workers.
+    """Choose the workers' build that gets the work orders of a shared server.
 
     Example: septet promote --ramp 10
     """

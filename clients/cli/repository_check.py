@@ -67,15 +67,17 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
         unused := find_unused_settings(address.path, files.get(SETTINGS_PATH), base.branch)
     ):
         yield "warning", unused, f"Commit it to {base.branch}."
-    yield from _programs(load_repository_settings(files.get), settings, state, sandbox)
+    repository = load_repository_settings(files.get)
+    yield from _programs(repository, settings, state, sandbox)
     commands = load_all(files.get)
     for command in commands:
         check(command)
         for warning in missing(command):
             yield "warning", warning, f"Correct {command.place}."
     yield from _ignored_files(list_base_folder(place, FOLDER), [command.name for command in commands])
-    theirs = [command.place for command in commands if not command.built_in]
-    yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(theirs) or 'none'}.", ""
+    prompts = ", ".join(command.place for command in commands if not command.built_in) or "Septet's own"
+    checks = "; ".join(" ".join(words) for words in repository.checks) or "none"
+    yield "ok", f"{address.project}, branch {base.branch}. Prompts: {prompts}. Checks: {checks}.", ""
 
 
 def _programs(

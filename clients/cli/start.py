@@ -121,7 +121,7 @@ async def create(
     order: given.OrderOptions,
     again: given.Again = False,
 ) -> CommandReply:
-    """Put a work order on the board: it starts when you move it on, or in its turn.
+    """Put a work order on the board; it starts later.
 
     Example: septet create --title 'Totals are wrong' --priority 5 --after wo-41
     """

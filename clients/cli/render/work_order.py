@@ -22,8 +22,7 @@ _RESULT = _HEADINGS.index("result")
 _NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""Characters of the column that gives way in a narrow terminal; then those behind it are left out. The notes are the first,
-and then stand below their rows."""
+"""Characters of the column that gives way in a narrow terminal; then those behind it do, and notes go below."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3

@@ -78,11 +78,11 @@ def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -
     if not mount or not own or "/.." in own:
         return "", "no control groups of version 2 are mounted"
     if own == "/":
-        return "", "it is in the topmost group that it sees"
+        return "", "Septet is in the topmost group that it sees"
     parent = f"{mount}{own.rpartition('/')[0]}"
     name = own.rpartition("/")[0] or "/"
     if not (is_given or is_delegated)(parent):
-        return "", f"the group {name} around its own was not delegated to its user"
+        return "", f"the group {name} around Septet's own was not delegated to its user"
     missing = set(CONTROLLERS) - set(read_file(f"{parent}/cgroup.controllers").split())
     if missing:
         return "", f"the group {name} has no control of {b' and '.join(sorted(missing)).decode()}"

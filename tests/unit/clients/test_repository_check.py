@@ -28,7 +28,7 @@ def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin)
     origin.push({"README.md": "# app\n"})
     ((status, message, _),) = repository_findings(str(origin.bare), settings)
     assert status == "ok"
-    assert "own commands: none" in message
+    assert "Prompts: Septet's own. Checks: none." in message
     assert not settings.state_dir.exists()
 
 
