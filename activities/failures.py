@@ -1,12 +1,13 @@
 """From an error of the core to what Temporal's retry policy and a person can act on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import structlog
+from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
@@ -16,12 +17,14 @@ from septet.errors import DiskFullError, HostFullError, MachineBusyError, Septet
 from septet.system.disk import diagnosed
 from septet.system.masking import mask
 from septet.system.preview import preview
+from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
 """An origin that is not reached within two minutes is told to the person who has just started the work order."""
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
+_TITLE_LIMIT: Final = 300
 
 _log = structlog.get_logger()
 
@@ -32,6 +35,7 @@ def failure(
     *,
     most_tries: int | None = None,
     notifies_on: str = "",
+    issue_title: str = "",
 ) -> ApplicationError:
     """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
 
@@ -41,7 +45,7 @@ def failure(
         _log_wait(error)
     return ApplicationError(
         mask(error.message)[:_MESSAGE_LIMIT],
-        FailureFacts(remedy=error.remedy, result=result, notifies_on=notifies_on),
+        FailureFacts(remedy=error.remedy, result=result, notifies_on=notifies_on, issue_title=issue_title),
         type=type(error).__name__.removesuffix("Error"),
         non_retryable=not will_retry(error, most_tries),
         next_retry_delay=_delay(error) if error.retryable else None,
@@ -71,7 +75,13 @@ def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
 
 
 @contextmanager
-def translating_failures(root: Path, *, most_tries: int | None = None, notifies_on: str = "") -> Iterator[None]:
+def translating_failures(
+    root: Path,
+    *,
+    most_tries: int | None = None,
+    notifies_on: str = "",
+    issue: Mapping[str, JsonValue] | None = None,
+) -> Iterator[None]:
     """Translate errors of the core and of the machine into failures that name cause, place and remedy.
 
     Args:
@@ -79,11 +89,15 @@ def translating_failures(root: Path, *, most_tries: int | None = None, notifies_
         most_tries: After so many an error is for good, also one that time may cure. An attempt that died with its
             worker is never the last one.
         notifies_on: The queue on which this host tells people of a work order that has no workspace to name one.
+        issue: The issue for which a workspace is opened; empty until it was read.
     """
     try:
         yield
     except (SeptetError, OSError) as error:
-        raise failure(diagnosed(error, root), most_tries=most_tries, notifies_on=notifies_on) from error
+        title = cut(str((issue or {}).get("title", "")), _TITLE_LIMIT)
+        raise failure(
+            diagnosed(error, root), most_tries=most_tries, notifies_on=notifies_on, issue_title=title
+        ) from error
 
 
 def _delay(error: SeptetError) -> timedelta:

@@ -75,18 +75,24 @@ class WorkspaceActivities:
             ApplicationError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue):
+        issue: dict[str, JsonValue] = {}
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue, issue=issue):
             pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
                 request = await _as_retried(request)
-                _, workspace = await cancellable_thread(
-                    self.host.threads.network, self.open, request, request.work_order_id, run_id
-                )
+                opening = partial(self.open, request, request.work_order_id, run_id, issue=issue)
+                _, workspace = await cancellable_thread(self.host.threads.network, opening)
                 return workspace
 
     def open(
-        self, request: OpenWorkspace, place_id: str, run_id: str, hold: Hold | None = None
+        self,
+        request: OpenWorkspace,
+        place_id: str,
+        run_id: str,
+        hold: Hold | None = None,
+        *,
+        issue: dict[str, JsonValue] | None = None,
     ) -> tuple[Place, Workspace]:
         """Open a workspace, or find it open, freeze the inputs of what is worked on, and have it set up.
 
@@ -95,6 +101,7 @@ class WorkspaceActivities:
             place_id: What its bytes lie under: the work order's id, or a lane's.
             run_id: The Temporal run that it belongs to.
             hold: Takes the right to write in it, for its set-up; that of the running attempt when absent.
+            issue: Takes the issue in as soon as it is read, for who tells of a failure.
 
         Raises:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
@@ -106,7 +113,8 @@ class WorkspaceActivities:
         fork = request.push_to or fork_for(address, host.settings)
         if fork:
             forge.expect_fork(fork)
-        issue = _issue(request, forge, host.settings)
+        issue = {} if issue is None else issue
+        issue.update(_issue(request, forge, host.settings))
         if request.restores:
             copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
         forget_setup_of_removed(host, place_id)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
 from clients.asked_agents import agents_asked_for
@@ -67,7 +67,6 @@ _KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 _LOOKS_AFTER_MERGE: Final = 25
 """How often it is looked at whether the board has seen a merge."""
 _LOOK_SECONDS: Final = 0.2
-_CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
 
@@ -312,13 +311,9 @@ class Operations:
 
     async def nobody_works_on(self, row: WorkflowExecutionDescription) -> str:
         """Return that nobody works on a work order that is open, and what helps; else nothing."""
-        from clients.temporal.presence import why_nobody_works
+        from clients.temporal.presence import why_nobody_works_on
 
-        if row.status is not WorkflowExecutionStatus.RUNNING:
-            return ""
-        nobody = await why_nobody_works(self.orders.client, row.task_queue, self.state)
-        is_asked_for = row.raw_description.workflow_extended_info.cancel_requested
-        return f"{_CANCEL_ASKED_FOR} {nobody}" if nobody and is_asked_for else nobody
+        return await why_nobody_works_on(self.orders.client, row, self.state)
 
     async def _was_used_here(self, order_id: str) -> bool:
         """Say whether this host has the workspace of a work order, which may be one that was deleted since."""

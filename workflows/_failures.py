@@ -67,10 +67,10 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
     return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=GO_ON), None
 
 
-def notifying_queue(error: BaseException) -> str:
-    """Return the queue of a host that tells people of the work order, where its failure names one."""
+def failure_facts(error: BaseException) -> FailureFacts:
+    """Return what a failure carries; nothing where no activity has failed."""
     cause = error.cause if isinstance(error, ActivityError) else None
-    return _facts_of(cause).notifies_on if isinstance(cause, ApplicationError) else ""
+    return _facts_of(cause) if isinstance(cause, ApplicationError) else FailureFacts()
 
 
 def _facts_of(cause: ApplicationError) -> FailureFacts:

@@ -29,12 +29,11 @@ async def show(operations: "Operations", order_id: given.Id, as_json: given.Json
     Example: septet show wo-42
     """
     from clients.cli.render.detail import show_detail
-    from septet.contracts.names import Status
+    from clients.under_way import step_under_way
 
     detail = await operations.detail(order_id)
-    runs = detail.task.status is Status.RUNNING and not detail.task.stuck and not as_json
-    running = await operations.orders.running_step(order_id) if runs else ""
-    return CommandReply.from_reply(detail, lambda: show_detail(detail, running))
+    under_way = None if as_json else await step_under_way(operations, detail.task)
+    return CommandReply.from_reply(detail, lambda: show_detail(detail, under_way))
 
 
 @app.command()

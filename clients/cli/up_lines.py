@@ -36,7 +36,7 @@ class WorkOrderLines:
             if before is not task.status and not is_old and (line := _line(task)):
                 yield line
             elif before is task.status and task.question and task.question != question:
-                yield f"{task.id} is waiting: {task.question}"
+                yield f"{task.id} is waiting: {task.question}{_title(task, '  ({})')}"
 
     def _is_before(self, moment: str) -> bool:
         return not moment or datetime.fromisoformat(moment) < self._since
@@ -57,11 +57,20 @@ async def print_lines(operations: Operations) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status
-    title = f": {preview(task.title, limit=60)}" if task.title else ""
+def _line(task: Task) -> str:
+    """Return what became of a work order; its title stands behind what is to be copied."""
+    if task.status in {Status.PENDING, Status.RUNNING}:
+        place = "is running" if task.status is Status.RUNNING else "is on the board"
+        return f"{task.id} {place}{_title(task, ': {}')}"
+    return f"{_outcome(task)}{_title(task, '  ({})')}"
+
+
+def _title(task: Task, form: str) -> str:
+    return form.format(preview(task.title, limit=60)) if task.title else ""
+
+
+def _outcome(task: Task) -> str:
     match task.status:
-        case Status.RUNNING:
-            return f"{task.id} is running{title}"
         case Status.WAITING if task.waits_for_a_decision:
             return f"{task.id} is waiting for your approval: septet approve {task.id}"
         case Status.WAITING:
@@ -72,7 +81,5 @@ def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status
             return f"{task.id} is completed: {task.pr_url or f'septet show {task.id}'}"
         case Status.FAILED:
             return f"{task.id} failed: septet show {task.id}"
-        case Status.CANCELLED:
-            return f"{task.id} was cancelled"
         case _:
-            return f"{task.id} is on the board{title}"
+            return f"{task.id} was cancelled"

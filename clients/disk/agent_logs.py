@@ -125,7 +125,8 @@ class _View:
                 yield from self._log_entries(transcript.feed(part), last := time)
         if end is not None:
             self._over = True
-            yield from self._log_entries((*transcript.finish(), *self._trouble(end)), last)
+            yield from self._log_entries(transcript.finish(), last)
+            yield from self._log_entries(self._trouble(end), end.ended_at or last)
 
     def entries(self) -> list[LogEntry]:
         """Return all that was said and done so far, for who asks for nothing else."""

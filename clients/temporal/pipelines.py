@@ -159,11 +159,17 @@ class PipelineClient(Executions[PipelineView]):
         return await self.show(pipeline_id)
 
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
-        """End both agents and the work orders under way, each with its work in a rescue."""
+        """End both agents and the work orders under way, each with its work in a rescue.
+
+        Where nobody works, the cancel is only asked for, and the reply says so.
+        """
         call = PipelineCall(who=who, why=why)
         by = f"cancelled by {call.who}" if call.who else ""
         reason = ": ".join(part for part in (by, "" if seals(self.client) else call.why) if part)
-        return PipelineReply(pipeline=await self.cancel_and_wait(pipeline_id, reason))
+        await self.ask_to_cancel(pipeline_id, reason)
+        nobody = await self._nobody_works_on(pipeline_id)
+        view = await (self.get(pipeline_id) if nobody else self.wait_briefly(pipeline_id))
+        return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
         """Return what a worker says of a pipeline; where nobody does, the pipeline as it was asked for."""
@@ -174,7 +180,12 @@ class PipelineClient(Executions[PipelineView]):
             return view
         order = await self.input_of(PipelineRun, row.id, row.run_id)
         view = view_of_input(row.id, order, timestamp(row.start_time)) if order else view_of_row(row)
-        return view.model_copy(update={"stuck": cause})
+        return view.model_copy(update={"stuck": cause or await self._nobody_works_on(row.id) or None})
+
+    async def _nobody_works_on(self, pipeline_id: str) -> str:
+        from clients.temporal.presence import why_nobody_works_on
+
+        return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
         """Return a pipeline with the truth about its end."""

@@ -10,7 +10,7 @@ from typing import Final
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from septet.state import StateDir
@@ -21,6 +21,7 @@ from workers.server_file import read_server_file
 
 _LATE: Final = 1.5
 """So many intervals without a heartbeat are worth a word."""
+_CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
@@ -46,6 +47,15 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
         return await _without_build(deployment)
     except RPCError:
         return ""
+
+
+async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription, state: StateDir) -> str:
+    """Return that nobody works on a workflow that is open, and what helps; else nothing."""
+    if row.status is not WorkflowExecutionStatus.RUNNING:
+        return ""
+    nobody = await why_nobody_works(client, row.task_queue, state)
+    is_asked_for = row.raw_description.workflow_extended_info.cancel_requested
+    return f"{_CANCEL_ASKED_FOR} {nobody}" if nobody and is_asked_for else nobody
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:

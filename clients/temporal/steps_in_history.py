@@ -3,7 +3,7 @@
 from typing import Final
 
 from pydantic import ValidationError
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
 
 from activities.payloads import read_json
 from septet.contracts.names import Step
@@ -34,3 +34,9 @@ async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task
                 continue
             state.end_step(result, 1, event.event_time.ToDatetime())
     return task.model_copy(update={"steps": state.task.steps})
+
+
+def pending_step(row: WorkflowExecutionDescription) -> str:
+    """Return the step that has begun and not ended, as the server has it; empty where there is none."""
+    names = (pending.activity_type.name for pending in row.raw_description.pending_activities)
+    return next((name for name in names if name in _STEPS), "")

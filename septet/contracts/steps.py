@@ -224,6 +224,8 @@ class FailureFacts(Wire):
     """What is known of the step."""
     notifies_on: str = ""
     """The queue on which a host tells people of a work order that it could not open; empty: it tells nobody."""
+    issue_title: str = ""
+    """The title of the issue for which a workspace was not opened, where that was read."""
 
 
 EndCall.model_rebuild()

@@ -1,6 +1,7 @@
 """A work order with a budget on a whole installation: it pauses, asks, and continues, on every face alike."""
 
 import json
+import re
 
 import pytest
 from fakes.repositories import Origin
@@ -21,6 +22,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     answer = served.wait_for_detail(order, lambda detail: detail["task"]["budget"])
     assert answer["task"]["status"] == "waiting"
     assert f"septet budget raise order/{order} 0.03usd" in answer["waiting_for"]
+    assert re.search(r"… +\w+ +waiting +[1-9]\d+ *$", served("show", order).out, re.MULTILINE)
 
     shown = served("budget", "show", order, "--json").json["budget"]
     assert (shown["limit"], shown["waiting"]) == ("0.03usd", [order])

@@ -75,6 +75,7 @@ def test_a_cancel_ends_agent_tools_and_push_and_nothing_follows(
     assert seconds_to_its_end(served, "wo-tool", runs / "1-classify_issue-1") < _AT_MOST_SECONDS
     assert {task["status"] for task in tasks.values()} == {"cancelled"}
     assert all(task["rescues"] for task in tasks.values())
+    assert tasks["wo-tool"]["usage"]["input_tokens"] > 0
     assert served.runs("wo-tool") == ["1-classify_issue-1"]
     assert served.runs("wo-push") == [f"{step.number}-{step.value}-1" for step in Step]
     assert git(origin.bare, "for-each-ref", "--format=%(refname)") == "refs/heads/main"

@@ -101,6 +101,7 @@ def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tm
         heard = re.fullmatch(r"Nobody works: the last worker was heard (\d+) s ago\. (.*)", told_soon(host, order))
         assert heard is not None
         assert (int(heard[1]) >= TOLD_AFTER_SECONDS, heard[2]) == (True, "Start one: septet worker")
+        assert re.search(r"… +implement_plan +nobody works on it", host.septet("show", order).out)
         with other.septet.beside("worker", **SOON) as second:
             until(lambda: waits_for(host, order) is None)
             second.end()

@@ -6,7 +6,7 @@ import sys
 import pytest
 from fakes.processes import processes_with
 from fakes.repositories import git
-from fakes.step_lab import StepLab
+from fakes.step_lab import TITLE, StepLab
 from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
@@ -106,6 +106,7 @@ async def test_a_set_up_command_that_fails_is_told_with_its_last_words_and_a_rem
     assert error.message == "Set-up command `sh install.sh` failed (exit code 7):\nfirst\nno such package"
     assert ".septet/septet.toml" in remedy
     assert "`septet retry`" in remedy
+    assert error.details[0].issue_title == TITLE
     assert not (lab.worktree / "later.log").exists()
     assert lab.runs == []
 

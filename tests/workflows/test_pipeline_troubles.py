@@ -1,7 +1,9 @@
 """What happens to a pipeline at the worst moments: nothing hangs, nothing is swallowed, nothing untrue is said."""
 
 import asyncio
+import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
+from clients.temporal.pipelines import PipelineClient
 from septet.contracts.names import Status, Step
-from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineIssue
+from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineInput, PipelineIssue
 from septet.contracts.pipeline_view import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
+from septet.state import StateDir
 from workflows.pipeline import Pipeline
 from workflows.pipeline.state import PipelineState
 from workflows.work_order import WorkOrder
@@ -290,3 +294,18 @@ async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) ->
         )
         other = await client.get_workflow_handle(f"{first.id}-b-1").query(WorkOrder.work_order)
         assert other.status is Status.COMPLETED
+
+
+async def test_a_cancel_that_nobody_carries_out_is_only_asked_for(client: Client, tmp_path: Path) -> None:
+    """Its answer says so, and which command starts a worker; so does who looks at the pipeline afterwards."""
+    pipelines = PipelineClient(client, f"queue-{uuid.uuid4().hex}", state=StateDir(tmp_path))
+    issue = PipelineIssue(id="a", title="Totals", body="Do it.")
+    started = (await pipelines.start(PipelineInput(repository="/app", issues=(issue,)))).pipeline
+    cancelled = (await pipelines.cancel(started.id, "ann")).pipeline
+    assert cancelled.status is PipelineStatus.RUNNING
+    assert cancelled.stuck == (
+        "The cancel is asked for, and is carried out as soon as a worker runs. "
+        "No worker runs, so no further step begins. Start one: septet worker"
+    )
+    assert (await pipelines.show(started.id)).pipeline.stuck == cancelled.stuck
+    await client.get_workflow_handle(started.id).terminate()

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -21,12 +21,13 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply
-from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
+from septet.contracts.steps import FailureFacts, StepCall, StepResult
+from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
 from workflows.pull_request import PullRequestWorkflow
+from workflows.search_attributes import TAKEN_UP_AGAIN
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -88,20 +89,64 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
 
 
 async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: Doubles) -> None:
-    """Its retry goes back to the very beginning, and the board counts one, however often that fails."""
+    """Its retry goes back to that, and the board counts one, with the title that was read, however often it fails."""
 
     def refuses(_: OpenWorkspace) -> Workspace:
-        raise ApplicationError("there is no such program", type="Setup", non_retryable=True)
+        read = FailureFacts(issue_title="Totals are wrong")
+        raise ApplicationError("there is no such program", read, type="Setup", non_retryable=True)
 
     project = f"o/{uuid.uuid4().hex}"
     doubles.open_workspace = refuses
     async with served(client, doubles) as orders:
-        task = await closed(orders, project)
+        order = WorkOrderInput(repository="/app", issue=7, project=project)
+        task = await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
+        assert task.title == "Totals are wrong"
+        rows = await wait_until(
+            lambda: BoardRows(client).page(project), lambda found: found.stages[Stage.BLOCKED]
+        )
+        assert [row.title for row in rows.stages[Stage.BLOCKED]] == [task.title]
         for number in (2, 3):
             await OrderDecisions(orders).retry(task.id, RetryCall(who="ann", why=f"try {number}"))
             assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).status is Status.FAILED
             assert [move.why for move in await orders.history(task.id) if move.who == "ann"][-1] == f"try {number}"
         await counted(client, project, blocked=1)
+
+
+async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
+    client: Client, doubles: Doubles
+) -> None:
+    """It has its turn, although nothing but the word of who retried it tells it of its reset."""
+    order = WorkOrderInput(repository="/app", title="Totals are wrong", stage="collected")
+    async with served(client, doubles) as orders:
+        decisions = OrderDecisions(orders)
+        task = await orders.put(order)
+        await wait_until(lambda: orders.history(task.id))
+        assert (await decisions.cancel(task.id, "ann")).task.status is Status.CANCELLED
+        await decisions.retry(task.id, RetryCall(who="bob", why="so", feedback="Round once."))
+        moves = await taken_up(orders, task.id, "bob")
+        assert (moves[-1].to, moves[-1].why) == ("triaged", "so")
+        await orders.handle(task.id).signal("begin")  # as the board gives it a seat
+        again = await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)
+        assert again.status is Status.COMPLETED
+        assert any("Round once." in reason for reason in doubles.calls_of(Step.CLASSIFY_ISSUE)[0].reasons)
+        assert (await orders.describe(task.id)).typed_search_attributes.get(TAKEN_UP_AGAIN)
+
+
+async def test_one_that_comes_after_others_does_so_when_it_is_taken_up(client: Client, doubles: Doubles) -> None:
+    """Cancelled as it waited for another and retried, it waits again, and says who has retried it."""
+    async with served(client, doubles) as orders:
+        decisions = OrderDecisions(orders)
+        first = await orders.put(WorkOrderInput(repository="/app", title="First", stage="collected"))
+        task = await orders.put(WorkOrderInput(repository="/app", title="Second", after=(first.id,)))
+        await wait_until(lambda: orders.history(task.id))
+        await decisions.cancel(task.id, "ann")
+        await decisions.retry(task.id, RetryCall(who="bob"))
+        moves = await taken_up(orders, task.id, "bob")
+        assert (moves[-1].to, moves[-1].why) == ("triaged", "retried")
+        assert (await orders.get(task.id)).status is Status.PENDING
+        assert doubles.calls_of(Step.CLASSIFY_ISSUE) == []
+        for each in (task, first):
+            await decisions.cancel(each.id, "ann")
 
 
 async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Doubles) -> None:
@@ -178,6 +223,13 @@ async def test_what_was_refused_at_the_start_is_not_taken_up(client: Client, dou
             return False
 
         await wait_until(is_gone)
+
+
+async def taken_up(orders: WorkOrders, order_id: str, who: str) -> Sequence[Move]:
+    """Wait until the last move of a work order is that of a person, and return its moves."""
+    return await wait_until(
+        lambda: orders.history(order_id), lambda moves: any(move.who == who for move in moves[-1:])
+    )
 
 
 async def failed(orders: WorkOrders, doubles: Doubles) -> Task:

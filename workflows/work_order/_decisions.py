@@ -137,20 +137,27 @@ class Decisions:
     async def _wait_for_reset_reason(self) -> bool:
         """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none.
 
+        A run that a reset has begun before its first task has one seed alone: there the signal tells of the reset.
+
         Returns: Whether there was one.
         """
         seed, self._seed = self._seed, workflow.random_seed()
-        if seed == self._seed:
+        if seed == self._seed and not self.knows_of_reset:
             return False
         self.was_reset = self.is_of_a_reset = True
         workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: self._previous_run is not None,
+                lambda: self.knows_of_reset,
                 timeout=_REASON_WITHIN,
                 timeout_summary="a reset: what for?",
             )
         return True
+
+    @property
+    def knows_of_reset(self) -> bool:
+        """Whether somebody has said what a reset was for, and it was not applied yet."""
+        return self._previous_run is not None
 
     def take_feedback(self) -> tuple[str, ...]:
         """Return what the next step is to be told, once."""

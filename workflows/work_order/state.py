@@ -57,9 +57,15 @@ class WorkOrderState:
         self._change(now, branch_name=branch)
 
     def resume(self, previous: PreviousRun, now: datetime) -> None:
-        """Be taken up again by a reset, with the history and the usage of the run before."""
+        """Be taken up again by a reset, with the history and the usage of the run before.
+
+        One that waited on the board has its turn there, as a retry gives it to one that is blocked.
+        """
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
-        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None, usage=usage)
+        waits = self.task.status is Status.PENDING
+        stage = Stage.TRIAGED if waits else Stage.EXECUTING
+        status = Status.PENDING if waits else Status.RUNNING
+        self._change(now, status=status, stage=stage, error=None, usage=usage)
         self.history = previous.history or self.history
         retried = f"retried: {previous.feedback}" if previous.feedback else "retried"
         self._add_move(previous.came_from.value, now, previous.why or retried, previous.who)
@@ -94,6 +100,10 @@ class WorkOrderState:
             source=_source(workspace),
             repository_url=workspace.repository,
         )
+
+    def learn_title(self, title: str) -> None:
+        """Take in the title of an issue for which no workspace was opened."""
+        self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
         """Take in what the question for a summary took; why there is none, the next step's warnings say."""

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
-    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, notifying_queue
+    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, failure_facts
     from workflows.hosts.host_watch import place_call
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
@@ -66,15 +66,26 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat."""
-        state = self._state
+        """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat.
+
+        One that a reset has taken up again here is triaged.
+        """
+        state, decisions = self._state, self._decisions
         await self._apply_reset()
         while state.task.status is Status.PENDING:
-            if not state.waits_for_its_turn:
+            if decisions.knows_of_reset:
+                await self._apply_reset()
+            elif not state.waits_for_its_turn:
                 await workflow.wait_condition(
-                    lambda: state.waits_for_its_turn or state.task.status is not Status.PENDING
+                    lambda: (
+                        state.waits_for_its_turn
+                        or state.task.status is not Status.PENDING
+                        or decisions.knows_of_reset
+                    )
                 )
-            elif await self._seat.take(self._order, state.task, lambda: state.waits_for_its_turn):
+            elif await self._seat.take(
+                self._order, state.task, lambda: state.waits_for_its_turn and not decisions.knows_of_reset
+            ):
                 state.start(workflow.now())
                 self._show()
 
@@ -126,7 +137,9 @@ class WorkOrder(WorkOrderBase):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
             task_error, result = explain_failure(error)
-            self._notifications.learn_queue(notifying_queue(error))
+            facts = failure_facts(error)
+            self._notifications.learn_queue(facts.notifies_on)
+            self._state.learn_title(facts.issue_title)
             if result is not None:
                 self._state.end_step(result, self._attempt, workflow.now())
             raise self._close_as_failed(task_error) from error

@@ -17,6 +17,7 @@ from clients.cli.render.work_order import (
     tokens_text,
 )
 from clients.disk.network_requests import refused_to
+from clients.under_way import StepUnderWay
 from clients.watch import elapsed_seconds
 from septet.contracts.amounts import cost_text
 from septet.contracts.names import Step
@@ -24,9 +25,9 @@ from septet.contracts.replies import DetailReply
 from septet.system.preview import printable
 
 
-def show_detail(detail: DetailReply, running: str = "") -> None:
+def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> None:
     """Print a work order; what is to be copied stands on a line of its own, however long."""
-    task, out = detail.task, console()
+    task, out, running = detail.task, console(), under_way.step if under_way is not None else ""
     out.print(heading_of(task))
     if detail.waiting_for:
         label = "waiting" if detail.waiting_for[:1].isupper() else "waiting for"
@@ -35,8 +36,8 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
         out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
     for failing in detail.fails_on_base:
         out.print(Text(f"{'base':<14}{printable(failing)}", style="yellow"), soft_wrap=True)
-    if task.steps or running:
-        out.print(steps_table(task.steps, running))
+    if task.steps or under_way is not None:
+        out.print(steps_table(task.steps, under_way))
     for line in end_lines(task, with_error=not task.host_wait):
         out.print(line, soft_wrap=True)
     show_refusals(task.id, refused_to(detail.refused_in_setup, detail.runs))

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.columns import GAP
+from clients.cli.render.logs import headline
 from clients.cli.render.terminal import Terminal
+from clients.under_way import StepUnderWay
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
@@ -124,7 +126,8 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
 
 def task_view(task: Task, running: str = "") -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
-    return Group(heading_of(task), *([steps_table(task.steps, running)] if task.steps or running else []))
+    under_way = StepUnderWay(running) if running else None
+    return Group(heading_of(task), *([steps_table(task.steps, under_way)] if task.steps or running else []))
 
 
 def heading_of(task: Task) -> Text:
@@ -202,11 +205,14 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     return lines
 
 
-def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
-    """Return the steps as a table; the one that runs is its last row."""
+def steps_table(rows: Sequence[TaskStep], under_way: StepUnderWay | None = None) -> Table:
+    """Return the steps as a table; the one that is under way is its last row."""
     cells = [_cells(row) for row in rows]
-    if running:
-        cells.append(("…", running, "[dim]running[/dim]", "", "", "", ""))
+    if under_way is not None:
+        doing = f": {headline(under_way.doing)}" if under_way.doing is not None else ""
+        told = escape(cut_to_line(f"{under_way.standing}{doing}", LONGEST_CELL))
+        tokens = f"{under_way.tokens:,}" if under_way.tokens else ""
+        cells.append(("…", under_way.step, f"[dim]{told}[/dim]", "", tokens, "", ""))
     columns = zip(_HEADINGS, *cells, strict=True)
     widths = [max(Text.from_markup(cell).cell_len for cell in column) for column in columns]
     widths[_RESULT] = _LEAST_RESULT

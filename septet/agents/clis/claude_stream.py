@@ -175,13 +175,13 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
 
     What the results say by model wins: `usage` leaves out the request at which a budget ended the run. Where it is
     not said so, `usage` counts, for a message's output tokens are only those it began with; `total_cost_usd` may
-    be that of the whole session (in 2.1.329, not in 2.1.197).
+    be that of the whole session (in 2.1.329, not in 2.1.197). A result that tells no token, as of a run that was
+    interrupted, counts for less than messages that tell some.
     """
     if result is None:
         return totals.usage
-    if totals.usage_by_models is not None:
-        return totals.usage_by_models
-    return usage_of(result, cost_of(result.total_cost_usd)) or totals.usage
+    told = totals.usage_by_models or usage_of(result, cost_of(result.total_cost_usd))
+    return told if told is not None and (told.tokens or not totals.tokens) else totals.usage
 
 
 def _turns(totals: StreamTotals, result: Event | None) -> int:

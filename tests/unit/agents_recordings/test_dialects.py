@@ -587,3 +587,13 @@ def test_codex_usage_of_another_shape_is_none(usage: object) -> None:
     """A turn is completed whatever its usage looks like."""
     outcome = read("codex", item("agent_message", text="Done."), {"type": "turn.completed", "usage": usage})
     assert (outcome.ended, outcome.usage) == ("ok", Usage())
+
+
+@pytest.mark.parametrize("models", [{}, {"model_usage_since_last_result": {}}])
+def test_a_claude_that_was_interrupted_has_used_what_its_messages_say(models: dict[str, object]) -> None:
+    """Its last result tells no token: what the messages told counts all the same."""
+    said = {"id": "msg_1", "model": "claude", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}}
+    nothing = {"input_tokens": 0, "output_tokens": 0}
+    result = {"type": "result", "subtype": "error_during_execution", "is_error": True, "usage": nothing, **models}
+    outcome = read("claude", {"type": "assistant", "message": said}, result, end=BAD)
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (7, 1)

@@ -86,13 +86,18 @@ def test_runs_of_all_clis_read_the_same_while_they_go_on_and_after(tmp_path: Pat
 
 
 def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Path) -> None:
-    """What a CLI printed beside its stream is shown, without keys; a stream without a last newline is told whole."""
+    """What a CLI printed beside its stream is shown, without keys; a stream without a last newline is told whole; a kill has its own time."""
     first, second = run_of("codex", tmp_path), run_of("claude", tmp_path, serial=2)
     first.stdout.write_bytes(b"")
     first.stderr.write_text("error: unexpected argument, key sk-ant-made-up-key-0123456789\n", encoding="utf-8")
     first.put("exit.json", b'{"cause": "exited", "exit_code": 2}')
     second.stdout.write_bytes(b'{"type":"result","result":"/bug"}')
-    second.put("exit.json", b'{"cause": "ended", "why": "cancelled", "signal": 15}')
+    ended_at = "2026-01-01T00:00:09.000Z"
+    end = {"cause": "ended", "why": "cancelled", "signal": 15, "ended_at": ended_at}
+    second.put("exit.json", json.dumps(end).encode())
+    answered, killed = entries(tmp_path)[-2:]
+    assert answered["time"] != ended_at
+    assert killed["time"] == ended_at
     told = [(entry["run"], entry["kind"], entry["text"]) for entry in entries(tmp_path)]
     assert told == [
         (

@@ -23,9 +23,9 @@ def test_each_change_of_a_work_order_is_a_line() -> None:
         {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"},
     ) == [
         "wo-1 is running: Totals",
-        "wo-1 is waiting for your approval: septet approve wo-1",
+        "wo-1 is waiting for your approval: septet approve wo-1  (Totals)",
         "wo-1 is running: Totals",
-        "wo-1 is completed: https://github.com/o/r/pull/1",
+        "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)",
     ]  # fmt: skip
 
 
@@ -34,13 +34,13 @@ def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() ->
     spent = BudgetWait(
         scope="day", message="It is used up.", remedy="Raise it with `septet budget raise day 5usd`."
     )
-    line = f"wo-1 is waiting: {spent.message} {spent.remedy}"
+    line = f"wo-1 is waiting: {spent.message} {spent.remedy}  (Totals)"
     completed: dict[str, object] = {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"}
     assert lines_of(
         WorkOrderLines(NOW), {}, {"status": Status.WAITING, "budget": spent}, completed,
         {**completed, "budget": spent}, {**completed, "budget": spent}, completed,
     ) == [
-        "wo-1 is running: Totals", line, "wo-1 is completed: https://github.com/o/r/pull/1", line,
+        "wo-1 is running: Totals", line, "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)", line,
     ]  # fmt: skip
 
 
@@ -48,4 +48,4 @@ def test_what_ended_before_is_no_news() -> None:
     """A work order that ended before `septet up` began is not told."""
     old: dict[str, object] = {"status": Status.FAILED, "updated_at": "2024-12-31T00:00:00Z"}
     assert lines_of(WorkOrderLines(NOW), old) == []
-    assert lines_of(WorkOrderLines(NOW), {"status": Status.FAILED}) == ["wo-1 failed: septet show wo-1"]
+    assert lines_of(WorkOrderLines(NOW), {"status": Status.FAILED}) == ["wo-1 failed: septet show wo-1  (Totals)"]

@@ -10,10 +10,11 @@ from clients.cli.render.network import show_refusals
 from clients.cli.render.steps import show_steps
 from clients.cli.render.work_order import console
 from clients.page.rendering import text_of
+from clients.under_way import StepUnderWay
 from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
-from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply, WatchReply
+from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply, LogEntry, WatchReply
 from septet.contracts.task import Task, TaskError, TaskStep
 
 LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
@@ -118,6 +119,19 @@ def test_the_step_that_runs_is_the_last_row() -> None:
     with out.capture() as shown:
         out.print(work_order.task_view(TASK, running="create_commit"))
     assert shown.get().splitlines()[-1].split() == ["…", "create_commit", "running"]
+
+
+def test_what_is_seen_of_the_step_under_way_is_in_its_row() -> None:
+    """How it stands, what its agent is doing, and the tokens that it has used so far."""
+    call = LogEntry(
+        id="1/1", run="1", step="implement_plan", agent="claude", kind="tool_call", tool="Bash",
+        text='{"command": "[a]"}',
+    )  # fmt: skip
+    out = Console(width=120)
+    with out.capture() as shown:
+        out.print(work_order.steps_table((), StepUnderWay("implement_plan", "nobody works on it", 12_345, call)))
+    told = shown.get().splitlines()[-1].split()
+    assert told == ["…", "implement_plan", "nobody", "works", "on", "it:", "$", "[a]", "12,345"]
 
 
 def board(*tasks: Task, stage: Stage = Stage.EXECUTING, in_all: int = 0) -> BoardReply:

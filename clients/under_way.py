@@ -1,0 +1,53 @@
+"""The step of an open work order that is under way: what this host's disk tells of it before it has ended."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clients.disk.workspace_view import WorkspaceView
+from septet.contracts.names import Status
+from septet.contracts.replies import LogEntry
+from septet.contracts.task import Task
+
+if TYPE_CHECKING:
+    from clients.operations import Operations
+
+
+@dataclass(frozen=True, slots=True)
+class StepUnderWay:
+    """A step that has begun and has not ended."""
+
+    step: str
+    standing: str = "running"
+    """Whether it runs or waits, or that nobody works on it."""
+    tokens: int = 0
+    """What its last agent has used so far, as far as this host has its stream."""
+    doing: LogEntry | None = None
+    """Its agent's tool call that has not come back."""
+
+
+async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay | None:
+    """Return the step of an open work order that is under way; where nobody works, the one that the server has.
+
+    Raises:
+        NotFoundError: There is no such work order.
+        ServerNotReachedError: The server refused.
+    """
+    from clients.temporal.steps_in_history import pending_step
+
+    if task.status not in {Status.RUNNING, Status.WAITING} or task.stuck:
+        return None
+    row = await operations.orders.describe(task.id)
+    nobody = await operations.nobody_works_on(row)
+    step = pending_step(row) if nobody else await operations.orders.running_step(task.id)
+    if not step:
+        return None
+    standing = "nobody works on it" if nobody else "waiting" if task.status is Status.WAITING else "running"
+    return await asyncio.to_thread(
+        _seen, WorkspaceView(operations.state, operations.git_env, task.id), step, standing
+    )
+
+
+def _seen(view: WorkspaceView, step: str, standing: str) -> StepUnderWay:
+    view.new_entries()
+    return StepUnderWay(step, standing, view.tokens_of(step), view.doing)
