@@ -44,10 +44,10 @@ async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay |
         return None
     standing = "nobody works on it" if nobody else "waiting" if task.status is Status.WAITING else "running"
     return await asyncio.to_thread(
-        _seen, WorkspaceView(operations.state, operations.git_env, task.id), step, standing
+        _look, WorkspaceView(operations.state, operations.git_env, task.id), step, standing
     )
 
 
-def _seen(view: WorkspaceView, step: str, standing: str) -> StepUnderWay:
+def _look(view: WorkspaceView, step: str, standing: str) -> StepUnderWay:
     view.new_entries()
     return StepUnderWay(step, standing, view.tokens_of(step), view.doing)

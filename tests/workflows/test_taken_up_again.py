@@ -101,9 +101,7 @@ async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: 
         order = WorkOrderInput(repository="/app", issue=7, project=project)
         task = await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
         assert task.title == "Totals are wrong"
-        rows = await wait_until(
-            lambda: BoardRows(client).page(project), lambda found: found.stages[Stage.BLOCKED]
-        )
+        rows = await wait_until(lambda: BoardRows(client).page(project), lambda found: found.stages[Stage.BLOCKED])
         assert [row.title for row in rows.stages[Stage.BLOCKED]] == [task.title]
         for number in (2, 3):
             await OrderDecisions(orders).retry(task.id, RetryCall(who="ann", why=f"try {number}"))
