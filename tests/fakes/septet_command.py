@@ -20,7 +20,7 @@ import httpx
 import psutil
 from fakes.guest_paths import guest_paths_variable
 from fakes.waiting import until
-from fakes.warm_command import run_septet
+from fakes.warm_command import WarmProgram, run_septet
 
 Found = TypeVar("Found")
 
@@ -30,6 +30,8 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of loopback: to load all those of the machine takes as long as a few answers."""
 _CLOSED = {"completed", "failed", "cancelled"}
 _TESTERS = 16
+_WARM: Final = frozenset({"up", "worker"})
+_serving: Final[dict[int, WarmProgram]] = {}
 PROGRAMS = Path(sys.executable).parent
 _SCENARIO_BY_ORDER = f"""\
 #!/bin/sh
@@ -80,7 +82,7 @@ class Ended:
 class Running:
     """A command that serves until it is ended."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[str] | WarmProgram"
     ready: dict[str, Any]
     lines: list[str]
     errors: list[str]
@@ -195,7 +197,7 @@ class Septet:
     @contextmanager
     def beside(self, *args: str, **extra: str) -> Iterator[Running]:
         """Run a command that says when it is ready, beside others of this machine; they stay."""
-        process = self._popen(*args, "--json", **extra)
+        process = self._serve(*args, "--json", **extra)
         lines: list[str] = []
         errors: list[str] = []
         readers = [
@@ -307,6 +309,14 @@ class Septet:
             Path(draft.name).rename(path)
         return path
 
+    def _serve(self, *args: str, **extra: str) -> "subprocess.Popen[str] | WarmProgram":
+        """Start a command that serves; those that import much are forked from a process that has done so."""
+        if args[0] not in _WARM:
+            return self._popen(*args, **extra)
+        process = WarmProgram([str(PROGRAMS / "septet"), *args], {**self.env, **extra})
+        _serving[process.pid] = process
+        return process
+
     def _popen(self, *args: str, **extra: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [PROGRAMS / "septet", *args],
@@ -333,6 +343,8 @@ class Septet:
 
     def _is_own(self, process: psutil.Process) -> bool:
         """Whether a process names this state directory: in its environment, its arguments, or as its folder."""
+        if (own := _serving.get(process.pid)) is not None and own.poll() is None:
+            return any(str(self.state) in text for text in own.told)
         try:
             if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
                 return False

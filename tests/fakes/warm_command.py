@@ -3,12 +3,16 @@
 What runs is the program's own `main`, with an environment, a folder, output and an exit code of its own.
 """
 
+import contextlib
 import multiprocessing
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TextIO
 
 WARM: Final = (
     "clients.cli.main", "clients.cli.task_reply", "clients.operations", "typer._adapters", "rich._emoji_codes",
@@ -19,7 +23,11 @@ WARM: Final = (
     "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
+    # What `up` and `worker` run with, which takes them a second.
+    "clients.cli.up", "clients.http.serving", "workers.strays", "workers.worker",
 )  # fmt: skip
+_COMM: Final = Path("/proc/self/comm")
+"""The name that a process has for others."""
 _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(list(WARM))
 
@@ -41,16 +49,80 @@ def run_septet(
         process.close()
 
 
+class WarmProgram:
+    """A command that serves until it is ended, with what tests ask of `subprocess.Popen`."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Start it in this folder, with SIGHUP handled as here."""
+        self.told: Final = (*argv, *env.values())
+        """What it was started with: the system shows what the process had that it was forked from."""
+        out, of_out = _FORKS.Pipe(duplex=False)
+        err, of_err = _FORKS.Pipe(duplex=False)
+        hangup = signal.getsignal(signal.SIGHUP)
+        arguments = (tuple(argv), dict(env), Path.cwd(), of_out, of_err, hangup)
+        with of_out, of_err:
+            self._process = _FORKS.Process(target=_serve, args=arguments)
+            self._process.start()
+        self.stdout: Final = _text_of(out)
+        self.stderr: Final = _text_of(err)
+        assert self._process.pid is not None
+        self.pid: Final = self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code of a process that has ended."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, and return the exit code."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self.told[0], timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _text_of(end: "Connection[Any, Any]") -> TextIO:
+    with end:
+        return os.fdopen(os.dup(end.fileno()), encoding="utf-8")
+
+
+def _serve(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    out: "Connection[Any, Any]",
+    err: "Connection[Any, Any]",
+    hangup: Any,
+) -> None:
+    signal.signal(signal.SIGHUP, hangup)
+    if _COMM.exists():
+        _COMM.write_text(Path(argv[0]).name, encoding="ascii")
+    with out, err:
+        _run(argv, env, cwd, os.dup(out.fileno()), os.dup(err.fileno()))
+
+
 def _become(argv: Sequence[str], env: Mapping[str, str], cwd: Path, out: Path, err: Path) -> None:
+    _run(argv, env, cwd, *(os.open(path, os.O_WRONLY | os.O_CREAT) for path in (out, err)))
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str], cwd: Path, out: int, err: int) -> None:
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    for target, source, flags in (
-        (0, Path(os.devnull), os.O_RDONLY),
-        (1, out, os.O_WRONLY | os.O_CREAT),
-        (2, err, os.O_WRONLY | os.O_CREAT),
-    ):
-        opened = os.open(source, flags)
+    for target, opened in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
         os.dup2(opened, target)
         os.close(opened)
     sys.argv = list(argv)
