@@ -174,6 +174,9 @@ TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--patience 300"
 trials: ready ## The short trials of .ci/run, four at a time; each prints all it has to say when it ends
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=recurse $(TRIALS:%=trial-%)
 
+# Nothing reads it again: to write it takes mypy a tenth of its time.
+trial-static: export MYPY_CACHE_DIR = /dev/null
+
 .PHONY: $(TRIALS:%=trial-%)
 $(TRIALS:%=trial-%): trial-%:
 	@echo "-- $*"; begun=$$(date +%s); $(MAKE) $(TRIAL_$*) && echo "-- $* took $$(($$(date +%s) - begun)) s"

@@ -22,7 +22,7 @@ FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
     """A machine on which `septet up` runs for the whole session."""
     septet = Septet(tmp_path_factory.mktemp("served"))
-    lend_scanner(StateDir(septet.state), shared_scanner(tmp_path_factory))
+    lend_scanner(StateDir(septet.state), shared_scanner())
     with septet.up() as running:
         septet.page = running.ready["page"]
         yield septet

@@ -27,8 +27,6 @@ def test_the_first_pull_request_comes_before_most_work_orders_begin(
         gate.touch()
         until(lambda: list(runs.glob("*/7-create_pull_request-1")))
         assert len(_begun(runs)) <= ORDERS // 2
-        for name in names:
-            septet.wait_for_order(name, "completed")
 
 
 def _begun(runs: Path) -> list[Path]:

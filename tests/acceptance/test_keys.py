@@ -29,13 +29,11 @@ FORMS = (KEY, ENCODED, KEY.encode().hex())
 
 @pytest.mark.timeout(300)
 @pytest.mark.needs("Linux")
-async def test_a_key_that_an_agent_tells_is_seen_nowhere(
-    septet: Septet, origin: Origin, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+async def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin: Origin, tmp_path: Path) -> None:
     """Not in the worker's environment, its log, histories, any answer of any face, the commit and the pull request."""
     way_out = {"HTTPS_PROXY": f"http://ada:{PASSWORD}@127.0.0.1:9", "NO_PROXY": "*"}
     keyed = Septet(septet.root, {"SEPTET_GITHUB_TOKEN": KEY, "SEPTET_LOG_LEVEL": "debug", **way_out})
-    lend_scanner(StateDir(keyed.state), shared_scanner(tmp_path_factory))
+    lend_scanner(StateDir(keyed.state), shared_scanner())
     (keyed.state / "api-token").write_text(API_TOKEN, encoding="ascii")
     (keyed.state / "api-token").chmod(0o600)
     told_by_agent = f"done with {KEY} and {ENCODED} and {API_TOKEN}"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from fakes.axe import violations
 from fakes.page import tab_of, where
-from fakes.repositories import make_origin
+from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from playwright.sync_api import Browser, Page, expect
 
@@ -33,39 +33,60 @@ PAGES = {
     "pipeline": "/pipeline/pl-axe",
     "not there": "/work-orders/wo-nobody",
 }
+REFUSE = {"steps": {"implement_plan": {"refuse": "No."}}}
 
 
 @pytest.fixture(scope="session")
-def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
-    """A machine with a work order in every state, and a pipeline of which one issue has failed."""
-    root = tmp_path_factory.mktemp("axe")
-    origin = make_origin(root, "app.git")
+def axed(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """A repository of the work orders and the pipeline that are looked at."""
+    origin = make_origin(tmp_path_factory.mktemp("axe"), "app.git")
     origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
-    never = {"steps": {"implement_plan": {"wait_for": str(root / "never")}}}
-    refuse = {"steps": {"implement_plan": {"refuse": "No."}}}
+    return origin
 
-    def run(order: str, *more: str) -> None:
-        about = ("--title", f"This is {order}", "--body", "Do it.", "--project", "axe")
-        served("run", "--repo", origin.bare, *about, "--id", order, "--json", *more)
 
-    served.scenario("wo-axe-failed", refuse)
+def run(served: Septet, axed: Origin, order: str, *more: str) -> None:
+    """Start a work order."""
+    about = ("--title", f"This is {order}", "--body", "Do it.", "--project", "axe")
+    served("run", "--repo", axed.bare, *about, "--id", order, "--json", *more)
+
+
+@pytest.fixture(scope="session")
+def gate(served: Septet, axed: Origin) -> Iterator[str]:
+    """A work order whose plan waits for a person."""
+    order = "wo-axe-gate"
+    run(served, axed, order, "--approve-plan")
+    served.wait_for_order(order, "waiting")
+    yield order
+    served.cancelled(order)
+
+
+@pytest.fixture(scope="session")
+def failed_pipeline(served: Septet, axed: Origin, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A pipeline of which one issue has failed."""
+    served.scenario("pl-axe-executor-1", REFUSE)
+    issues = tmp_path_factory.mktemp("pipeline") / "issues.json"
+    issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
+    served("pipeline", "--repo", axed.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
+    return "pl-axe"
+
+
+@pytest.fixture(scope="session")
+def scene(served: Septet, axed: Origin, done: dict[str, Any], gate: str, failed_pipeline: str) -> Iterator[Septet]:
+    """A machine with a work order in every state, and a pipeline of which one issue has failed."""
+    never = {"steps": {"implement_plan": {"wait_for": str(served.root / "never")}}}
+    served.scenario("wo-axe-failed", REFUSE)
     served.scenario("wo-axe-cancelled", never)
     served.scenario("wo-axe-running", never)
-    served.scenario("pl-axe-executor-1", refuse)
     token = "ghp_" + "Vb5dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE8kW1"
     served.scenario("wo-axe-found", {"steps": {"create_commit": {"edits": {"src/a.py": f"TOKEN = '{token}'\n"}}}})
     served.scenario("wo-axe-budget", {"cost_usd": 0.01})
-    run("wo-axe-cancelled")
-    run("wo-axe-running")
-    run("wo-axe-gate", "--approve-plan")
-    run("wo-axe-found")
-    run("wo-axe-budget", "--budget", "0.01usd")
-    run("wo-axe-failed", "--wait")
+    run(served, axed, "wo-axe-cancelled")
+    run(served, axed, "wo-axe-running")
+    run(served, axed, "wo-axe-found")
+    run(served, axed, "wo-axe-budget", "--budget", "0.01usd")
+    run(served, axed, "wo-axe-failed", "--wait")
     served.cancelled("wo-axe-cancelled")
-    issues = root / "issues.json"
-    issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
-    served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
-    waiting = ("wo-axe-gate", "wo-axe-found", "wo-axe-budget")
+    waiting = ("wo-axe-found", "wo-axe-budget")
     for order in waiting:
         served.wait_for_order(order, "waiting")
     yield served
@@ -129,26 +150,26 @@ def test_an_address_that_there_is_not_is_a_page(browser: Browser, served: Septet
         expect(page.locator("h1")).to_have_text("Board")
 
 
-def test_what_needs_a_person_is_first(page: Page, scene: Septet) -> None:
+def test_what_needs_a_person_is_first(page: Page, gate: str) -> None:
     """The board begins with what waits for a person, with why, and its title counts it."""
     page.goto("/?project=axe")  # the first eight are listed: other tests have some, too
     inbox = page.locator(".inbox")
-    row = inbox.locator("li", has=page.get_by_role("link", name="This is wo-axe-gate"))
+    row = inbox.locator("li", has=page.get_by_role("link", name=f"This is {gate}"))
     expect(row).to_contain_text("Waiting for you to approve the plan")
     count = int((inbox.locator(".count").text_content() or "0").strip())
     assert page.title().startswith(f"({count}) ")
 
 
-def test_a_failed_pipeline_says_why_in_the_list(page: Page, scene: Septet) -> None:
+def test_a_failed_pipeline_says_why_in_the_list(page: Page, failed_pipeline: str) -> None:
     """The list names the issue that failed and the reason."""
     page.goto("/pipeline")
-    row = page.locator("#pipelines .line", has=page.get_by_role("link", name="pl-axe", exact=True))
+    row = page.locator("#pipelines .line", has=page.get_by_role("link", name=failed_pipeline, exact=True))
     expect(row.locator(".reason")).to_contain_text("Fails: ")
 
 
-def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, scene: Septet) -> None:
+def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, gate: str) -> None:
     """Each link, button and field of a work order that waits takes the focus, which can be seen."""
-    page.goto("/work-orders/wo-axe-gate")
+    page.goto(f"/work-orders/{gate}")
     reached = set[str]()
     for _ in range(120):
         page.keyboard.press("Tab")

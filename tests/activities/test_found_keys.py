@@ -22,9 +22,9 @@ LOGIN = f"import os\n\nKEY = '{TOKEN}'\n"
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
+def compiled() -> KeyScanner:
     """Return a scanner whose rules are compiled, which takes some seconds."""
-    scanner = shared_scanner(tmp_path_factory)
+    scanner = shared_scanner()
     scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
     return scanner
 

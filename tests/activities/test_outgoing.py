@@ -20,9 +20,9 @@ CLEANED = "bug: work (skip ci)\n\nFixes `#2` for @`org/security`\n\nChange-Id: I
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
+def compiled() -> KeyScanner:
     """Return a scanner whose rules are compiled, which takes some seconds."""
-    scanner = shared_scanner(tmp_path_factory)
+    scanner = shared_scanner()
     scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
     return scanner
 

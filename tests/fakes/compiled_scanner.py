@@ -1,18 +1,20 @@
-"""A scanner for keys whose rules are compiled once, for all processes and machines of a run of the tests."""
+"""A scanner for keys whose rules are compiled once, for all processes, machines and runs of the tests of this clone."""
 
 import os
-
-import pytest
+from pathlib import Path
+from typing import Final
 
 from septet.key_scan.scanner import KeyScanner
 from septet.state import StateDir
 
+_KEPT: Final = Path(__file__).parents[2] / ".pytest_cache" / "d"
+"""Where pytest keeps what other runs may use."""
 
-def shared_scanner(factory: pytest.TempPathFactory) -> KeyScanner:
-    """Return the scanner that all processes of this run share; its first scan compiles the rules, which takes seconds."""
-    own = factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "key-scanner"
-    folder.mkdir(mode=0o700, exist_ok=True)
+
+def shared_scanner() -> KeyScanner:
+    """Return the scanner that all runs of a user share; its first scan compiles the rules, which takes seconds."""
+    folder = _KEPT / f"key-scanner-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return KeyScanner(folder)
 
 

@@ -27,7 +27,7 @@ def runs(
     """The cases that were asked for, all begun, on one machine."""
     asked = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
     cases = [case for case in CASES if case.name in asked]
-    scanner = shared_scanner(tmp_path_factory)
+    scanner = shared_scanner()
     with world_at(
         tmp_path_factory.mktemp("world"), lambda septet: lend_scanner(StateDir(septet.state), scanner)
     ) as world:

@@ -22,8 +22,8 @@ PEM = (
 
 
 @pytest.fixture(scope="module")
-def scanner(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
-    return shared_scanner(tmp_path_factory)
+def scanner() -> KeyScanner:
+    return shared_scanner()
 
 
 def lines_of(path: str, *texts: str, first: int = 1) -> list[AddedLine]:
