@@ -54,7 +54,7 @@ def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host:
     """`show`, `watch` and `cancel` say so although workers of another queue run; the cancel comes with a worker."""
     other = replace(host, queue=f"{host.queue}-other")
     with host.worker(**SOON):
-        assert check(host, "worker here")["message"].startswith("A worker of ")
+        assert check(host, "worker here")["message"].startswith("A worker runs with ")
         other.start(origin, "wo-unserved")
         until((host.septet.state / "health.json").exists)
         nobody = told_soon(host, "wo-unserved")
@@ -66,7 +66,7 @@ def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host:
         assert (cancelled.code, cancelled.json["task"]["status"]) == (0, "running"), cancelled
         assert cancelled.json["task"]["stuck"] == f"{ASKED_FOR}{nobody.removeprefix('Nobody works: ')}"
         assert waits_for(host, "wo-unserved") == cancelled.json["task"]["stuck"]
-    assert check(host, "worker here")["message"].startswith("No worker of ")
+    assert check(host, "worker here")["message"].startswith("No worker runs with ")
     with host.worker(SEPTET_TASK_QUEUE=other.queue):
         assert host.septet.closed("wo-unserved")["status"] == "cancelled"
 
