@@ -28,6 +28,7 @@ _DAMAGE: Final = (
 )
 _REFUSAL: Final = (
     rf"unable to create {_FILE}|cannot lock ref {_FILE}|cannot lock ref|unable to write [a-z]+ ?file"
+    r"|some local refs could not be updated"
     rf"|reference already exists|non-fast-forward|failed to push some refs|dubious ownership"
     r"|index file corrupt|index\.lock|bad signature|gpg failed to sign the data|invalid path"
     r"|failed to write commit object|(?:insufficient permission|unable to create temporary file)"

@@ -171,7 +171,7 @@ def _fetch(mirror: Path, remote: Remote) -> None:
     try:
         remote.fetch(mirror, *refspecs)
     except GitError as error:
-        if "cannot lock ref" not in error.message:
+        if "some local refs could not be updated" not in error.message:
             raise
         # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
         remote.fetch(mirror, *refspecs, prune=True)

@@ -201,13 +201,17 @@ def test_a_shallow_origin_is_refused_with_a_remedy_that_works(
 def test_a_repository_of_somebody_else_is_refused_with_a_remedy_that_works(
     mirror: Path, origin: Origin, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    """The command of the remedy names the folder that git looks at; followed, the repository can be used."""
+    """The command of the remedy names the folder that git looks at; followed, the repository can be used.
+
+    Since 2.48 git takes commits out of a repository of somebody else: where it does, nothing is refused.
+    """
     foreign = {**env, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "true"}
     checkout = origin.checkout.rename(tmp_path / "it's theirs")
 
-    with pytest.raises(GitError, match="belongs to another user") as refused:
-        refresh_mirror(mirror, Remote(str(checkout), foreign))
-    followed(refused.value, foreign, tmp_path)
+    if Git(checkout / ".git", env=foreign).try_run("ls-remote", str(checkout)).exit_code != 0:
+        with pytest.raises(GitError, match="belongs to another user") as refused:
+            refresh_mirror(mirror, Remote(str(checkout), foreign))
+        followed(refused.value, foreign, tmp_path)
 
     assert refresh_mirror(mirror, Remote(str(checkout), foreign)).branch == "main"
 
