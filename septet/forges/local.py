@@ -370,7 +370,7 @@ class LocalForge:
     def _issue_record(self, contents: StoreContents, number: int) -> _IssueRecord:
         for record in self._records(contents, f"issue-{number}.json", _IssueRecord):
             return record
-        remedy = "Add one with `septet issue add`, or give the work order a title and a description."
+        remedy = "List its issues with `septet issue list`, or add one with `septet issue add`."
         raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
 
     def _pull(self, contents: StoreContents, number: int) -> _PullRecord:

@@ -40,7 +40,11 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
     """Feedback has it planned again, a click approves the next plan; the history says who did, and what they said."""
     page.goto(waits_with_its_plan(served, origin, "wo-page-gate"))
     expect(page).to_have_title("(!) Ask me first · Septet")
-    page.get_by_label("What the planner should do differently").fill("Say goodbye in French, too.")
+    box = page.get_by_label("What the planner should do differently")
+    approval = page.get_by_role("button", name="Approve plan")
+    expect(approval).to_be_visible()
+    box.fill("Say goodbye in French, too.")
+    expect(approval).to_be_hidden()  # it would drop what is written
     page.get_by_role("button", name="Reject plan").click()
     expect(page.locator("#record")).to_contain_text("the plan is rejected: Say goodbye in French, too.")
     expect(page.locator("#record")).to_contain_text(load_settings().user)

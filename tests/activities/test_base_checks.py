@@ -70,7 +70,7 @@ async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepL
     refused = await lab.run(Step.CREATE_COMMIT)
     assert refused.verdict is Verdict.UNPROVEN
     assert "failed (exit code 3)" in refused.reasons[0]
-    assert "on the base commit already, before any work" in refused.reasons[0]
+    assert "on the base commit too, before any work" in refused.reasons[0]
 
 
 async def test_checks_that_pass_say_nothing(lab: StepLab) -> None:

@@ -9,25 +9,28 @@ from rich.text import Text
 GAP: Final = 2
 
 
-def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int]]) -> list[int]:
+def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
     """Return widths with which columns fit; a column of width 0 is left out.
 
     Args:
         widths: What the cells need.
         room: Columns of the terminal.
-        gives: Which column gives way down to which width, the first one first.
+        gives: Which column gives way down to which width, the first one first; `None`: it is whole or left out.
     """
     fitted = list(widths)
     for at, least in gives:
         shown = [width for width in fitted if width]
         over = sum(shown) + GAP * (len(shown) - 1) - room
         if over > 0:
-            fitted[at] = max(fitted[at] - over, min(fitted[at], least))
+            fitted[at] = max(fitted[at] - over, min(fitted[at], least)) if least is not None else 0
     return fitted
 
 
 def table_of(
-    rows: Sequence[Sequence[Text]], room: int, gives: Sequence[tuple[int, int]], headings: Sequence[str] = ()
+    rows: Sequence[Sequence[Text]],
+    room: int,
+    gives: Sequence[tuple[int, int | None]],
+    headings: Sequence[str] = (),
 ) -> Table:
     """Return cells of one line as a table that fits; the arguments are those of `fit`."""
     named = [[Text(name, style="dim") for name in headings], *rows] if headings else rows

@@ -29,7 +29,7 @@ _NUMBERS: Final = ("plan", "work")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
 """What is painted again and again does not jump as issues get on."""
-_GIVES: Final = ((2, 12), (3, 0), (4, 0), (5, 0), (2, 0))
+_GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
 """The title gives way first, then times and commit; issue, status and pull request are whole."""
 _HEADING_LINES: Final = 4
 """Heading, columns' names, the line of what is left out, and one free."""

@@ -38,11 +38,12 @@ _LINE = re.compile(r"[Ww]rite\s+`([^`\n]+)`\s+into\s+`([^`\n]+)`")
 _FILES_LOOKED_AT = 3000
 _NOT_LOOKED_INTO = frozenset({"node_modules", "specs"})
 _FILES_NAMED = 5
+_RECORDS = "docs/changes/"
 _WORD_CHARACTERS = 3
 _SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
 _SUBJECT_CHARACTERS = 72
 _NOTHING = (
-    "The issue spells out no change, and the scripted agent makes no other. It would make this one: "
+    "The issue spells out no change, and the scripted agent makes no other. An issue spells one out in such words: "
     "In `app.py`, `a - b` should be `a + b`. For any other issue, use an agent with a model, such as claude."
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
@@ -68,7 +69,8 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
     path = f"specs/{task.stem}-planner-{task.slug}.md"
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
     changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
-    files = _files_spoken_of(task)
+    written = [path for path, *_ in _changes(task.body)] + [path for _, path in lines_in(task.body)]
+    files = list(dict.fromkeys([*written, *_files_spoken_of(task)]))[:_FILES_NAMED]
     steps = [*changes, f"Write down what was asked and what was done, for {_subject(task)}."]
     number = (f"- Issue number: `{task.number}`",) if task.number else ()
     quoted = "\n".join(f"> {line}".rstrip() for line in task.body.strip().splitlines()) or "> (no text)"
@@ -206,7 +208,7 @@ def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
     docs = task.folder / "docs"
-    inside = "" if docs.is_symlink() or docs.is_file() else "docs/changes/"
+    inside = "" if docs.is_symlink() or docs.is_file() else _RECORDS
     return f"{inside}{stem or task.stem}.md"
 
 
@@ -258,7 +260,7 @@ def _files_spoken_of(task: PromptTask) -> list[str]:
     named = [path for path in files if path in task.body or path in task.title]
     words = {word for word in _words(task.title) if len(word) >= _WORD_CHARACTERS} - _SMALL_WORDS
     alike = [path for path in files if words & set(_words(path.rpartition("/")[2]))]
-    return list(dict.fromkeys([*named, *alike]))[:_FILES_NAMED]
+    return [path for path in dict.fromkeys([*named, *alike]) if not path.startswith(_RECORDS)]
 
 
 def _files(folder: Path, below: str = "") -> Iterator[str]:

@@ -59,3 +59,4 @@ def test_columns_give_way_in_their_order() -> None:
     assert fit([10, 30, 8], 30, ((1, 12), (2, 0))) == [10, 12, 4]
     assert fit([20, 30, 8], 36, ((1, 12), (2, 0))) == [20, 12, 0]
     assert fit([40, 0, 8], 36, ((2, 0),)) == [40, 0, 0]
+    assert fit([20, 8, 8], 36, ((1, None), (2, None))) == [20, 0, 8]
