@@ -404,6 +404,9 @@ class Operations:
         try:
             return DiffReply(diff=await asyncio.to_thread(view.difference, _PATCH_BYTES))
         except NotFoundError as error:
+            if not (task.steps or task.pr_url):
+                message = f"{order_id} has no changes: none of its steps is done."
+                raise NotFoundError(message, remedy=f"See what it does: septet show {order_id}") from error
             where = (
                 f"Its pull request has the changes: {task.pr_url}"
                 if task.pr_url

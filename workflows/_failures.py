@@ -11,7 +11,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
-_IN_WORDS: Final = {"open_workspace": "The workspace was not opened"}
+_IN_WORDS: Final = {"open_workspace": "The workspace was not opened", "read_issues": "The issues were not read"}
 """What people do not know by the name of its activity, as they know a step."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (

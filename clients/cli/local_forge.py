@@ -196,13 +196,15 @@ def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"
         forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
         end = forge.merge_pull_request if how == "merge" else forge.close_pull_request
         pulls, failure = [], None
-        for number in dict.fromkeys(numbers):
+        asked = list(dict.fromkeys(numbers))
+        for at, number in enumerate(asked, start=1):
             try:
                 pulls.append(end(number))
             except SeptetError as error:
                 if len(numbers) == 1:
                     raise
-                failure = type(error)(f"Pull request {number}: {error.message}", remedy=error.remedy)
+                left = f" Not tried any more: {', '.join(map(str, asked[at:]))}." if asked[at:] else ""
+                failure = type(error)(f"Pull request {number}: {error.message}{left}", remedy=error.remedy)
                 break
             with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
                 await look_now(await connect(settings), pulls[-1].url)

@@ -74,7 +74,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
                 )
     if signals.second.is_set():  # looked at last: it counts for as long as `up` has not ended
         for run in await end_living(parts.host, _WHY_ENDED):
-            say(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
+            say(f"Agent {run} was stopped; the next `septet up` takes its step up again.", err=True)
     again = f"{septet_elsewhere(settings)} up"
     answer = reply_at_stop(parts.living_agents(), again)
     if not as_json:

@@ -67,7 +67,9 @@ def test_budgets_are_set_and_listed(served: Septet) -> None:
     assert step["step_limits"] == {}
     served.wait_for("/budgets", lambda reply: "project/o/budgets" in json.dumps(reply["budgets"]))
     assert "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
-    assert "0.00 of 20.00 USD today" in served("budget", "list").out
+    listed = served("budget", "list").out
+    assert "0.00 of 20.00 USD today" in listed
+    assert "A budget counts what agents use after it is set." in listed
     wrong = served("budget", "set", "day", "much")
     assert (wrong.code, "AMOUNT must be an amount such as 5usd" in wrong.err) == (2, True), wrong
     unknown = served("budget", "show", "wo-nobody", "--json")

@@ -29,6 +29,7 @@ def show_budgets(page: BudgetsReply) -> None:
     for each in page.budgets:
         table.add_row(printable(each.scope), _share_of_limit(each), str(each.running), str(each.waiting_count))
     console().print(table)
+    console().print(Text("A budget counts what agents use after it is set.", style="dim"), soft_wrap=True)
     if page.next is not None:
         console().print(Text(f"and more: --after {page.next}", style="dim"), soft_wrap=True)
 

@@ -156,7 +156,9 @@ def _truth(place: Place) -> Truth:
     known = set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env)))
     known |= set(_gitlinks(git(tree, "ls-tree", "-r", "-z", "HEAD")))
     git(tree, "-c", "submodule.vendor/lib.ignore=none", "add", "-A", env=env)
-    if LIB in known and (tree / LIB / ".git").exists():  # since 2.54 git heeds what .gitmodules says, but for --force
+    if (
+        LIB in known and (tree / LIB / ".git").exists()
+    ):  # since 2.54 git heeds what .gitmodules says, but for --force
         git(tree, "add", "--force", "--", LIB, env=env)
     nested = sorted(set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env))) - known)
     if nested:
