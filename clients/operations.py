@@ -383,6 +383,8 @@ class Operations:
         task = await self.orders.get(order_id)
         if task.plan_path is None:
             remedy = f"Watch it until there is one: septet watch {order_id}"
+            if task.is_closed:
+                remedy = f"See what became of it: septet show {order_id}"
             raise NotFoundError(f"{order_id} has no plan yet.", remedy=remedy)
         view = WorkspaceView(self.state, self.git_env, order_id)
         plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)

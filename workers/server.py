@@ -139,7 +139,7 @@ async def embedded_server(
     state.prepare()
     with _sole_holder(state):
         await asyncio.to_thread(_end_leftover, state)
-        remedy = _command_with_other_ports(ports)
+        remedy = _options_for_other_ports(ports)
         _free_or_refuse(ports.server, "--port", remedy)
         _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
         if ports.api is not None:
@@ -336,14 +336,14 @@ def is_free(port: int) -> bool:
     return False
 
 
-def _command_with_other_ports(ports: Ports) -> str:
-    """Return the whole command that uses ports which are free now, near those that were asked for."""
+def _options_for_other_ports(ports: Ports) -> str:
+    """Return the options for ports which are free now, near those that were asked for."""
     chosen: list[int] = []
     for port in (ports.server, ports.ui, *([ports.api] if ports.api is not None else [])):
         near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))
         chosen.append(next(near, 0) or free_port())
     options = zip(("--port", "--ui-port", "--api-port"), chosen, strict=False)
-    return f"Use others: septet up {' '.join(f'{option} {port}' for option, port in options)}"
+    return f"Use others: add {' '.join(f'{option} {port}' for option, port in options)} to the command."
 
 
 def _free_or_refuse(port: int, option: str, remedy: str, *given: int) -> None:

@@ -58,11 +58,11 @@ async def move(
 
     Example: septet move wo-42 triaged --why 'next in line'
     """
-    from clients.cli.task_reply import reply_of_task
+    from clients.cli.task_reply import reply_of_move
     from septet.contracts.decisions import MoveCall, parse_decision
 
     call = parse_decision(MoveCall, to=_target(stage), who=given.current_user(), why=why, feedback=feedback)
-    return reply_of_task(await operations.decisions.move(order_id, call))
+    return reply_of_move(await operations.decisions.move(order_id, call))
 
 
 def _check_plan(plan: str | None, **_: object) -> None:

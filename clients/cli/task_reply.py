@@ -38,6 +38,16 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
     return CommandReply.from_reply(answer, show)
 
 
+def reply_of_move(answer: TaskReply) -> CommandReply:
+    """Return a work order that was moved on the board; people are told where it is now."""
+
+    def show() -> None:
+        console().print(f"{answer.task.id} is in {answer.task.stage.value} now.")
+        show_commands(console(), next_commands(answer.task))
+
+    return CommandReply.from_reply(answer, show)
+
+
 async def reply_at_end(
     operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
 ) -> CommandReply:

@@ -35,6 +35,8 @@ Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
 _CANCELLED_WITHIN_SECONDS: Final = 20.0
 _SUMMARY_LIMIT: Final = 200
+_SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
+"""How a work order that was taken for a pipeline is seen, and the other way round."""
 _HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -125,7 +127,8 @@ class Executions(Generic[View]):
         except RPCError as error:
             raise self.subject.refusal(error, workflow_id) from error
         if (kind := description.workflow_type) != self.workflow:
-            raise NotFoundError(f"{workflow_id} is a workflow of type {kind}, not {self.workflow}.")
+            message = f"{workflow_id} is a workflow of type {kind}, not {self.workflow}."
+            raise NotFoundError(message, remedy=_SHOWN_BY.get(kind, "").format(workflow_id))
         return description
 
     async def exists(self, workflow_id: str) -> bool:

@@ -17,6 +17,8 @@ _PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
+_NAMES_ITSELF: Final = "look_at_others"
+"""Its failures say which work order is waited for."""
 _OPENS: Final = "open_workspace"
 _LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
@@ -46,7 +48,9 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
             continue
         reason = await _reason(pending, description.data_converter)
         if reason is not None:
-            return f"{pending.activity_type.name}: {reason}{_next_try(pending) if tells_next_try else ''}"
+            name = pending.activity_type.name
+            what = "" if name == _NAMES_ITSELF else f"{name}: "
+            return f"{what}{reason}{_next_try(pending) if tells_next_try else ''}"
     return await _trouble_of(description) if columns.get(STAGE) == Stage.REVIEW else None
 
 

@@ -92,7 +92,11 @@ def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, rem
     changed = checkout.run("diff-index", "--name-only", "-z", "--ignore-submodules=dirty", before, "--")
     if changed:
         names = name_some(changed.decode(errors="replace").rstrip("\0").split("\0"), _NAMED)
-        raise RefusedTransitionError(f"{stands} with uncommitted changes ({names}).", remedy=remedy)
+        aside = f"git -C {shlex.quote(str(checkout.work_tree))} stash"
+        raise RefusedTransitionError(
+            f"{stands} with uncommitted changes ({names}).",
+            remedy=f"Commit them there, or put them aside ({aside}); then merge again.",
+        )
     if filtered := _filtered(checkout, before, after):
         message = f"{stands}, and git changes {name_some(filtered, _NAMED)} by a filter or an encoding."
         raise RefusedTransitionError(message, remedy=remedy)

@@ -40,12 +40,11 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert patch.startswith("diff --git ")
     assert served("pr", "diff", number, "--repo", repo, "--json").json["patch"] == patch
     app = checkout / "app.py"
-    before = app.read_text(encoding="utf-8")
     app.write_text("print('mine')\n", encoding="utf-8")
     refused = served("pr", "merge", number, "--repo", repo, "--json").error
     assert "uncommitted changes (app.py)" in refused["message"]
-    assert f"git -C {checkout} merge {listed['head']}" in refused["remedy"]
-    app.write_text(before, encoding="utf-8")
+    assert f"git -C {checkout} stash" in refused["remedy"]
+    git(checkout, "stash")
     merged = served("pr", "merge", number, "999", "1000", cwd=checkout)
     assert (merged.code, merged.out.startswith(f"Merged #{number} ")) == (3, True), merged
     assert "Pull request 999: " in merged.err

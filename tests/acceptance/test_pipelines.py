@@ -218,7 +218,11 @@ def test_a_pipeline_is_of_the_repository_of_this_folder(served: Septet, tmp_path
         (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is not an issue of this pipeline"),
         (("--repo", "{repo}", "show", "pl-done"), 2, "only a new pipeline takes these options"),
         (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
-        (("show", "wo-done"), 3, "wo-done is a workflow of type WorkOrder, not Pipeline"),
+        (
+            ("show", "wo-done"),
+            3,
+            "wo-done is a workflow of type WorkOrder, not Pipeline",
+        ),
     ],
 )
 def test_a_mistake_is_told_before_anything_starts(

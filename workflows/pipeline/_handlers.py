@@ -104,7 +104,9 @@ class PipelineHandlers:
         issue = self._find_issue(call.issue_id)
         if issue.status not in _SKIPPED:
             why = f"Issue {issue.issue_id} is {issue.status.value}."
-            raise refusal(why, f"Cancel work in progress with `septet cancel {issue.order_id}`.")
+            in_progress = issue.status in {IssueStatus.PLANNING, IssueStatus.EXECUTING}
+            remedy = f"Cancel work in progress with `septet cancel {issue.order_id}`." if in_progress else ""
+            raise refusal(why, remedy)
 
     @workflow.update(description="Plan an issue again whose plan is not being implemented yet.")
     @reads_input("replan", IssueCall)

@@ -172,6 +172,8 @@ class Pipeline(PipelineBase):
         for issue in state.open_issues:
             state.change_issue(issue, status=IssueStatus.CANCELLED)
         state.status, state.error, state.closed_at = status, error, timestamp(workflow.now())
+        if status is PipelineStatus.CANCELLED:
+            state.reason = ""  # it tells of a pause, or of a pause's end
         workflow.set_current_details(state.details())
         closing = asyncio.create_task(self._notes.close())
         await wait_despite_cancel(lambda: closing.done() and workflow.all_handlers_finished())

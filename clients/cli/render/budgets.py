@@ -66,7 +66,7 @@ def describe_use(use: Spending) -> str:
     """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
     runs = count_noun(use.turns, "agent run")
     text = f"{usd_text(use.usd)} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
-    return f"{text} ({use.unpriced} of them report no cost)" if use.unpriced else text
+    return f"{text} (without a cost: {use.unpriced})" if use.unpriced else text
 
 
 def _limit_of_step(view: AccountView, step: str) -> str:

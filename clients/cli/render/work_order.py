@@ -101,7 +101,9 @@ def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
 
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
-    """Return what people type next about a work order that has closed; its error has a remedy of its own."""
+    """Return what people type next about a work order that waits for them; its error has a remedy of its own."""
+    if task.stage is Stage.COLLECTED:
+        return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
         return [(f"septet retry {task.id}", "continue it")]
     if task.has_plan_alone:

@@ -43,7 +43,7 @@ _WORD_CHARACTERS = 3
 _SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
 _SUBJECT_CHARACTERS = 72
 _NOTHING = (
-    "The issue spells out no change, and the scripted agent makes no other. An issue spells one out in such words: "
+    "The issue spells out no change, and the scripted agent makes no other. Issues spell it out in such words: "
     "In `app.py`, `a - b` should be `a + b`. For any other issue, use an agent with a model, such as claude."
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}

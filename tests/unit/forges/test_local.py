@@ -336,7 +336,8 @@ def test_what_a_person_has_to_merge_is_left_as_it_is(here: LocalForge, what: str
     with pytest.raises(RefusedTransitionError, match=named) as refused:
         here.merge_pull_request(1)
 
-    assert what == "merge" or f"git -C {checkout} merge feat-1" in refused.value.remedy.replace("'", "")
+    helps = {"merge": "Finish it", **dict.fromkeys(("uncommitted", "staged"), f"git -C {checkout} stash")}
+    assert helps.get(what, f"git -C {checkout} merge feat-1") in refused.value.remedy.replace("'", "")
     assert (git(checkout, "rev-parse", "main"), git(checkout, "status", "--porcelain")) == before
     assert str(here.find_obstacle(1)) == str(refused.value)
     assert here.pull_request(1).state == "open"

@@ -183,15 +183,15 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
 
 
 @pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
-async def test_a_taken_port_is_told_with_the_command_for_others(state: StateDir, taken: int, option: str) -> None:
-    """A port that somebody has is an error before anything starts; the remedy is the command with free ones."""
+async def test_a_taken_port_is_told_with_the_options_for_others(state: StateDir, taken: int, option: str) -> None:
+    """A port that somebody has is an error before anything starts; the remedy has the options for free ones."""
     options = ("--port", "--ui-port", "--api-port")
     free = dict(zip(options, free_ports(3), strict=True))
     ports = Ports(*(free | {option: taken}).values())
     with pytest.raises(UsageError, match=f"Port {taken} of 127.0.0.1 is taken") as refused:
         async with embedded_server(state, ports, ENV):
             pytest.fail("the server has started")
-    assert refused.value.remedy.startswith("Use others: septet up --port ")
+    assert refused.value.remedy.startswith("Use others: add --port ")
     assert f"{option} {taken}" not in refused.value.remedy
     assert not state.database.exists()
 
