@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clients.disk.workspace_view import WorkspaceView
 from septet.contracts.names import Status
 from septet.contracts.replies import LogEntry
 from septet.contracts.task import Task
 
 if TYPE_CHECKING:
+    from clients.disk.workspace_view import WorkspaceView
     from clients.operations import Operations
 
 
@@ -33,6 +33,7 @@ async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay |
         NotFoundError: There is no such work order.
         ServerNotReachedError: The server refused.
     """
+    from clients.disk.workspace_view import WorkspaceView
     from clients.temporal.steps_in_history import pending_step
 
     if task.status not in {Status.RUNNING, Status.WAITING} or task.stuck:
@@ -48,6 +49,6 @@ async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay |
     )
 
 
-def _look(view: WorkspaceView, step: str, standing: str) -> StepUnderWay:
+def _look(view: "WorkspaceView", step: str, standing: str) -> StepUnderWay:
     view.new_entries()
     return StepUnderWay(step, standing, view.tokens_of(step), view.doing)

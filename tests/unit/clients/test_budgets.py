@@ -60,7 +60,7 @@ def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[s
         scope="order/wo-1", step_limits={"build_plan": "2usd"}, waiting=("wo-1",), waiting_count=1
     )
     show_budgets(BudgetsReply(budgets=(of_step, AccountView(scope="order/wo-2"))))
-    first, second = capsys.readouterr().out.splitlines()[1:]
+    first, second, _ = capsys.readouterr().out.splitlines()[1:]
     assert first.split("  ")[1].strip() == "limits of steps"
     assert "no limit" in second
 
