@@ -203,7 +203,7 @@ def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"
             except SeptetError as error:
                 if len(numbers) == 1:
                     raise
-                left = f" Not tried any more: {', '.join(map(str, asked[at:]))}." if asked[at:] else ""
+                left = f" No longer tried: {', '.join(map(str, asked[at:]))}." if asked[at:] else ""
                 failure = type(error)(f"Pull request {number}: {error.message}{left}", remedy=error.remedy)
                 break
             with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it

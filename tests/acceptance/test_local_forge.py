@@ -48,7 +48,7 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     merged = served("pr", "merge", number, "999", "1000", cwd=checkout)
     assert (merged.code, merged.out.startswith(f"Merged #{number} ")) == (3, True), merged
     assert "Pull request 999: " in merged.err
-    assert "Not tried any more: 1000." in merged.err
+    assert "No longer tried: 1000." in merged.err
     assert git(checkout, "rev-parse", "HEAD^2") == listed["head_sha"]
     assert git(checkout, "status", "--porcelain") == ""
     served.wait_for_order("wo-in-checkout", "done")
