@@ -90,7 +90,7 @@ class Watch:
         task = await self._ask_for(row)
         if news.has_results and not task.steps:  # nobody has answered
             news.come_again()
-            task = task.model_copy(update={"steps": self._last.task.steps if self._last is not None else ()})
+            task = await self.orders.without_worker(row)
         return await self._see(task, news.running_step, row)
 
     async def _without_server(self, last: WatchReply, words: str) -> WatchReply:

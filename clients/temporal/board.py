@@ -10,14 +10,13 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.temporal.executions import error_of
-from clients.temporal.index import count_of, page_of, taken_up_again
+from clients.temporal.index import page_of, runs_of, taken_up_again
 from clients.temporal.refusals import server_refusal
 from clients.temporal.task_rows import task_of_row
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError
-from workflows.search_attributes import STAGE
 
 TASKS_AT_ONCE: Final = 500
 
@@ -51,12 +50,12 @@ _STAGES: Final[Mapping[Stage, str]] = {
 request is in execution while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
 """The rows whose status is `completed`, whatever became of the pull request."""
-_CLOSED: Final[tuple[tuple[str, frozenset[WorkflowExecutionStatus]], ...]] = (
-    (_FAILED, frozenset({WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT})),
-    (_ENDED, frozenset({WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED})),
-    (_PLANNED, frozenset({WorkflowExecutionStatus.COMPLETED})),
+_CLOSED: Final = (
+    frozenset({WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
+    frozenset({WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}),
+    frozenset({WorkflowExecutionStatus.COMPLETED}),
 )
-"""Which closed runs the queries count: a completed one only if a plan was all that was asked for."""
+"""How a closed run closed that the queries count: failed, ended, or with its plan, where no more was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +183,9 @@ class BoardRows:
         """
         queries = [*_STAGES.values(), _COMPLETED]
         try:
-            (failed, ended, planned), found = await asyncio.gather(
-                self._closed_before(project),
-                asyncio.gather(*(self.client.count_workflows(_of_project(project, query)) for query in queries)),
+            failed, ended, planned = await self._closed_before(project)
+            found = await asyncio.gather(
+                *(self.client.count_workflows(_of_project(project, query)) for query in queries)
             )
         except RPCError as error:
             raise server_refusal(error) from error
@@ -194,23 +193,19 @@ class BoardRows:
         stages = dict(zip(_STAGES, numbers, strict=True))
         stages[Stage.BLOCKED] -= failed
         stages[Stage.DONE] -= ended + planned
-        return TaskCounts({stage: stages[stage] for stage in Stage}, completed - planned)
+        return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None) -> list[int]:
-        """Return how many closed runs of each kind another run came after."""
+        """Return how many closed runs of each kind another run came after.
+
+        They are looked up before all are counted, so that what closes meanwhile is not taken from the numbers.
+        """
         last = await taken_up_again(self.client, _of_project(project, ""))
-        found = await asyncio.gather(*(count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED))
-        return [
-            runs - sum(run.status in statuses and _is_counted(run) for run in last.values())
-            for runs, (_, statuses) in zip(found, _CLOSED, strict=True)
+        closed = _of_project(project, f" AND ({_FAILED} OR {_ENDED} OR {_PLANNED})")
+        before = [
+            run.status for run in await runs_of(self.client, last, closed) if run.run_id != last[run.id].run_id
         ]
-
-
-def _is_counted(run: WorkflowExecution) -> bool:
-    return (
-        run.status is not WorkflowExecutionStatus.COMPLETED
-        or run.typed_search_attributes.get(STAGE) == Stage.DONE.value
-    )
+        return [sum(status in statuses for status in before) for statuses in _CLOSED]
 
 
 def _and_recent(closed_within: timedelta | None) -> str:

@@ -98,25 +98,20 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
     return latest([run async for run in client.list_workflows(filters)])
 
 
-async def count_of(client: Client, names: Iterable[str], query: str) -> int:
-    """Return how many runs of some workflows a query finds.
-
-    Raises:
-        RPCError: The server refused.
-    """
-    counts = (client.count_workflows(f"{part}{query}") for part in _name_filters(names))
-    return sum(part.count for part in await asyncio.gather(*counts))
-
-
-async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
+async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list[WorkflowExecution]:
     """Return the runs of some workflows; of names that are not ours, none.
+
+    Args:
+        client: Where.
+        names: Of which workflows.
+        query: A condition more, with its `AND`; empty for none.
 
     Raises:
         RPCError: The server refused.
     """
 
     async def runs_at(part: str) -> list[WorkflowExecution]:
-        return [run async for run in client.list_workflows(part)]
+        return [run async for run in client.list_workflows(f"{part}{query}")]
 
     return [run for runs in await asyncio.gather(*map(runs_at, _name_filters(names))) for run in runs]
 

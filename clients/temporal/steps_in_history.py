@@ -1,39 +1,50 @@
 """The steps of an open work order as its history has them, for when no worker can be asked."""
 
+from contextlib import suppress
 from typing import Final
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
 
 from activities.payloads import read_json
+from septet.contracts.decisions import PreviousRun
+from septet.contracts.lanes import SessionSummary
 from septet.contracts.names import Step
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Task
 from workflows.work_order.state import WorkOrderState
 
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
+_TELL: Final = _STEPS | {"summarise_session", "resumed"}
+"""What tells of tokens: activities that ask an agent, and the signal with what the run before had used."""
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:
-    """Return a work order with the steps that have ended in its last run.
+    """Return a work order with the steps that have ended in its last run, and all that it has used.
 
     Raises:
         RPCError: The server refused.
         SealedError: They are sealed, and cannot be opened here.
     """
-    state, begun = WorkOrderState(), set[int]()
+    state, begun = WorkOrderState(), dict[int, str]()
     async for event in client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history_events():
-        if event.activity_task_scheduled_event_attributes.activity_type.name in _STEPS:
-            begun.add(event.event_id)
+        begun[event.event_id] = event.activity_task_scheduled_event_attributes.activity_type.name
         ended = event.activity_task_completed_event_attributes
-        if ended.scheduled_event_id in begun and ended.result.payloads:
-            content = await read_json(client.data_converter, ended.result.payloads[0])
-            try:
-                result = StepResult.model_validate_json(content, extra="ignore")
-            except ValidationError:
-                continue
-            state.end_step(result, 1, event.event_time.ToDatetime())
-    return task.model_copy(update={"steps": state.task.steps})
+        signal = event.workflow_execution_signaled_event_attributes
+        name = begun.get(ended.scheduled_event_id) or signal.signal_name
+        payloads = ended.result.payloads or signal.input.payloads
+        if name not in _TELL or not payloads:
+            continue
+        content, now = await read_json(client.data_converter, payloads[0]), event.event_time.ToDatetime()
+        with suppress(ValidationError):
+            if name == "resumed":
+                state.resume(PreviousRun.model_validate_json(content, extra="ignore"), now)
+            elif name == "summarise_session":
+                state.take_in_summary(SessionSummary.model_validate_json(content, extra="ignore"), now)
+            else:
+                state.end_step(StepResult.model_validate_json(content, extra="ignore"), 1, now)
+    usage = max(task.usage, state.task.usage, key=lambda used: used.tokens)
+    return task.model_copy(update={"steps": state.task.steps, "usage": usage})
 
 
 def pending_step(row: WorkflowExecutionDescription) -> str:

@@ -2,13 +2,23 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    CountWorkflowsInput,
+    Interceptor,
+    OutboundInterceptor,
+    WorkflowExecution,
+    WorkflowExecutionCount,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
@@ -38,6 +48,38 @@ WITHIN_SECONDS = 60
 @pytest.fixture
 def doubles() -> Doubles:
     return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@dataclass
+class Before(Interceptor):
+    """Has something happen before the server's index counts, and may have the index know of nothing yet."""
+
+    happens: Callable[[], Awaitable[None]]
+    knows: bool = True
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
+        return _Counts(next, self)
+
+    def board_of(self, client: Client) -> BoardRows:
+        """Return the board as who looks in that moment sees it."""
+        seen = Client(
+            client.service_client,
+            namespace=client.namespace,
+            data_converter=client.data_converter,
+            interceptors=[self],
+        )
+        return BoardRows(seen)
+
+
+class _Counts(OutboundInterceptor):
+    def __init__(self, following: OutboundInterceptor, before: Before) -> None:
+        super().__init__(following)
+        self._before = before
+
+    async def count_workflows(self, input: CountWorkflowsInput) -> WorkflowExecutionCount:  # noqa: A002
+        await self._before.happens()
+        found = await super().count_workflows(input)
+        return found if self._before.knows else WorkflowExecutionCount(count=0, groups=[])
 
 
 @asynccontextmanager
@@ -86,6 +128,53 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
         assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
+
+
+async def test_a_project_that_the_first_opening_did_not_tell_counts_no_run_of_before(
+    client: Client, doubles: Doubles
+) -> None:
+    """A run that ended before its project was known is on no project's board, and is not taken from its numbers."""
+    project = f"o/{uuid.uuid4().hex}"
+
+    def refuses(_: OpenWorkspace) -> Workspace:
+        raise ApplicationError("there is no such program", type="Setup", non_retryable=True)
+
+    doubles.open_workspace = refuses
+    async with served(client, doubles) as orders:
+        task = await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))
+        assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).status is Status.FAILED
+        doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"project": project})
+        await OrderDecisions(orders).retry(task.id)
+        assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).project == project
+        await counted(client, project, review=1)
+
+
+async def test_what_fails_again_during_a_look_counts_once(client: Client, doubles: Doubles) -> None:
+    """It is counted where it has come to; while the index lags, no number is below zero."""
+    project, go = f"o/{uuid.uuid4().hex}", asyncio.Event()
+
+    async def fails(call: StepCall) -> StepResult:
+        await go.wait()
+        return ended(call, Verdict.FAILED, "no such model")
+
+    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
+    async with served(client, doubles) as orders:
+        task = await closed(orders, project)
+        doubles.steps[Step.CLASSIFY_ISSUE] = [fails]
+        await OrderDecisions(orders).retry(task.id)
+        await counted(client, project, executing=1)
+
+        async def fails_now() -> None:
+            go.set()
+            await wait_until(
+                lambda: client.count_workflows(f'WorkflowId="{task.id}" AND ExecutionStatus="Failed"'),
+                lambda found: found.count == 2,
+            )
+
+        summary = (await Before(fails_now).board_of(client).page(project, limit=1)).summary
+        assert (summary.total, summary.blocked, summary.in_progress) == (1, 1, 0)
+        behind = await Before(fails_now, knows=False).board_of(client).counts(project)
+        assert {*behind.stages.values(), behind.completed} == {0}
 
 
 async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: Doubles) -> None:
@@ -165,6 +254,30 @@ async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Dou
             assert (again.status, again.usage.tokens) == (Status.FAILED, others + tries * 1000)
             assert again.usage.tokens > task.usage.tokens
             assert again.earlier_tokens == (tries - 1) * 1000
+
+
+async def test_a_history_tells_what_earlier_tries_used(client: Client, doubles: Doubles) -> None:
+    """Where no worker can be asked, the total is what a worker would tell: earlier tries and each step count."""
+    used, go = Usage(input_tokens=900, output_tokens=100, cost_usd=0.25), asyncio.Event()
+
+    def fails(call: StepCall) -> StepResult:
+        return ended(call, Verdict.FAILED, "no such model").model_copy(update={"usage": used})
+
+    async def waits(call: StepCall) -> StepResult:
+        await go.wait()
+        return done(call)
+
+    doubles.steps[Step.IMPLEMENT_PLAN] = [fails]
+    async with served(client, doubles) as orders:
+        task = await closed(orders, "o/r")
+        tries = doubles.names().count("implement_plan")
+        doubles.steps[Step.IMPLEMENT_PLAN] = [waits]
+        await OrderDecisions(orders).retry(task.id)
+        await wait_until(lambda: asyncio.sleep(0), lambda _: doubles.names().count("implement_plan") > tries)
+        asked, read = await orders.get(task.id), await orders.without_worker(await orders.describe(task.id))
+        assert (read.usage, read.earlier_tokens) == (asked.usage, 1000 * tries)
+        go.set()
+        assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).status is Status.COMPLETED
 
 
 async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:

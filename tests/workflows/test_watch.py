@@ -17,6 +17,7 @@ from temporalio.worker import HandleQueryInput, Interceptor, Worker, WorkflowInb
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.work_orders import WorkOrders
 from clients.watch import Watch
+from septet.contracts.facts import Usage
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
@@ -126,3 +127,29 @@ async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
                 look = await anext(looks)
             await client.get_workflow_handle(f"{order_id}/pr").terminate()
     assert (look.task.status, len(look.task.steps)) == ("completed", 7)
+
+
+@pytest.mark.parametrize("nobody", ["", "No worker runs."])
+async def test_a_watch_knows_what_was_used_where_no_worker_answers(
+    client: Client, doubles: Doubles, tmp_path: Path, nobody: str
+) -> None:
+    """The worker has ended during a step: the total is that of the steps of before, whether that is known or not."""
+
+    async def nobody_works(_row: WorkflowExecutionDescription) -> str:
+        return nobody
+
+    used = Usage(input_tokens=900, output_tokens=100)
+    doubles.steps = {step: [lambda call: done(call, usage=used)] for step in Step}
+    async with held(client, doubles, asyncio.Event()) as orders, asyncio.timeout(WITHIN_SECONDS):
+        order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
+        view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
+        async with aclosing(Watch(orders, view, _somebody_works).looks()) as looks:
+            before = await anext(looks)
+            while before.running_step != "implement_plan" or len(before.task.steps) < 4:
+                before = await anext(looks)
+    async with aclosing(Watch(orders, view, nobody_works).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+        look = await anext(looks)
+        while not look.task.steps:
+            look = await anext(looks)
+    await client.get_workflow_handle(order_id).terminate()
+    assert (look.tokens, before.tokens, len(look.task.steps)) == (4000, 4000, 4)
