@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.temporal.executions import error_of
-from clients.temporal.index import page_of, runs_of, taken_up_again
+from clients.temporal.index import count_before, page_of, taken_up_again
 from clients.temporal.refusals import server_refusal
 from clients.temporal.task_rows import task_of_row
 from septet.contracts.names import Stage, Status
@@ -50,12 +50,6 @@ _STAGES: Final[Mapping[Stage, str]] = {
 request is in execution while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
 """The rows whose status is `completed`, whatever became of the pull request."""
-_CLOSED: Final = (
-    frozenset({WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
-    frozenset({WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}),
-    frozenset({WorkflowExecutionStatus.COMPLETED}),
-)
-"""How a closed run closed that the queries count: failed, ended, or with its plan, where no more was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +195,8 @@ class BoardRows:
         They are looked up before all are counted, so that what closes meanwhile is not taken from the numbers.
         """
         last = await taken_up_again(self.client, _of_project(project, ""))
-        closed = _of_project(project, f" AND ({_FAILED} OR {_ENDED} OR {_PLANNED})")
-        before = [
-            run.status for run in await runs_of(self.client, last, closed) if run.run_id != last[run.id].run_id
-        ]
-        return [sum(status in statuses for status in before) for statuses in _CLOSED]
+        queries = (_of_project(project, f" AND {closed}") for closed in (_FAILED, _ENDED, _PLANNED))
+        return await asyncio.gather(*(count_before(self.client, last, query) for query in queries))
 
 
 def _and_recent(closed_within: timedelta | None) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
@@ -98,20 +98,31 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
     return latest([run async for run in client.list_workflows(filters)])
 
 
-async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list[WorkflowExecution]:
-    """Return the runs of some workflows; of names that are not ours, none.
+async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
+    """Return how many runs a query finds of some workflows, beside their last ones.
 
-    Args:
-        client: Where.
-        names: Of which workflows.
-        query: A condition more, with its `AND`; empty for none.
+    Raises:
+        RPCError: The server refused.
+    """
+    names = list(last)
+    parts = (names[at : at + _NAMES_AT_ONCE] for at in range(0, len(names), _NAMES_AT_ONCE))
+    queries = (
+        f"{filters} AND RunId NOT IN ({', '.join(repr(last[name].run_id) for name in part)}){query}"
+        for part in parts
+        for filters in _name_filters(part)
+    )
+    return sum(found.count for found in await asyncio.gather(*map(client.count_workflows, queries)))
+
+
+async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
+    """Return the runs of some workflows; of names that are not ours, none.
 
     Raises:
         RPCError: The server refused.
     """
 
     async def runs_at(part: str) -> list[WorkflowExecution]:
-        return [run async for run in client.list_workflows(f"{part}{query}")]
+        return [run async for run in client.list_workflows(part)]
 
     return [run for runs in await asyncio.gather(*map(runs_at, _name_filters(names))) for run in runs]
 
