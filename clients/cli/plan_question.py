@@ -124,7 +124,8 @@ class PlanQuestion:
             try:
                 await asyncio.to_thread(processes.run_on_terminal, argv, env=settings.environ)
             except OSError as error:
-                self.out.print(Text(f"The editor {editor!r} could not be started: {error.strerror}.", style="red"))
+                why = f"The editor {editor!r} could not be started: {error.strerror}. Name another one in EDITOR."
+                self.out.print(Text(why, style="red"))
                 return ""
             return feedback_of(file.read_text(encoding="utf-8", errors="replace"), plan)
 

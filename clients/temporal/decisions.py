@@ -140,7 +140,9 @@ class OrderDecisions:
         task = await self.orders.get(order_id)
         if not task.is_closed:
             if task.stage is not Stage.BLOCKED:
-                raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=_END_FIRST)
+                decide = f"Approve its plan, or reject it: septet approve {order_id}"
+                remedy = decide if task.waits_for_a_decision else _END_FIRST
+                raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=remedy)
             return await self._decide(order_id, "retry", call)
         if (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING):
             message = f"An agent works on the pull request of {order_id}."
