@@ -21,7 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOSED: Final = "The work order was closed from outside."
-CANCELLED: Final = "The work order was cancelled."
+CANCELLED: Final = "The work was stopped: cancelled, or moved on the board."
 
 _log = structlog.get_logger()
 

@@ -75,11 +75,17 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     if signals.second.is_set():  # looked at last: it counts for as long as `up` has not ended
         for run in await end_living(parts.host, _WHY_ENDED):
             say(f"Agent {run} was stopped; the next `septet up` takes its step up again.", err=True)
-    again = f"{septet_elsewhere(settings)} up"
+    again = f"{septet_elsewhere(settings)} up{_options_of(ports)}"
     answer = reply_at_stop(parts.living_agents(), again)
     if not as_json:
         say(f"Stopped. Continue with: {again}", err=True)
     return answer
+
+
+def _options_of(ports: Ports) -> str:
+    """Return the options of the ports that are not the usual ones."""
+    given = (("--port", ports.server, 7233), ("--ui-port", ports.ui, 8233), ("--api-port", ports.api, 8888))
+    return "".join(f" {option} {port}" for option, port, usual in given if port != usual)
 
 
 @asynccontextmanager

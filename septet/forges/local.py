@@ -353,7 +353,7 @@ class LocalForge:
         return record.title, record.body
 
     def pull_request_patch(self, number: int) -> str:
-        """Return what the branch of a pull request brings, as a patch.
+        """Return what the branch of a pull request brings, or has brought, as a patch.
 
         Raises:
             NotFoundError: There is none.
@@ -362,10 +362,12 @@ class LocalForge:
         pull = self.pull_request(number)
         if not pull.head_sha:
             raise ForgeError(f"The branch {pull.head} of pull request {number} is gone.")
-        patch = self._git.run(
-            "diff", "--no-color", "--no-ext-diff", "--no-textconv", f"refs/heads/{pull.base}...{pull.head_sha}"
-        )
-        return patch.decode("utf-8", "replace")
+        base = f"refs/heads/{pull.base}"
+        if pull.state == "merged":
+            merges = map(str.split, self._git.text("rev-list", "--merges", "--parents", base).splitlines())
+            base = next((parents[0] for _, *parents in merges if pull.head_sha in parents[1:]), base)
+        options = ("--no-color", "--no-ext-diff", "--no-textconv")
+        return self._git.run("diff", *options, f"{base}...{pull.head_sha}").decode("utf-8", "replace")
 
     def _issue_record(self, contents: StoreContents, number: int) -> _IssueRecord:
         for record in self._records(contents, f"issue-{number}.json", _IssueRecord):

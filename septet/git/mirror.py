@@ -23,6 +23,7 @@ from septet.git.remote import Remote, RemoteRefs
 from septet.git.remote_failures import shallow
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
+from septet.system.text import count_noun
 
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"
@@ -191,7 +192,10 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
         name = base.removeprefix(_HEADS)
         if name not in branches:
             near = get_close_matches(name, branches) or _likeliest(branches, _default_branch(refs))
-            raise NotFoundError(f"base: {url} has no branch {name!r}.", remedy=f"It has {', '.join(near)}.")
+            others = f" and {count_noun(len(branches) - len(near), 'other')}" if len(branches) > len(near) else ""
+            raise NotFoundError(
+                f"base: {url} has no branch {name!r}.", remedy=f"It has {', '.join(near)}{others}."
+            )
         return name
     if default := _default_branch(refs):
         return default

@@ -164,7 +164,7 @@ def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Sept
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     ended = septet("up", "--port", address.rpartition(":")[2], "--json")
     assert ended.code == 2
-    assert re.search(r"septet up --port \d+ --ui-port \d+ --api-port \d+$", ended.error["remedy"])
+    assert re.search(r"add --port \d+ --ui-port \d+ --api-port \d+ to the command\.$", ended.error["remedy"])
     holder = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
     assert f"(process {holder})" in ended.error["message"]
 
@@ -185,6 +185,8 @@ def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, or
             up.interrupt()
             code, said = up.end()
             assert code == 0
-            assert f"Continue with: SEPTET_STATE_DIR={septet.state}" in " ".join(said.split())
+            words = " ".join(said.split())
+            assert f"Continue with: SEPTET_STATE_DIR={septet.state}" in words
+            assert " --api-port " in words.partition("Continue with: ")[2]
         finally:
             septet.end_all()

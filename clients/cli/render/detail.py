@@ -20,7 +20,7 @@ from clients.disk.network_requests import refused_to
 from clients.under_way import StepUnderWay
 from clients.watch import elapsed_seconds
 from septet.contracts.amounts import cost_text
-from septet.contracts.names import Step
+from septet.contracts.names import Status, Step
 from septet.contracts.replies import DetailReply
 from septet.system.preview import printable
 
@@ -58,7 +58,8 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
         yield "follow", task.rework.text
     if task.created_at:
         elapsed = timedelta(seconds=round(elapsed_seconds(task)))
-        yield "time", f"{elapsed}, started {age_of(task.created_at)} ago"
+        began = "created" if task.status is Status.PENDING else "started"
+        yield "time", f"{elapsed}, {began} {age_of(task.created_at)} ago"
     if detail.estimate is not None and detail.estimate.is_known:
         yield "estimate", detail.estimate.text.removeprefix("Estimate").lstrip(": ")
     if task.usage.tokens:
