@@ -48,7 +48,7 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 SCENARIOS: Final = (
-    "crash, false_claim, findings, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
+    "crash, false_claim, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
 )
 Port = Annotated[int, typer.Option(metavar="PORT", help="The embedded server's port.", min=1, max=65535)]
 UiPort = Annotated[int, typer.Option(metavar="PORT", help="The port of Temporal's web UI.", min=1, max=65535)]

@@ -1,5 +1,6 @@
 """What is wrong with an option or argument, in the words of the other faces: the parser's own name its library."""
 
+from difflib import get_close_matches
 from typing import Final
 
 import typer
@@ -36,4 +37,7 @@ def _likely_option(error: typer.TyperException, name: str) -> str:
     context = getattr(error, "ctx", None)
     known = {option for each in context.command.params for option in each.opts} if context is not None else set()
     meant = _ELSEWHERE.get(name.replace("_", "-"), "")
-    return meant if meant in known else next(iter(getattr(error, "possibilities", None) or ()), "")
+    if meant in known:
+        return meant
+    bare = {each.lstrip("-"): each for each in getattr(error, "possibilities", None) or ()}
+    return bare[near[0]] if (near := get_close_matches(name.lstrip("-"), bare)) else ""

@@ -51,6 +51,7 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert "No longer tried: 1000." in merged.err
     assert git(checkout, "rev-parse", "HEAD^2") == listed["head_sha"]
     assert git(checkout, "status", "--porcelain") == ""
+    assert served("pr", "diff", number, "--repo", repo).out == patch
     served.wait_for_order("wo-in-checkout", "done")
     assert served("pr", "merge", number, cwd=checkout).code == 5
     assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"

@@ -64,9 +64,9 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
 
 
 async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
-    """The scenario `findings`: a solution with findings, and then its own good one."""
+    """A solution with findings, and then its own good one."""
     await lab.open_to(Step.BUILD_PLAN)
-    lab.built_in_scenario("findings")
+    lab.scenario(build_plan=[{"put_over": {"predicted_files": ["../elsewhere.py"]}}, {}])
     first = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
     assert first.verdict is Verdict.UNPROVEN
     again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
