@@ -62,7 +62,7 @@ class AgentLogs:
             NotFoundError: This host has no runs of that work order.
         """
         if not self._views:
-            remedy = f"If a step of it has begun (septet show {self.order_id}), ask on the host that runs its steps."
+            remedy = f"If it has begun a step (septet show {self.order_id}), ask on the host that runs its steps."
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:

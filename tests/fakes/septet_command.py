@@ -311,7 +311,7 @@ class Septet:
 
     def _serve(self, *args: str, **extra: str) -> "subprocess.Popen[str] | WarmProgram":
         """Start a command that serves; those that import much are forked from a process that has done so."""
-        if args[0] not in _WARM:
+        if args[0] not in _WARM or "PYTHONPATH" in extra:  # which counts before anything is imported
             return self._popen(*args, **extra)
         process = WarmProgram([str(PROGRAMS / "septet"), *args], {**self.env, **extra})
         _serving[process.pid] = process
