@@ -28,8 +28,8 @@ class Ledger:
     """By what its agents have printed."""
     longest_turn: int = 0
     """By what the one of them has printed that used most."""
-    stopped: int = 0
-    """How many of them were asked to end because they had used what the budget let them use."""
+    stopped: tuple[str, ...] = ()
+    """The steps of those that were asked to end because they had used what the budget let them use."""
     over: int = 0
     """By how much it was above its limit when it waited, at the most."""
 
@@ -54,7 +54,9 @@ async def settled_ledger(order: str, state: Path, count: Callable[[], Awaitable[
     """
     runs = await asyncio.to_thread(Runs(state / "runs").of, order)
     turns = await asyncio.to_thread(lambda: [_tokens_of(run) for run in runs])
-    stopped = sum((run.exit() or _NO_END).why == endings.BUDGET for run in runs)
+    stopped = tuple(
+        run.record.step for run in runs if run.record and (run.exit() or _NO_END).why == endings.BUDGET
+    )
     deadline = time.monotonic() + _PATIENCE_SECONDS
     ledger = Ledger(order, await count(), sum(turns), max(turns, default=0), stopped)
     while not ledger.is_even and time.monotonic() < deadline:

@@ -1,6 +1,6 @@
 """Turns that were paid twice: begun again though nothing had taken the one before."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
@@ -20,13 +20,16 @@ _NEAR_SECONDS: Final = 5.0
 
 
 def paid_twice(seen: Seen) -> Iterator[str]:
-    """Name each turn that was begun again though nothing had killed the one before."""
+    """Name each turn that was begun again though nothing had killed the one before, nor a budget stopped it."""
     turns: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
     for life in seen.lives:
         turns[life.order, life.step].append(life)
+    stops = Counter((ledger.order, step) for ledger in seen.ledgers for step in ledger.stopped)
     for (order, step), lives in turns.items():
         for before, again in pairwise(lives):
-            if not _was_killed(before, seen):
+            if not before.ended and stops[order, step]:
+                stops[order, step] -= 1
+            elif not _was_killed(before, seen):
                 blows = sorted(round(kill.at - before.began, 3) for kill in seen.kills if kill.kind in DEADLY)
                 near = [seconds for seconds in blows if abs(seconds) < _NEAR_SECONDS]
                 yield f"paid twice: {order} {step} ({before.name}, then {again.name}; blows around it: {near} s)"

@@ -53,7 +53,7 @@ async def test_a_budget_that_is_used_up_under_a_hand_that_kills_is_counted_once_
     assert broken(account) == (), evidence(account)
     assert account.all.completed == plan.runs
     assert account.all.budgets_raised >= plan.runs
-    assert sum(ledger.stopped for ledger in account.seen.ledgers) > 0
+    assert any(ledger.stopped for ledger in account.seen.ledgers)
     assert account.all.tokens_counted > 5000 * plan.runs
 
 
