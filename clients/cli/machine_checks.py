@@ -22,6 +22,7 @@ CheckStatus = Literal["ok", "warning", "failed"]
 _GIB: Final = 1024**3
 _LEAST_FREE_GIB: Final = 5
 _COMMAND: Final = "command"
+_NO_REPOSITORY: Final = Path("/")
 SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
@@ -151,7 +152,8 @@ def _identity(settings: Settings) -> Check:
     names = []
     for key in ("user.name", "user.email"):
         try:
-            done = processes.run(["git", "config", "--get", key], env=settings.user_git_env, timeout_seconds=10)
+            argv = ["git", "config", "--get", key]
+            done = processes.run(argv, env=settings.user_git_env, cwd=_NO_REPOSITORY, timeout_seconds=10)
         except OSError:
             return Check("git identity", "ok", "Septet reads it once git is installed.")
         names.append(done.stdout.decode("utf-8", "replace").strip())

@@ -23,6 +23,7 @@ from septet.agents.turns.sandbox import find_sandbox
 from septet.settings import Settings
 
 _SEPTET = "from clients.cli.main import main; main()"
+_WHO = ("name", "email")
 
 
 def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
@@ -198,6 +199,21 @@ def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) ->
         ]
     wrong = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="cache")[1])["sandbox"]
     assert (wrong["status"], "SEPTET_GUEST_PATHS" in wrong["message"]) == ("failed", True)
+
+
+def test_the_identity_of_this_folder_is_not_the_workers(tmp_path: Path) -> None:
+    """What a repository's own settings say of who commits counts for a person in it, and for no worker."""
+    repository = tmp_path / "repository"
+    for words in (("init", "-q", repository), *(("-C", repository, "config", f"user.{at}", "own") for at in _WHO)):
+        subprocess.run(["git", *words], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1", "--json"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "SEPTET_STATE_DIR": str(tmp_path / "state")},
+        cwd=repository,
+        capture_output=True,
+        check=False,
+    )
+    assert _named(json.loads(done.stdout))["git identity"]["status"] == "warning"
 
 
 def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> None:
