@@ -28,7 +28,7 @@ from septet.git.branches import create_branch
 from septet.git.dot_git import read_head
 from septet.git.evidence import contains, gather
 from septet.git.identity import identity
-from septet.git.own_pushes import is_own_push, note_push
+from septet.git.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.place import Place
 from septet.git.rework_tree import fetch_tips, go_to, is_clean
 from septet.git.view import view_git
@@ -68,6 +68,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
     if call.workspace.lane or not call.workspace.checkpoint:
         return None
     if not was_restored(host.runtime.runs, call.workspace.place_id):
+        _refuse_ended(host, call, place, branch)
         return None
     tips = fetch_tips(place, branch, host.token_for(place.destination))
     _, forge = host.forge(call.workspace.repository)
@@ -80,6 +81,25 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
     is_known = is_own_push(place, branch, tips.head) and _taken_over(place) != (step.fence.key.run_id, tips.head)
     is_other_plan = call.approve_plan and not _holds_plan(place, call, tips.head)
     return None if is_known or is_other_plan else Pushed(tips.head, found)
+
+
+def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
+    """Refuse to pay for more work where a pull request has ended: no second one is opened for the branch.
+
+    Raises:
+        ForgeError: It has ended. One that was merged is still the result of the steps after the implementation.
+    """
+    if branch not in pushed_branches(place):
+        return
+    _, forge = host.forge(call.workspace.repository)
+    ours = [
+        each
+        for each in forge.pull_requests_of(branch, call.workspace.fork)
+        if each.is_of(call.workspace.work_order_id)
+    ]
+    states = {each.state for each in ours}
+    if states == {"closed"} or (states and "open" not in states and call.step is Step.IMPLEMENT_PLAN):
+        raise ended_one(ours[0])
 
 
 def settle_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:

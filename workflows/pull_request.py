@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
         PullRequestWatch,
         WatchingHost,
     )
-    from septet.contracts.pull_request_names import FOLLOWS, TROUBLE, WATCHER
+    from septet.contracts.pull_request_names import FOLLOWS, LOCAL_PULL, TROUBLE, WATCHER
     from septet.contracts.task import Move, Task, TaskError
     from septet.contracts.transitions import Target, check_move
     from septet.contracts.workspace import HostSilence
@@ -48,6 +48,10 @@ _DELIVERIES: Final = 50
 """So many of a forge's deliveries are known when they come again."""
 _TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
+_END: Final = "`septet move {id} done` ends it. For the rest, start another work order."
+_END_OR_REOPEN: Final = (
+    "`septet move {id} done` ends it. To continue, reopen the pull request, then `septet move {id} executing`."
+)
 _GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {id} done` ends it."
 
 
@@ -349,7 +353,9 @@ class PullRequestWorkflow:
         if end.state == "merged":
             self._move(Stage.DONE, "the pull request is merged")
             return
-        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_GO_ON.format(id=self._task.id))
+        is_local = LOCAL_PULL.fullmatch(self._task.pr_url or "") is not None
+        remedy = (_END if is_local else _END_OR_REOPEN).format(id=self._task.id)
+        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=remedy)
         self._move(Stage.BLOCKED, _CLOSED, error=error)
 
     def _move(self, to: Stage, why: str, who: str = "septet", error: TaskError | None = None) -> None:

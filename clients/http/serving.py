@@ -154,12 +154,14 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
             yield
         finally:
             server.should_exit = True
-            told = logging.getLogger("uvicorn.error")
-            told.disabled = True  # a page that is open is cut, as is meant: no error
-            try:
-                await task
-            finally:
-                told.disabled = False
+            logging.getLogger("uvicorn.error").addFilter(_is_no_cut)
+            await task
+
+
+def _is_no_cut(record: logging.LogRecord) -> bool:
+    """Say whether a record tells of anything but a page that is open and is cut at the end, as is meant."""
+    is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 
 
 @contextmanager

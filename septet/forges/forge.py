@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from septet.contracts.issue_request import text_sha256
+from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.errors import ForgeError, InvalidInputError
 from septet.forges.renames import asked_for
 from septet.system.masking import mask
@@ -216,9 +217,11 @@ def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
 
 def ended_one(pull_request: PullRequest) -> ForgeError:
     """Return the error of a work order whose pull request has ended: it is neither opened again nor replaced."""
+    other = "tart another work order for the rest."
+    is_local = LOCAL_PULL.fullmatch(pull_request.url) is not None
     return ForgeError(
         f"{pull_request.url} of this work order is {pull_request.state}, and Septet does not open a second one.",
-        remedy="Reopen it there and run `septet retry`, or start another work order.",
+        remedy=f"S{other}" if is_local else f"Reopen it there and run `septet retry`, or s{other}",
     )
 
 

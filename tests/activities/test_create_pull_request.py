@@ -119,8 +119,22 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
         await lab.running(call)
     assert first.verdict is Verdict.DONE
     assert failed.value.non_retryable
-    assert "septet retry" in failed.value.details[0].remedy
+    assert failed.value.details[0].remedy == "Start another work order for the rest."
     assert len(_pull_requests(lab)) == 1
+
+
+async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) -> None:
+    """A work order that goes back to the implementation ends before an agent starts, with a remedy that can be followed."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
+    LocalForge(lab.origin.bare).close_pull_request(1)
+    lab.run_id, started = "run-2", len(lab.runs)
+    with pytest.raises(ApplicationError, match="is closed") as failed:
+        await lab.running(lab.call(Step.IMPLEMENT_PLAN))
+    assert failed.value.non_retryable
+    assert failed.value.details[0].remedy == "Start another work order for the rest."
+    assert len(lab.runs) == started
 
 
 async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:

@@ -133,7 +133,7 @@ async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: 
         task = await stage_of(watch, Stage.BLOCKED)
         assert task.error is not None
         assert task.error.type == "PullRequestClosed"
-        assert f"septet move {watch.id.removesuffix('/pr')} executing" in task.error.remedy
+        assert task.error.remedy.endswith("start another work order.")
         doubles.pull_requests[URL] = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
         task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
