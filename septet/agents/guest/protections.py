@@ -123,7 +123,8 @@ class OwnTemporaryFiles:
     def arguments(self) -> tuple[str, ...]:
         """Make them, in memory."""
         temporary = ("--size", str(self.size_bytes), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER)
-        variable = ("--dir", "/var", "--symlink", _TMP, "/var/tmp")  # noqa: S108
+        # Relative: the place of what is bound below it is made through it.
+        variable = ("--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp")  # noqa: S108
         return (*temporary, *variable, "--size", str(16 * _MIB), "--tmpfs", "/run")
 
 

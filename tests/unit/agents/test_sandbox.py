@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -292,6 +293,18 @@ def test_the_bundled_bubblewrap_starts_from_a_folder_of_its_users_alone(tmp_path
     assert (sandbox.version.split()[0], sandbox.gives_up_root) == ("bubblewrap", os.geteuid() == 0)
     inside = sandbox.run(("/usr/bin/id", "-u"), GuestFiles(tmp_path), {"PATH": os.defpath}, 30.0)
     assert (inside.exit_code, inside.stdout.strip() == b"0") == (0, False)
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_worktree_below_the_other_folder_for_temporary_files_is_seen() -> None:
+    """A guest's `/var/tmp` leads to its `/tmp`; what the machine has below the first is bound there all the same."""
+    with tempfile.TemporaryDirectory(prefix="septet-", dir="/var/tmp") as folder:
+        worktree = Path(folder)
+        (worktree / "kept").write_text("kept", encoding="utf-8")
+        sandbox = find_sandbox("auto", os.environ)
+        argv = ("/bin/cat", str(worktree / "kept"))
+        inside = sandbox.run(argv, GuestFiles(worktree), {"PATH": os.defpath}, 30.0)
+    assert (inside.exit_code, inside.stdout) == (0, b"kept")
 
 
 @pytest.mark.parametrize(("told", "words"), [("1\n", "distribution's"), ("0\n", "sysctl"), (None, "sysctl")])
