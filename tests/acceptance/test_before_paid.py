@@ -44,7 +44,8 @@ def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_star
     assert f"Check `mytool` is {tool} on this machine, and agents and checks do not see that." in error["message"]
     assert not (host.septet.state / "runs" / order).exists()
     doctor = host.septet("doctor", "--repo", origin.bare, "--json").json["checks"]
-    (told,) = [each["remedy"] for each in doctor if "mytool" in each["message"]]
+    failed = [each for each in doctor if each["status"] == "failed"]
+    (told,) = [each["remedy"] for each in failed if "mytool" in each["message"]]
     assert error["remedy"].startswith(f"{told} Then continue with `septet retry {order}`; if you have changed")
     found = re.search(r'SEPTET_GUEST_PATHS="([^"]+)"', error["remedy"])
     assert found is not None
