@@ -56,7 +56,7 @@ def test_guests_get_groups_beside_the_workers(tmp_path: Path) -> None:
         ),
         ("/a/worker", "proc/self/cgroup", "4:memory:/old\n", "no control groups of version 2 are mounted"),
         ("/a/worker", "proc/self/cgroup", "0::/../a/worker\n", "no control groups of version 2 are mounted"),
-        ("/a/worker", "proc/self/cgroup", "0::/\n", "it is in the topmost group that it sees"),
+        ("/a/worker", "proc/self/cgroup", "0::/\n", "Septet is in the topmost group that it sees"),
         ("/a/worker", "sys/fs/cgroup/a/cgroup.controllers", "cpu pids", "the group /a has no control of memory"),
         ("/a/worker", "sys/fs/cgroup/a/cgroup.procs", "17\n", "processes are in the group /a itself"),
     ],
@@ -74,5 +74,5 @@ def test_where_there_is_none_it_is_said_why(
 def test_a_group_that_was_not_given_is_left_alone(tmp_path: Path) -> None:
     """Root may write to the groups of the whole machine, and a user to those of its own systemd."""
     machine(tmp_path, "/system.slice/septet.service/worker")
-    why = "the group /system.slice/septet.service around its own was not delegated to its user"
+    why = "the group /system.slice/septet.service around Septet's own was not delegated to its user"
     assert find_parent(str(tmp_path)) == ("", why)
