@@ -92,11 +92,7 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
     if branch not in pushed_branches(place):
         return
     _, forge = host.forge(call.workspace.repository)
-    ours = [
-        each
-        for each in forge.pull_requests_of(branch, call.workspace.fork)
-        if each.is_of(call.workspace.work_order_id)
-    ]
+    ours = _pull_requests_of(forge, call, branch)
     states = {each.state for each in ours}
     if states == {"closed"} or (states and "open" not in states and call.step is Step.IMPLEMENT_PLAN):
         raise ended_one(ours[0])
@@ -140,10 +136,16 @@ def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | 
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
     found = own_pull_request(forge, branch, fork, order_id, tip, states=("open", "merged"))
     if found is None:
-        ours = [each for each in forge.pull_requests_of(branch, fork) if each.is_of(order_id)]
+        ours = _pull_requests_of(forge, call, branch)
         if ours and all(each.state != "open" for each in ours):
             raise ended_one(ours[0])
     return found
+
+
+def _pull_requests_of(forge: Forge, call: StepCall, branch: str) -> list[PullRequest]:
+    """Return the work order's own pull requests from a branch, in every state."""
+    workspace = call.workspace
+    return [each for each in forge.pull_requests_of(branch, workspace.fork) if each.is_of(workspace.work_order_id)]
 
 
 def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
