@@ -12,7 +12,7 @@ import signal
 import socket
 import time
 
-from septet.agents.supervisor.agent_run import NEVER, SWEEP_SECONDS, WHY_LIMIT, Supervisor
+from septet.agents.supervisor.agent_run import NEVER, WHY_LIMIT, Supervisor
 from septet.agents.supervisor.confined import REPORT
 from septet.agents.supervisor.network_log import open_log
 from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
@@ -23,8 +23,10 @@ from septet.agents.supervisor.warm_pipes import WarmPipes
 
 TURN_SOCKET = "../warm.sock"
 LOOK_SECONDS = 0.001
+STOP_SECONDS = 15.0
+"""For a thread that waits for a busy disk and cannot stop before: to start an agent anew takes seconds too."""
 REQUEST_SECONDS = 2.0
-"""For whoever connects to send an order, or a request to end."""
+"""For whoever connects to send an order, or a request to end: both send it at once."""
 
 
 class WarmSupervisor(Supervisor):
@@ -105,7 +107,7 @@ class WarmSupervisor(Supervisor):
         What is in its own group, such as servers of tools that talk with it, is stopped and goes on with it.
         """
         self.signal_group(signal.SIGSTOP)
-        bound = time.monotonic() + SWEEP_SECONDS
+        bound = time.monotonic() + STOP_SECONDS
         while not (are_stopped(group_of(self.agent)) and self.sweep_tools()):
             self.reap()
             if self.status is None and time.monotonic() > bound:

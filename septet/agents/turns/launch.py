@@ -85,7 +85,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         process = TurnProcess.for_turn(runtime.runs, request.order_id, warm_start, turn.resume_id)
         run, run_lock, sent = None, None, False
         try:
-            prepare_home(request, turn.resume_id, anew=process.connection is None)
+            prepare_home(request, turn.resume_id, anew=process.living is None)
             inside = _inside(request, invocation)
             record = _record(request, start, turn, inside, process)
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
@@ -101,11 +101,11 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 ).with_resources(runtime.resources),
                 confinement=confinement,
             )
-            attached = process.send_order(runtime.supervisors, order, (writer_lock, run_lock), record.session_id)
+            attached = process.send_order(runtime.supervisors, run, order, (writer_lock, run_lock))
             sent = True
             return run, attached
         finally:
-            process.close(was_sent=sent)
+            process.close()
             if run_lock is not None:
                 os.close(run_lock)
             if run is not None and not sent:

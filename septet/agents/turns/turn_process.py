@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from septet.agents.runs.folders import Runs
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.supervisor.order import Order
 from septet.agents.turns.supervisors import SupervisorConnection, Supervisors
 from septet.agents.turns.warm import (
@@ -18,6 +18,7 @@ from septet.agents.turns.warm import (
     note_process,
     take_place,
 )
+from septet.errors import AgentCrashedError
 
 REPLACED: Final = "replaced"
 """Why a process is ended that the next turn does not fit."""
@@ -28,10 +29,8 @@ class TurnProcess:
     """Where a turn is carried out: in a living process, in a new one that is kept, or in one of its own."""
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
-    connection: SupervisorConnection | None = None
-    """To the living process."""
-    began_in: str | None = None
-    """The run that started that one."""
+    living: WarmProcess | None = None
+    """The living process."""
     start: WarmStart | None = None
     lock: int | None = None
     """That of the new process that is kept."""
@@ -54,28 +53,34 @@ class TurnProcess:
             return cls()
         living = WarmProcess.living(runs, order_id)
         if living is not None and living.fits(start, session_id):
-            connected = connect_to_warm_process(runs, order_id)
-            if connected is not None:
-                connection = SupervisorConnection(connected, living.order_version)
-                return cls(living.mark, connection, Path(living.folder).name)
+            return cls(living.mark, living)
         return cls(start=start, lock=take_place(runs, order_id, REPLACED))
 
+    @property
+    def began_in(self) -> str | None:
+        """The run that started the living process."""
+        return Path(self.living.folder).name if self.living is not None else None
+
     def send_order(
-        self, supervisors: Supervisors, order: Order, locks: tuple[int, int], session_id: str | None
+        self, supervisors: Supervisors, run: Run, order: Order, locks: tuple[int, int]
     ) -> socket.socket:
         """Send the order to its supervisor and return the attempt's attachment.
 
+        Only now is the living process asked: it stands still until it has the order, however long a busy disk
+        takes over the run's files.
+
         Args:
             supervisors: They start one where none waits.
+            run: The turn's run.
             order: What to run.
             locks: Descriptors of the writer's lock and the run's.
-            session_id: The session of the turn, where it is known.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
-            AgentCrashedError: There is no runner where there should be one.
+            AgentCrashedError: There is no runner where there should be one, or the living process has ended.
         """
-        connection = self.connection or supervisors.connect()
+        connection = supervisors.connect() if self.living is None else _connect_to(self.living, run.folder.parent)
+        session_id = run.record.session_id if run.record is not None else None
         try:
             if self.start is None or self.lock is None:
                 connection.send(order, locks)
@@ -88,9 +93,21 @@ class TurnProcess:
             raise
         return connection.socket
 
-    def close(self, *, was_sent: bool) -> None:
-        """Let go of what a supervisor has now; `was_sent` says whether the order was."""
+    def close(self) -> None:
+        """Let go of what a supervisor has now."""
         if self.lock is not None:
             os.close(self.lock)
-        if self.connection is not None and not was_sent:
-            self.connection.close()
+
+
+def _connect_to(process: WarmProcess, folder: Path) -> SupervisorConnection:
+    """Return a connection to the warm process of a workspace, whose runs lie in a folder.
+
+    Raises:
+        AgentCrashedError: It has ended since it was found.
+    """
+    connected = connect_to_warm_process(folder)
+    if connected is None:
+        raise AgentCrashedError(
+            f"The process that served {folder.name} has ended.", remedy="Septet tries again automatically."
+        )
+    return SupervisorConnection(connected, process.order_version)

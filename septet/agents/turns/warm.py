@@ -74,11 +74,11 @@ class WarmStart:
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
 
 
-def connect_to_warm_process(runs: Runs, order_id: str) -> socket.socket | None:
-    """Return a connection to a workspace's warm process, for an order; `None` when none listens."""
+def connect_to_warm_process(folder: Path) -> socket.socket | None:
+    """Return a connection to the warm process of a folder of runs, for an order; `None` when none listens."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with short_address(runs.folder_of(order_id), _SOCKET) as address:
+        with short_address(folder, _SOCKET) as address:
             connected.connect(address)
     except OSError:
         connected.close()
@@ -151,7 +151,7 @@ def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
 
 
 def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
-    connected = connect_to_warm_process(runs, order_id)
+    connected = connect_to_warm_process(runs.folder_of(order_id))
     if connected is not None:
         with connected, suppress(OSError):
             connected.sendall(b"end %s\n" % why.encode())

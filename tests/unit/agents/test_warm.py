@@ -4,10 +4,12 @@ import asyncio
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import not_
 from pathlib import Path
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -16,10 +18,11 @@ from fakes.guest_paths import guest_paths
 from fakes.small_disk import small_disk
 from fakes.waiting import wait_until
 
-from septet.agents.clis.adapter import Turn
+from septet.agents.clis.adapter import Adapter, Turn
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.supervisor.warm_process import REQUEST_SECONDS
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.sandbox import find_sandbox
@@ -94,6 +97,30 @@ async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
         first.run.folder.name,
         first.run.folder.name,
     ]
+
+
+@dataclass(frozen=True)
+class Unhurried:
+    """An adapter on a busy machine: what is asked last before the order takes longer than a supervisor waits."""
+
+    known: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is asked, in no hurry."""
+        if name == "compiled":
+            time.sleep(1.25 * REQUEST_SECONDS)
+        value = getattr(self.known, name)
+        return Unhurried(value) if name == "capabilities" else value
+
+
+async def test_a_process_waits_for_a_slow_order(lab: Lab) -> None:
+    """The disk takes seconds over the next run's files: the same process has that turn, in its first run."""
+    first = await begun(lab, ANSWERS)
+    request = lab.warm_turn(2, session_of(first))
+    second = await lab.carry_out(replace(request, adapter=cast("Adapter", Unhurried(request.adapter))))
+    assert second.outcome.text == "Turn 1.;Turn 2.;"
+    assert agent_of(second.run) == agent_of(first.run)
+    assert [run.name for run in lab.runtime.runs.of("wo-1")] == [first.run.name, second.run.name]
 
 
 async def test_an_idle_process_cannot_write(lab: Lab) -> None:
