@@ -99,7 +99,10 @@ def install_packages(folder: int, wanted: str) -> None:
     if wanted == RUN:
         lock = VENV / "run.lock"
         lock.write_text(run_lock(), encoding="utf-8")
-    pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(lock))
+    pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "--no-compile", "-r", str(lock))
+    # As pip does, but on all processors; some packages have files that another Python reads.
+    compiling = (str(VENV_PYTHON), "-m", "compileall", "-qq", "-j", "0", str(VENV / "lib"))
+    subprocess.run(compiling, check=False, stdin=subprocess.DEVNULL, pass_fds=(folder,))
 
 
 def run_lock() -> str:

@@ -59,6 +59,11 @@ class TaskCounts:
     stages: dict[Stage, int]
     completed: int
 
+    def plus(self, other: "TaskCounts") -> "TaskCounts":
+        """Return both together."""
+        stages = {stage: count + other.stages[stage] for stage, count in self.stages.items()}
+        return TaskCounts(stages, self.completed + other.completed)
+
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
@@ -87,20 +92,22 @@ class BoardRows:
 
         With `closed_within`, the page has of those that are done only what was done so recently.
 
-        Where one page holds everything, its own rows are counted: then rows and numbers are of one moment.
+        Where one page holds all that is asked for, its own rows are counted, beside what was done earlier.
 
         Raises:
             NotFoundError: `after` is no word of a page before.
             ServerNotReachedError: The server refused.
         """
-        rows, counts = await asyncio.gather(
-            self.rows(project, after=after, limit=limit, closed_within=closed_within), self.counts(project)
-        )
-        holds_all = closed_within is None or len(rows.tasks) == sum(counts.stages.values())
+        since = datetime.now(UTC) - closed_within if closed_within is not None else None
+        rows = await self.rows(project, after=after, limit=limit, since=since)
         stages = {stage: tuple(task for task in rows.tasks if task.stage is stage) for stage in Stage}
-        if not after and rows.next is None and holds_all:
+        if after or rows.next is not None:
+            counts = await self.counts(project)
+        else:
             completed = sum(task.status is Status.COMPLETED for task in rows.tasks)
             counts = TaskCounts({stage: len(tasks) for stage, tasks in stages.items()}, completed)
+            if since is not None:
+                counts = counts.plus(await self.counts(project, until=since))
         summary = BoardSummary(
             total=sum(counts.stages.values()),
             in_progress=counts.stages[Stage.EXECUTING],
@@ -115,7 +122,7 @@ class BoardRows:
         *,
         after: str = "",
         limit: int = TASKS_AT_ONCE,
-        closed_within: timedelta | None = None,
+        since: datetime | None = None,
     ) -> TaskPage:
         """Return a page of rows.
 
@@ -123,7 +130,7 @@ class BoardRows:
             project: Of this one only.
             after: The `next` of the page before.
             limit: How many at the most.
-            closed_within: Leave out what was done before that.
+            since: Leave out what was done before that.
 
         Raises:
             NotFoundError: `after` is no such word.
@@ -131,7 +138,7 @@ class BoardRows:
             ServerNotReachedError: The server refused.
         """
         rows, following = await page_of(
-            self.client, _of_project(project, _ROWS + _and_recent(closed_within)), after=after, limit=limit
+            self.client, _of_project(project, _ROWS + _and_recent(since)), after=after, limit=limit
         )
         tasks: dict[str, Task] = {}
         for row in rows:
@@ -167,17 +174,17 @@ class BoardRows:
                     yield task
             after = page.next
 
-    async def counts(self, project: str | None = None) -> TaskCounts:
-        """Count the tasks.
+    async def counts(self, project: str | None = None, *, until: datetime | None = None) -> TaskCounts:
+        """Count the tasks; with `until`, those alone that were done by then.
 
         A work order that was taken up again counts once; the server has its runs before as well.
 
         Raises:
             ServerNotReachedError: The server refused.
         """
-        queries = [*_STAGES.values(), _COMPLETED]
+        queries = [f"{query}{_and_earlier(until)}" for query in (*_STAGES.values(), _COMPLETED)]
         try:
-            failed, ended, planned = await self._closed_before(project)
+            failed, ended, planned = await self._closed_before(project, until)
             found = await asyncio.gather(
                 *(self.client.count_workflows(_of_project(project, query)) for query in queries)
             )
@@ -189,22 +196,27 @@ class BoardRows:
         stages[Stage.DONE] -= ended + planned
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
-    async def _closed_before(self, project: str | None) -> list[int]:
+    async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
         """Return how many closed runs of each kind another run came after.
 
         They are looked up before all are counted, so that what closes meanwhile is not taken from the numbers.
         """
         last = await taken_up_again(self.client, _of_project(project, ""))
-        queries = (_of_project(project, f" AND {closed}") for closed in (_FAILED, _ENDED, _PLANNED))
+        kinds = (_FAILED, _ENDED, _PLANNED)
+        queries = (_of_project(project, f" AND {kind}{_and_earlier(until)}") for kind in kinds)
         return await asyncio.gather(*(count_before(self.client, last, query) for query in queries))
 
 
-def _and_recent(closed_within: timedelta | None) -> str:
+def _and_recent(since: datetime | None) -> str:
     """Return the condition that leaves out what is done since longer; what failed stays, for it needs somebody."""
-    if closed_within is None:
+    if since is None:
         return ""
-    since = (datetime.now(UTC) - closed_within).isoformat()
-    return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since}")'
+    return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'
+
+
+def _and_earlier(until: datetime | None) -> str:
+    """Return the condition for what the other one leaves out."""
+    return f' AND NOT {_FAILED} AND CloseTime<="{until.isoformat()}"' if until is not None else ""
 
 
 def _of_project(project: str | None, query: str) -> str:

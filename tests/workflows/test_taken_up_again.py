@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
@@ -366,3 +367,26 @@ async def runs(client: Client, order_id: str) -> int:
 async def nothing_left(client: Client, name: str) -> None:
     """Wait until the server has forgotten a workflow."""
     await wait_until(lambda: client.count_workflows(f'WorkflowId="{name}"'), lambda found: not found.count)
+
+
+async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: Doubles) -> None:
+    """The board's numbers are those of its rows where these are all there are, beside what was done earlier."""
+    project = f"o/{uuid.uuid4().hex}"
+    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
+    async with served(client, doubles) as orders:
+        failed = await closed(orders, project)
+        doubles.steps[Step.CLASSIFY_ISSUE] = [done]
+        assert (await closed(orders, project)).stage is Stage.REVIEW
+    await OrderDecisions(orders).retry(failed.id)
+    given_up = await orders.put(WorkOrderInput(repository="/app", title="Not wanted", project=project))
+    await client.get_workflow_handle(given_up.id).terminate()
+    board = BoardRows(client)
+
+    async def numbers(closed_within: timedelta) -> tuple[dict[str, int], list[int], int]:
+        reply = await board.page(project, closed_within=closed_within)
+        rows = [len(tasks) for tasks in reply.stages.values() if tasks]
+        return {stage.value: count for stage, count in reply.counts.items() if count}, rows, reply.summary.total
+
+    everything = {"executing": 1, "review": 1, "done": 1}
+    await wait_until(lambda: numbers(timedelta(days=1)), lambda seen: seen == (everything, [1, 1, 1], 3))
+    await wait_until(lambda: numbers(timedelta(0)), lambda seen: seen == (everything, [1, 1], 3))
