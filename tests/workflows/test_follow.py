@@ -441,8 +441,8 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
     review = ReviewWritten(**origin, number=1, url=url, author="ada", state="changes_requested")
     passed = ChecksChanged(**origin, commit="badc0de", state="success")
     async with followed(client, doubles) as watch:
-        listed = f'SeptetPullRequest="{url}" AND WorkflowType="PullRequest" AND SeptetStage="review"'
-        await wait_until(lambda: client.count_workflows(listed), lambda seen: seen.count)
+        # The server lists the watch a moment after it began, and that an agent follows a moment later.
+        await wait_until(lambda: deliveries.take(review, "delivery 1"), lambda reply: reply.accepted)
         commit = (await watch.query(PullRequestWorkflow.work_order)).commit_sha or ""
         failed = ChecksChanged(**origin, commit=commit, state="failure")
         pushed = PullRequestChanged(**origin, number=1, url=url, action="pushed")
