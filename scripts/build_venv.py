@@ -129,8 +129,8 @@ def install_project(folder: int) -> None:
 
 
 def pip(folder: int, *arguments: str) -> None:
-    """Run the environment's own pip."""
-    quietly = ("--quiet", "--disable-pip-version-check", "--no-input")
+    """Run the environment's own pip; Python compiles a module when it is first imported, and most never are."""
+    quietly = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-compile")
     run(folder, str(VENV_PYTHON), "-m", "pip", "install", *quietly, *arguments)
 
 
