@@ -1,10 +1,16 @@
 """Seal bytes under a passphrase: whoever does not have it can neither read nor change them."""
 
+import secrets
 from typing import Final
 
 from septet.errors import SeptetError
 
 _SALT_BYTES: Final = 16
+_NONCE_BYTES: Final = 12
+_KEY_BYTES: Final = 32
+_PASSES: Final = 2
+_MEMORY_KIB: Final = 64 * 1024
+"""What libsodium calls interactive: a guess costs a tenth of a second and 64 MiB."""
 
 
 class SealError(SeptetError):
@@ -14,12 +20,14 @@ class SealError(SeptetError):
 
 
 def seal(passphrase: str, content: bytes, about: str) -> bytes:
-    """Return `content` sealed; it can be opened only as what it is `about`. The key is stretched by argon2id."""
-    from nacl.secret import SecretBox
-    from nacl.utils import random
+    """Return `content` sealed by AES-256-GCM under a key that argon2id stretches.
 
-    salt = random(_SALT_BYTES)
-    return salt + SecretBox(_key(passphrase, salt)).encrypt(about.encode() + b"\0" + content)
+    It can be opened only as what it is `about`.
+    """
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
+    return salt + nonce + AESGCM(_key(passphrase, salt)).encrypt(nonce, content, about.encode())
 
 
 def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
@@ -28,27 +36,18 @@ def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
     Raises:
         SealError: It was sealed under another passphrase or about something else, or it was changed.
     """
-    from nacl.exceptions import CryptoError
-    from nacl.secret import SecretBox
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    salt, box = content_sealed[:_SALT_BYTES], content_sealed[_SALT_BYTES:]
+    salt, rest = content_sealed[:_SALT_BYTES], content_sealed[_SALT_BYTES:]
     try:
-        label, _, content = SecretBox(_key(passphrase, salt)).decrypt(box).partition(b"\0")
-    except (CryptoError, ValueError) as error:
+        return AESGCM(_key(passphrase, salt)).decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], about.encode())
+    except (InvalidTag, ValueError) as error:
         raise SealError(f"{about} cannot be opened with this key.") from error
-    if label != about.encode():
-        raise SealError(f"What is sealed as {about} is about something else.")
-    return content
 
 
 def _key(passphrase: str, salt: bytes) -> bytes:
-    from nacl.pwhash import argon2id
-    from nacl.secret import SecretBox
+    from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
-    return argon2id.kdf(
-        SecretBox.KEY_SIZE,
-        passphrase.encode(),
-        salt,
-        opslimit=argon2id.OPSLIMIT_INTERACTIVE,
-        memlimit=argon2id.MEMLIMIT_INTERACTIVE,
-    )
+    stretched = Argon2id(salt=salt, length=_KEY_BYTES, iterations=_PASSES, lanes=1, memory_cost=_MEMORY_KIB)
+    return stretched.derive(passphrase.encode())
