@@ -61,7 +61,7 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
     """A host with a queue of its own on the server that others use too; no worker runs on it yet."""
     host = Host.beside(served, tmp_path / f"host-{tmp_path.name}")
     yield host
-    host.septet.end_all()
+    host.end()
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def working(served: Septet, forges: dict[str, Hosted], tmp_path_factory: pytest.
         }
     with host.worker(**extra):
         yield host
-    host.septet.end_all()
+    host.end()
 
 
 def _host_of(hosted: Hosted) -> str:

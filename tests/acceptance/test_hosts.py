@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import httpx
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import WITHIN_SECONDS, Running, Septet
+from fakes.shared_server import give_up_queue
 from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
@@ -25,15 +26,16 @@ Host = Callable[..., Septet]
 
 
 @pytest.fixture
-def host(served: Septet, tmp_path: Path) -> Host:
-    """Return a function that gives a host with a queue of this test's own, on the server that all share."""
+def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
+    """Give a function that makes a host with a queue of this test's own, on the server that all share."""
 
     def make(name: str, **extra: str) -> Septet:
         limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": str(ORPHAN_SECONDS), "SEPTET_PROBE_SECONDS": "2"}
         queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": address_of(served)}
         return Septet(tmp_path / name, {**limits, **queue, **extra}, shares=served)
 
-    return make
+    yield make
+    give_up_queue(served, address_of(served), tmp_path.name)
 
 
 def address_of(served: Septet) -> str:

@@ -49,9 +49,11 @@ def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin
 def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """Each verb shows what it is for: failures, open ones, plans that wait; of a repository, an agent, an error."""
     slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
-    runs = _start(served, origin, served.scenario("wo-runs", slow))
-    fails = _start(served, origin, served.scenario("wo-fails", {"steps": {"implement_plan": {"refuse": "no"}}}))
-    waits = _start(served, origin, "wo-waits", "--approve-plan")
+    runs = _start(served, origin, served.scenario("wo-many-runs", slow))
+    fails = _start(
+        served, origin, served.scenario("wo-many-fails", {"steps": {"implement_plan": {"refuse": "no"}}})
+    )
+    waits = _start(served, origin, "wo-many-waits", "--approve-plan")
     _waits(served, waits)
     assert served.closed(fails)["status"] == "failed"
 

@@ -57,7 +57,7 @@ def working(
         }
     with host.worker(**extra):
         yield host
-    host.septet.end_all()
+    host.end()
 
 
 @pytest.mark.parametrize("name", [kind.name for kind in FORGES])

@@ -57,6 +57,11 @@ class Host:
         """Run Temporal's own command line to its end."""
         return self.septet.run_program("temporal", *args, "--address", self.address)
 
+    def end(self) -> None:
+        """End its agents, and the work orders of its queue that nobody carries on any more."""
+        self.septet.end_all()
+        give_up_queue(self.septet, self.address, self.queue)
+
     def scenario(self, order: str, **steps: Any) -> Path:
         """Say what goes wrong in the steps of a work order; return the file for which those wait that have `waits`."""
         go = self.septet.root / f"{order} may go on"
@@ -92,6 +97,16 @@ class Host:
         """Return what was kept of a work order."""
         rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
         return rescues
+
+
+def give_up_queue(septet: Septet, address: str, queue: str) -> None:
+    """Terminate what is open on a queue: others on the server would find work orders for which no worker answers."""
+    of_queue = f'TaskQueue="{queue}" AND ExecutionStatus="Running"'
+    batch = ("workflow", "terminate", "--query", of_queue, "--reason", "the test is over", "--yes")
+    ended = septet.run_program("temporal", *batch, "--address", address)
+    assert ended.code == 0, ended
+    counted = ("workflow", "count", "--query", of_queue, "--address", address)
+    until(lambda: septet.run_program("temporal", *counted).out.strip() == "Total: 0")
 
 
 @contextmanager
