@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from operator import not_
 from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.waiting import wait_until
 from fakes.writing import writing
 
@@ -433,6 +434,7 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
     attempt = asyncio.ensure_future(lab.carry_out())
     run = await lab.said("result/success")
+    await wait_until(partial(psutil.pid_exists, agent_of(run)), not_)
     began = time.monotonic()
     record = await end_agent(run, "cancelled")
     assert record is not None
