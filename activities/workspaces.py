@@ -32,7 +32,7 @@ from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from septet.errors import IssueChangedError
+from septet.errors import CommandError, IssueChangedError, RepositorySettingsError
 from septet.forges.choose import fork_for, refuse_without_key
 from septet.forges.forge import Forge
 from septet.forges.issue_for_agents import issue_for_agents
@@ -128,7 +128,12 @@ class WorkspaceActivities:
             token=host.token(address),
             fork=address.beside(fork).url if fork else "",
         )
-        inputs, settings = self._read_inputs(request, place, issue)
+        try:
+            inputs, settings = self._read_inputs(request, place, issue)
+        except (CommandError, RepositorySettingsError) as error:
+            began = f"this one began at {place.base_sha[:10]}"
+            error.remedy += f" Commit that on {place.base_branch}, then start a new work order: {began}."
+            raise
         write_frozen_inputs(place, inputs)
         checkpoint = self._first_snapshot(place)
         if request.restores:

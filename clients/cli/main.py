@@ -159,11 +159,21 @@ def main() -> None:
     end_process(int(code or ExitCode.OK))
 
 
+def _typed_command() -> str:
+    """Return the command that was typed, as far as there is such a command: the error of an option names none."""
+    commands, path = getattr(typer.main.get_command(app), "commands", {}), "septet"
+    for word in sys.argv[1:]:
+        if word not in commands:
+            break
+        path, commands = f"{path} {word}", getattr(commands[word], "commands", {})
+    return path
+
+
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:
     from clients.cli.wrong_option import message_of
 
     context = getattr(error, "ctx", None)
-    remedy = f"See `{context.command_path if context else 'septet'} --help`."
+    remedy = f"See `{context.command_path if context else _typed_command()} --help`."
     message = message_of(error)
     if context is not None and message == context.get_help():  # nothing was asked for
         typer.echo(message, err=True)

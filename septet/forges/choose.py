@@ -18,6 +18,7 @@ from septet.settings import Settings
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
 """All but `local`; another forge is another package, and a name here."""
+_HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
 KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
 """What gives a worker a key, for people."""
 
@@ -66,9 +67,11 @@ def hosts_with_key(settings: Settings) -> tuple[str, ...]:
 
 def no_key_for(host: str) -> InvalidInputError:
     """Return the error where the worker has no key for a forge: what it would be paid for could not leave."""
+    usual = {name for kind in KINDS for name in Settings.model_fields[f"{kind.name}_hosts"].default}
+    naming = "" if host in usual else f", name {host} there in {_HOSTS_NAMES}, according to its API"
     return InvalidInputError(
         f"repository: the worker has no key for {host}, so it could not push there or open a pull request.",
-        remedy=f"Set {KEY_WAYS} where the worker (`septet up`) runs, and start the worker again.",
+        remedy=f"Set {KEY_WAYS} where the worker (`septet up`) runs{naming}, and start the worker again.",
     )
 
 
@@ -92,10 +95,9 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
         if address.host in _hosts(kind, settings):
             break
     else:
-        names = ", ".join(f"SEPTET_{each.name.upper()}_HOSTS" for each in KINDS)
         raise InvalidInputError(
             f"repository: {address.host} is not a known forge.",
-            remedy=f"Name it in {names}, according to its API, or give a path on this machine.",
+            remedy=f"Name it in {_HOSTS_NAMES}, according to its API, or give a path on this machine.",
         )
     folders = address.project.count("/") + 1
     if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name

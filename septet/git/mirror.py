@@ -201,7 +201,7 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
         return default
     if len(branches) == 1:
         return branches[0]
-    remedy = f"Name the branch to start from as `base`: {', '.join(_likeliest(branches))} …"
+    remedy = f"Name the branch to start from with `--base`: {', '.join(_likeliest(branches))} …"
     raise InvalidInputError(f"base: the HEAD of {url} names none of its branches.", remedy=remedy)
 
 

@@ -39,6 +39,11 @@ def test_a_mistyped_option_is_answered_with_the_likeliest_one(tmp_path: Path) ->
     """One is named, as for a mistyped command."""
     ended = Septet(tmp_path)("run", "--titel", "T", "--json")
     assert (ended.code, ended.error["message"]) == (2, "No such option: --titel. Did you mean --title?")
+    assert (
+        Septet(tmp_path)("rescue", "list", "--json", "--all", "x", "y").error["remedy"]
+        == "See `septet rescue list --help`."
+    )
+    assert Septet(tmp_path)("run", "--json", "--title").error["remedy"] == "See `septet run --help`."
 
 
 def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path) -> None:
@@ -201,6 +206,19 @@ def test_a_setting_of_a_step_that_is_wrong_is_named(
     ended = served("run", "--repo", origin.bare, "--title", "T", "--step", setting, "--json")
     assert ended.code == code
     assert named in ended.error["message"]
+
+
+def test_wrong_settings_of_a_repository_ask_for_a_new_work_order(served: Septet, origin: Origin) -> None:
+    """A retry begins at the same commit, and could only fail again; the new one takes what was corrected."""
+    run = ("run", "--repo", origin.bare, "--title", "T", "--wait", "--json", "--id")
+    origin.push({".septet/septet.toml": "chekcs = []\n"})
+    error = served(*run, "wo-wrong-settings").json["task"]["error"]
+    assert error["message"] == "The workspace was not opened: .septet/septet.toml line 1: chekcs is not a setting."
+    assert error["remedy"].startswith(
+        "Did you mean checks? Commit that on main, then start a new work order: this "
+    )
+    origin.push({".septet/septet.toml": "checks = []\n"})
+    assert served(*run, "wo-right-settings").code == 0
 
 
 NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}

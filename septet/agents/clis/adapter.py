@@ -241,7 +241,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
     if path is None:
         raise AgentMissingError(
             f"The program `{program}` of the agent {agent} is not on PATH.",
-            remedy=f"Install it, or give its path in {variable}.",
+            remedy=f"Install it where the worker (`septet up`) runs, or restart that with its path in {variable}.",
         )
     return str(Path(path).absolute())
 

@@ -69,7 +69,10 @@ def _command_line(host: Machine) -> list[str]:
     except ValueError as error:
         raise AgentError(f"{COMMAND_LINE} cannot be split: {error}.", remedy=f"Correct {COMMAND_LINE}.") from error
     if not words:
-        remedy = f"Set {COMMAND_LINE} to a program that reads a prompt on stdin, with its arguments."
+        remedy = (
+            f"Where the worker (`septet up`) runs, set {COMMAND_LINE} to a program that reads a prompt on stdin, "
+            "with its arguments, and restart the worker."
+        )
         raise AgentError("No program is configured for the agent `command`.", remedy=remedy)
     return words
 
