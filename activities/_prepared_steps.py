@@ -148,11 +148,14 @@ def opened_place(host: Host, call: StepCall) -> Place:
     if place.worktree.exists():
         return place
     last = list_snapshots(vault_at(place), place.order_id)[-1:]
-    rest = f"its last state is snapshot {last[0].name}" if last else "no snapshot of it is left"
-    raise WorkspaceError(
-        f"{place.worktree} was removed: {rest}.",
-        remedy="`septet rescue restore SNAPSHOT --to DIR` restores it; start a new work order with it.",
-    )
+    rest, remedy = "no snapshot of it is left", "Start a new work order."
+    if last:
+        rest = f"its last state is snapshot {last[0].name}"
+        remedy = (
+            f"`septet rescue restore {last[0].name} --to DIR` writes it to DIR. Commit it on a branch of the "
+            "repository, then start a new work order with `--base BRANCH`."
+        )
+    raise WorkspaceError(f"{place.worktree} was removed: {rest}.", remedy=remedy)
 
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:

@@ -198,10 +198,11 @@ def _let_through(hosts: Sequence[str]) -> str:
     """Return what to do about hosts that a command was refused, if there were any."""
     if not hosts:
         return ""
-    named = ",".join(hosts[:_SHOWN_HOSTS])
     return (
-        f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}: SEPTET_SETUP_HOSTS={named} lets them through for "
-        "set-up, SEPTET_GUEST_HOSTS for agents and checks too. "
+        f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}. Start the worker (`septet up`) again with them "
+        "added to SEPTET_SETUP_HOSTS, for set-up alone, or to SEPTET_GUEST_HOSTS, for agents and checks too; "
+        "then run "
+        "`septet retry`. If that was not the cause: "
     )
 
 

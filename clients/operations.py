@@ -389,7 +389,10 @@ class Operations:
         view = WorkspaceView(self.state, self.git_env, order_id)
         plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)
         if plan is None:
-            remedy = f"Ask on the host that did the work. The plan is {task.plan_path} on its branch."
+            remedy = (
+                "Ask where its worker runs, with the worker's SEPTET_STATE_DIR. The plan is "
+                f"{task.plan_path} on its branch."
+            )
             raise NotFoundError(f"This host does not have the plan of {order_id}.", remedy=remedy)
         return PlanReply(plan=plan, plan_sha256=task.plan_sha256)
 
@@ -412,7 +415,7 @@ class Operations:
             where = (
                 f"Its pull request has the changes: {task.pr_url}"
                 if task.pr_url
-                else "Ask on the host that does the work."
+                else "Ask where its worker runs, with the worker's SEPTET_STATE_DIR."
             )
             raise NotFoundError(f"This host does not have the workspace of {order_id}.", remedy=where) from error
 

@@ -40,6 +40,12 @@ _CHECKS: Final = (
 )
 _REFUSED_REMEDY: Final = f"Check {_CHECKS}"
 _CLOSED_REMEDY: Final = f"Try again if it is starting; otherwise check {_CHECKS}"
+_ENVIRONMENT: Final = "Temporal's environment or profile"
+_NAMED_REMEDY: Final = (
+    "Start that server. For a server of your own, unset TEMPORAL_ADDRESS and TEMPORAL_PROFILE in this shell, and "
+    "run "
+    "`septet up` in another one."
+)
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 _HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
@@ -84,7 +90,10 @@ async def connect(
             message = f"No connection to the Temporal server at {where}: {refusal}."
             remedy = _CLOSED_REMEDY if refusal == _CLOSED_PLAIN else _REFUSED_REMEDY
             raise ServerNotReachedError(message, remedy=remedy) from error
-        raise ServerNotReachedError(f"No Temporal server answers at {where}: {_first_line(error)}") from error
+        remedy = _NAMED_REMEDY if why == _ENVIRONMENT else ""
+        raise ServerNotReachedError(
+            f"No Temporal server answers at {where}: {_first_line(error)}", remedy=remedy
+        ) from error
 
 
 def server_address(settings: Settings, address: str | None = None) -> str:
@@ -113,9 +122,8 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
     if address:
         return {**config, "target_host": _check_address(address, "--address")}, "--address"
     if config.get("target_host"):
-        why = "Temporal's environment or profile"
-        _check_address(config["target_host"], why)
-        return config, why
+        _check_address(config["target_host"], _ENVIRONMENT)
+        return config, _ENVIRONMENT
     server_file = read_server_file(StateDir(settings.state_dir))
     if server_file is not None:
         return {**config, "target_host": server_file.address}, f"server.json in {settings.state_dir}"

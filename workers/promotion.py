@@ -68,7 +68,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
     deployment = Deployment(client, settings.task_queue)
     try:
         routing = await deployment.routing()
-        build = _target(routing, call, build_id(settings))
+        build = _target(deployment.name, routing, call, build_id(settings))
         if call.ramp != 0:
             await _until_served(deployment, build, call.within_seconds)
         known = own_patches() if build == build_id(settings) else await _patches_of(deployment, build, call)
@@ -125,12 +125,13 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
     return any(each.opens and each not in gone for each in workers) or any(asked_at > since for asked_at in polls)
 
 
-def _target(routing: Routing, call: PromotionCall, own: str) -> str:
+def _target(name: str, routing: Routing, call: PromotionCall, own: str) -> str:
     """Return the build that gets more work orders than before."""
     if call.ramp != 0:
         return call.build or own
     if not routing.ramping:
-        raise NotFoundError("No build is ramping.", remedy="Look at `temporal worker deployment describe`.")
+        see = f"`temporal worker deployment describe --name {name}` shows the builds."
+        raise NotFoundError("No build is ramping.", remedy=f"The current one has all work orders already. {see}")
     return routing.current
 
 

@@ -95,7 +95,7 @@ class ManyOrders:
         tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
         if not ids and self.verb == "approve":
             tasks = [task for task in tasks if task.waits_for_a_decision]
-        if not as_json:
+        if not as_json and (tasks or not refusals):
             show_list(TasksReply(tasks=tuple(tasks)), "", is_filtered=True)
         is_done = bool(tasks) and (choice.yes or (not as_json and await self._is_wanted(len(tasks))))
         if is_done:
@@ -113,7 +113,10 @@ class ManyOrders:
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
-        return await orders.without_worker(await orders.describe(order_id))
+        task = await orders.without_worker(await orders.describe(order_id))
+        if self.verb == "cancel" and task.is_closed:
+            raise orders.refusal_of_cancel(task)
+        return task
 
     async def _chosen_ids(self, choice: OrderChoice, error_type: str | None) -> list[str]:
         """Return the ids of the work orders that are chosen by what they are like."""
@@ -162,16 +165,21 @@ class ManyOrders:
         errors, failure = [], None
         for order_id, error in refusals.items():
             errors.append({"id": order_id, **error_reply(error).error.model_dump(mode="json")})
-            failure = failure or type(error)(f"{order_id}: {error.message}", remedy=error.remedy)
+            failure = failure or type(error)(_named(order_id, error.message), remedy=error.remedy)
         payload = {"done": is_done, "tasks": [task.model_dump(mode="json") for task in tasks], "errors": errors}
 
         def show() -> None:
             for task in tasks if is_done else ():
                 console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
             for each in errors[1:]:  # the first one is the command's own
-                console().print(f"{each['id']}: {each['message']}", style="red", soft_wrap=True, markup=False)
+                console().print(_named(each["id"], each["message"]), style="red", soft_wrap=True, markup=False)
 
         return CommandReply(payload, show, failure)
+
+
+def _named(order_id: str, message: str) -> str:
+    """Return a message that names its work order, once."""
+    return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 
 async def _each(

@@ -14,6 +14,7 @@ from clients.cli.clock_check import clock_checks
 from clients.cli.login_checks import login_checks
 from clients.cli.machine_checks import (
     OWN_NAME,
+    WORKER,
     WORKER_AGENTS,
     Check,
     CheckStatus,
@@ -60,7 +61,7 @@ from workers.server import temporal_program
 from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 
 OLDEST_GIT: Final = (2, 38)
-_NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists."
+_NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
 _INDENT: Final = 8
 """What a status takes, with the space behind it."""
 _FOLLOW: Final = "Follow the remedy under each of them."
@@ -173,7 +174,7 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
     """Say of each path that the settings name what it opens."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
-    remedy = "Remove from SEPTET_GUEST_PATHS what agents and checks do not need."
+    remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
     openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
     return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
 
@@ -195,7 +196,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
     way_out = sandbox.world.way_out
     if way_out.is_open:
         message = "Agents and checks use this machine's network, and can reach everything that listens on it."
-        remedy = "Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS."
+        remedy = f"Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS, {WORKER}."
         return [Check("guest network", "warning", message, remedy)]
     if settings.runner and Supervisors(runner=StateDir(settings.state_dir).runner).runner_is_older:
         message = (
@@ -251,7 +252,7 @@ def _capacity(settings: Settings) -> Check:
     most = agents_at_once(settings)
     runs, room = count_noun(most, "agent"), count_noun(holds, "agent")
     message = f"A worker runs {runs} at a time; there is memory for {room} ({settings.agent})."
-    remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
+    remedy = f"Set SEPTET_MAX_AGENTS=auto, or to a smaller number, {WORKER}." if most > holds else ""
     if missing := allow_open_files(most):
         message, remedy = f"{message} They may take {missing} more open files than are allowed.", MORE_OPEN_FILES
     return Check("capacity", "warning" if remedy else "ok", message, remedy)
@@ -304,7 +305,9 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     if adapter.capabilities.needs_login:
         facts.append(f"login found: {agent.login}" if agent.login else "no login found")
         ways = ", ".join(adapter.capabilities.login_variables)
-        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways}."] * (agent.login is None)
+        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways} {WORKER}."] * (
+            agent.login is None
+        )
     if agent.obstacle is not None:
         facts.append(agent.obstacle.message.rstrip("."))
         remedies.append(agent.obstacle.remedy)

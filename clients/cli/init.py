@@ -70,7 +70,7 @@ def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
     lines += [f"  check   {' '.join(words)}" for words in settings.checks]
     lines += ["", _SANDBOX]
     if settings.hosts:
-        lines += ["Set-up needs a registry of packages. Start the worker with:"]
+        lines += ["Set-up needs a registry of packages. Start the worker, again if it runs, with these hosts too:"]
         lines += [f"  SEPTET_SETUP_HOSTS={','.join(settings.hosts)} septet up"]
     lines += [*settings.notes, "", f"Read it, commit it to the base branch, then run: septet doctor --repo {root}"]
     say("\n".join(lines))

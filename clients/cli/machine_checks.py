@@ -134,9 +134,15 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     if not clis:
         return others
     is_ready = any(check.name.startswith("agent ") and check.name != f"agent {OWN_NAME}" for check in others)
-    remedy = "" if is_ready else "Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND."
+    remedy = (
+        "" if is_ready else f"Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND, {WORKER}."
+    )
     names = f"{', '.join(clis[:-1])} and {clis[-1]} are" if len(clis) > 1 else f"{clis[0]} is"
     return [*others, Check("agents", "ok" if is_ready else "warning", f"{names} not installed.", remedy)]
+
+
+WORKER: Final = "where the worker (`septet up`) runs, and restart it"
+"""Ends a remedy that sets a variable: this process has others than a worker that runs."""
 
 
 def _user(*, confines: bool) -> Check:
@@ -159,7 +165,10 @@ def _identity(settings: Settings) -> Check:
         names.append(done.stdout.decode("utf-8", "replace").strip())
     if all(names):
         return Check("git identity", "ok", f"Commits are made as {names[0]} <{names[1]}>.")
-    remedy = "git config --global user.name 'Your Name' && git config --global user.email you@example.org"
+    remedy = (
+        "As the worker's user, run git config --global user.name 'Your Name' && git config --global user.email "
+        "you@example.org; then restart the worker."
+    )
     return Check(
         "git identity",
         "warning",

@@ -44,7 +44,8 @@ def list_rescues(
         if order_id and not (snapshots or snapshots_of(state, settings.git_env, order_id, everything=True)):
             raise NotFoundError(
                 f"This host keeps nothing of {order_id}.",
-                remedy=f"`septet show {order_id}` names its host. See all of this host: septet rescue list",
+                remedy="Ask where its worker runs, with the worker's SEPTET_STATE_DIR. See all of this host: "
+                "septet rescue list",
             )
         show = (lambda: _show(snapshots)) if snapshots else lambda: _show_none(order_id, everything=everything)
         return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)

@@ -42,8 +42,10 @@ def reply_of_move(answer: TaskReply) -> CommandReply:
     """Return a work order that was moved on the board; people are told where it is now."""
 
     def show() -> None:
-        console().print(f"{answer.task.id} is in {answer.task.stage.value} now.")
-        show_commands(console(), next_commands(answer.task))
+        task = answer.task
+        is_cancelled = task.status is Status.CANCELLED
+        console().print(f"{task.id} is cancelled." if is_cancelled else f"{task.id} is in {task.stage.value} now.")
+        show_commands(console(), next_commands(task))
 
     return CommandReply.from_reply(answer, show)
 

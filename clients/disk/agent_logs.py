@@ -62,7 +62,11 @@ class AgentLogs:
             NotFoundError: This host has no runs of that work order.
         """
         if not self._views:
-            remedy = f"If it has begun a step (septet show {self.order_id}), ask on the host that runs its steps."
+            remedy = (
+                f"If it has begun a step (septet show {self.order_id}), ask where its worker runs, with the "
+                "worker's "
+                "SEPTET_STATE_DIR."
+            )
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:

@@ -10,7 +10,7 @@ from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.decisions import RetryCall
-from septet.contracts.names import Status
+from septet.contracts.names import Status, Step
 from septet.contracts.pull_request_names import watch_id
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
@@ -58,7 +58,11 @@ async def _carry_out(decisions: OrderDecisions, order_id: str, command: CommentC
 
 
 def _again(task: Task) -> str:
-    return "Comment `/septet retry` to continue it." if task.is_closed else "Comment `/septet cancel` to end it."
+    if not task.is_closed:
+        return "Comment `/septet cancel` to end it."
+    if task.status is not Status.COMPLETED:
+        return "Comment `/septet retry` to continue it."
+    return f"Comment `/septet retry {Step.IMPLEMENT_PLAN}` to have it worked on again, while it is in review."
 
 
 async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:

@@ -141,7 +141,7 @@ class OrderDecisions:
         if not task.is_closed:
             if task.stage is not Stage.BLOCKED:
                 decide = f"Approve its plan, or reject it: septet approve {order_id}"
-                remedy = decide if task.waits_for_a_decision else _END_FIRST
+                remedy = decide if task.waits_for_a_decision else task.question or _END_FIRST
                 raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=remedy)
             return await self._decide(order_id, "retry", call)
         if (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING):
@@ -216,7 +216,9 @@ class OrderDecisions:
             return None
         if task.plan_sha256 is None:
             message = f"{order_id} has no plan to decide on: it is in {task.stage.value} ({task.status.value})."
-            remedy = "Only a work order with `approve_plan` waits for a decision on its plan."
+            remedy = (
+                f"Its plan is not there yet, or it was started without `--approve-plan`: septet show {order_id}"
+            )
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256
 

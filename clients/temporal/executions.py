@@ -99,13 +99,16 @@ class Executions(Generic[View]):
         """
         description = await self.describe(workflow_id)
         if description.status is not WorkflowExecutionStatus.RUNNING:
-            view = await self.get(workflow_id)
-            message = f"{workflow_id} is {view.status.value} and cannot be cancelled."
-            raise RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
+            raise self.refusal_of_cancel(await self.get(workflow_id))
         try:
             await self.handle(workflow_id).cancel(reason=reason)
         except RPCError as error:
             raise self.subject.refusal_of_open(error, workflow_id) from error
+
+    def refusal_of_cancel(self, view: View) -> RefusedTransitionError:
+        """Return the error where a closed workflow is to be cancelled."""
+        message = f"{view.id} is {view.status.value} and cannot be cancelled."
+        return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
         """Wait for an end that was asked for, as long as people wait, and return the object as it is then."""
@@ -221,7 +224,7 @@ class Executions(Generic[View]):
                 search_attributes=search_attributes,
             )
         except WorkflowAlreadyStartedError as error:
-            remedy = f"Look at it with `{self.subject.show} {workflow_id}`."
+            remedy = f"Look at it with `{self.subject.show} {workflow_id}`, or start another one with `--again`."
             raise AlreadyRunningError(f"The id {workflow_id} was used before.", remedy=remedy) from error
         except RPCError as error:
             raise self.subject.refusal(error, workflow_id) from error

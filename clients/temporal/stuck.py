@@ -90,7 +90,10 @@ async def _cause(
         )
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES:
         return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
-    return f"Its workflow task fails: {words}. It continues under a build that fixes this: `septet promote`."
+    fixes = (
+        "Install a release that fixes this, and restart the worker; on a shared server, then run `septet promote`."
+    )
+    return f"Its workflow task fails: {words}. {fixes}"
 
 
 def _lack_of_key(error: BaseException | None) -> BaseException | None:

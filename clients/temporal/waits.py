@@ -6,14 +6,13 @@ from typing import Final
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionDescription
-from temporalio.converter import DataConverter
 
 from activities.payloads import read_memo
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import TROUBLE
 from workflows.search_attributes import STAGE, STATUS
 
-_PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
+_PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
@@ -46,7 +45,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
     for pending in description.raw_description.pending_activities:
         if pending.activity_type.name == _ASKS_A_HOST:
             continue
-        reason = await _reason(pending, description.data_converter)
+        reason = await _reason(pending, description)
         if reason is not None:
             name = pending.activity_type.name
             what = "" if name == _NAMES_ITSELF else f"{name}: "
@@ -62,9 +61,9 @@ async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
     return f"{_LOOKS}: {news.why}" if news is not None else None
 
 
-async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str | None:
+async def _reason(pending: PendingActivityInfo, description: WorkflowExecutionDescription) -> str | None:
     if pending.paused:
-        return _PAUSED
+        return _PAUSED.format(id=description.id, activity=pending.activity_id)
     if pending.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
         return None
     if pending.last_failure.application_failure_info.type == _NO_FAILURE:
@@ -72,7 +71,7 @@ async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str
     queued = _QUEUED.format(since=pending.scheduled_time.ToDatetime(UTC))
     if not pending.HasField("last_failure"):
         return queued
-    return getattr(await converter.decode_failure(pending.last_failure), "message", "") or queued
+    return getattr(await description.data_converter.decode_failure(pending.last_failure), "message", "") or queued
 
 
 def _next_try(pending: PendingActivityInfo) -> str:

@@ -274,6 +274,9 @@ class WorkOrders(Executions[Task]):
         """Return how to go on where one was to be cancelled that is closed."""
         if view.status is Status.FAILED:
             return f"To give it up, run `septet move {view.id} cancelled`."
+        if view.stage is Stage.REVIEW:
+            follows = "Its agent follows the pull request. " if view.rework is not None else ""
+            return f"{follows}`septet move {view.id} done` ends that: the pull request stays as it is."
         return "Nothing of it is running."
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:

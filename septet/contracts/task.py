@@ -64,7 +64,8 @@ class TaskError(Wire):
     def of(self, order_id: str) -> Self:
         """Return it with a remedy that can be typed as it stands: who raised it did not know the id."""
         remedy = self.remedy.replace("`septet retry`", f"`septet retry {order_id}`")
-        remedy = remedy.replace("septet retry ID", f"septet retry {order_id}")
+        for command in ("septet retry", "septet rescue list"):
+            remedy = remedy.replace(f"{command} ID", f"{command} {order_id}")
         return self.model_copy(update={"remedy": remedy})
 
 

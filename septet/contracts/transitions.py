@@ -52,6 +52,12 @@ def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
 _FINISHED: Final = "It is finished and cannot be moved."
 
 
+def _way_on(task: Task) -> str:
+    if task.status is Status.CANCELLED or task.has_plan_alone:
+        return f"It has ended. `septet retry {task.id}` continues it."
+    return _FINISHED
+
+
 def check_move(task: Task, to: Target) -> None:
     """See that a move is allowed.
 
@@ -62,5 +68,5 @@ def check_move(task: Task, to: Target) -> None:
     if to not in targets:
         raise RefusedTransitionError(
             f"{task.id} is in {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
-            remedy=f"From here it can move to: {', '.join(targets)}." if targets else _FINISHED,
+            remedy=f"From here it can move to: {', '.join(targets)}." if targets else _way_on(task),
         )

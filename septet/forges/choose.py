@@ -68,11 +68,16 @@ def hosts_with_key(settings: Settings) -> tuple[str, ...]:
 def no_key_for(host: str) -> InvalidInputError:
     """Return the error where the worker has no key for a forge: what it would be paid for could not leave."""
     usual = {name for kind in KINDS for name in Settings.model_fields[f"{kind.name}_hosts"].default}
-    naming = "" if host in usual else f", name {host} there in {_HOSTS_NAMES}, according to its API"
+    naming = "" if host in usual else f", {_naming(host)}"
     return InvalidInputError(
         f"repository: the worker has no key for {host}, so it could not push there or open a pull request.",
         remedy=f"Set {KEY_WAYS} where the worker (`septet up`) runs{naming}, and start the worker again.",
     )
+
+
+def _naming(host: str) -> str:
+    """Return how a forge at a host of its own is made known; the list replaces the usual hosts."""
+    return f"add {host} to one of {_HOSTS_NAMES}, by its API, beside the hosts that you use"
 
 
 def refuse_without_key(address: Address, settings: Settings) -> None:
@@ -97,7 +102,9 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
     else:
         raise InvalidInputError(
             f"repository: {address.host} is not a known forge.",
-            remedy=f"Name it in {_HOSTS_NAMES}, according to its API, or give a path on this machine.",
+            remedy=f"Where the worker (`septet up`) runs, {_naming(address.host)}, and start the worker again. "
+            "Or give "
+            "a path on this machine.",
         )
     folders = address.project.count("/") + 1
     if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name

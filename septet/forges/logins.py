@@ -49,7 +49,11 @@ def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
         done = run(argv, env=env, timeout_seconds=_TIMEOUT_SECONDS)
     except OSError as error:
         message = f"`{argv[0]}` could not be started: {error.strerror}."
-        raise ForgeError(message, remedy=f"Install {argv[0]}, or leave it out of SEPTET_FORGE_LOGINS.") from error
+        raise ForgeError(
+            message,
+            remedy=f"Install {argv[0]}, or start the worker (`septet up`) again without it in "
+            "SEPTET_FORGE_LOGINS.",
+        ) from error
     token = done.stdout.decode("utf-8", "replace").strip()
     if done.exit_code != 0 or done.timed_out or not token or len(token.split()) != 1:
         raise ForgeError(f"`{argv[0]}` has no login for {host}.", remedy=login)

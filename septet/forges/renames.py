@@ -138,7 +138,9 @@ def look_at_redirect(forge: str, api_url: str, what: str, response: "httpx.Respo
     elif request.method != "GET" or there.raw_path == request.url.raw_path:
         raise ForgeError(
             f"{api_url} answered {response.status_code} ({what}): it leads to {there.copy_with(query=None)}.",
-            remedy=f"Set SEPTET_{forge.upper()}_API_URL to the address that answers without leading elsewhere.",
+            remedy=f"Start the worker (`septet up`) again with SEPTET_{forge.upper()}_API_URL set to the address "
+            "that "
+            "answers without leading elsewhere, then run `septet retry ID`.",
         )
 
 

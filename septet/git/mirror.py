@@ -194,14 +194,15 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
             near = get_close_matches(name, branches) or _likeliest(branches, _default_branch(refs))
             others = f" and {count_noun(len(branches) - len(near), 'other')}" if len(branches) > len(near) else ""
             raise NotFoundError(
-                f"base: {url} has no branch {name!r}.", remedy=f"It has {', '.join(near)}{others}."
+                f"base: {url} has no branch {name!r}.",
+                remedy=f"It has {', '.join(near)}{others}. Start a new work order with `--base BRANCH`.",
             )
         return name
     if default := _default_branch(refs):
         return default
     if len(branches) == 1:
         return branches[0]
-    remedy = f"Name the branch to start from with `--base`: {', '.join(_likeliest(branches))} …"
+    remedy = f"Start a new work order with `--base BRANCH`: {', '.join(_likeliest(branches))} …"
     raise InvalidInputError(f"base: the HEAD of {url} names none of its branches.", remedy=remedy)
 
 

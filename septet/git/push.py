@@ -124,7 +124,7 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
 
 
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
-    everything = f"{line}\n{stderr}".lower()
+    everything = f"{line}\n{stderr}".replace(branch, "").lower()  # a name has words too
     remedy = next((remedy for word, remedy in _REMEDIES if word in everything), _RULE)
     reason = line.rpartition("\t")[2] or line
     message = f"{origin} rejected the push to {branch}: {reason}\n{stderr}"

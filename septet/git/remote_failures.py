@@ -65,7 +65,10 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ("ssl certificate", "certificate verif", "server certificate", "unable to get local issuer"),
         GitError,
         "shows a certificate that is not trusted here",
-        "Name the authority's file in GIT_SSL_CAINFO.",
+        (
+            "As the worker's user, run `git config --global http.sslCAInfo FILE` with the authority's file, then "
+            "run `septet retry ID`."
+        ),
     ),
     (
         (
@@ -76,7 +79,10 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ),
         GitError,
         "refused the worker's credentials",
-        "Set the forge's token, such as SEPTET_GITHUB_TOKEN, or a git credential helper; an address gives none.",
+        (
+            "Where the worker (`septet up`) runs, set a valid token of this forge (SEPTET_GITHUB_TOKEN, "
+            "SEPTET_GITLAB_TOKEN or SEPTET_GITEA_TOKEN), start the worker again, then run `septet retry ID`."
+        ),
     ),
     (
         (
@@ -98,7 +104,10 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ),
         NotFoundError,
         "is not a repository that the worker can see",
-        "Check the address; a private repository also looks like this to an account without access.",
+        (
+            "If the address is wrong, start a new work order with the right one. A private repository also looks "
+            "like this to an account without access: give it access, then run `septet retry ID`."
+        ),
     ),
     (
         ("could not resolve host", "name or service not known", "name resolution"),

@@ -57,6 +57,11 @@ def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChang
     )
 
 
+_AGAIN: Final = (
+    "Commit that on the base branch, then start a new work order: `septet retry` begins at the same commit."
+)
+
+
 def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> None:
     """Refuse what set-up did to files of the repository, to its commit, or in more files than can be kept apart.
 
@@ -65,20 +70,21 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
     """
     if current_head(place).sha != head_before:
         raise SetupError(
-            "Set-up has moved HEAD to another commit.", remedy="Let set-up leave git's commits as they are."
+            "Set-up has moved HEAD to another commit.",
+            remedy=f"Let set-up leave git's commits as they are. {_AGAIN}",
         )
     if changes.changed:
         raise SetupError(
             f"Set-up has changed files of the repository: {_names(changes.changed)}. They would be committed as "
             "the agent's work.",
             remedy="Use a command that leaves them as they are, such as `npm ci` instead of `npm install`, or "
-            "undo it in a last command, such as `git checkout -- FILE`.",
+            f"undo it in a last command, such as `git checkout -- FILE`. {_AGAIN}",
         )
     if len(changes.added) > _MOST_EXCLUDED or any(b"\n" in path for path in changes.added):
         raise SetupError(
             f"Set-up leaves {len(changes.added)} files that git does not ignore: {_names(changes.added)}. Up to "
             f"{_MOST_EXCLUDED} can be kept out of the agent's work.",
-            remedy="Name them in the repository's .gitignore.",
+            remedy=f"Name them in the repository's .gitignore. {_AGAIN}",
         )
 
 

@@ -151,8 +151,8 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
     if added > place.tree_limit_bytes:
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {place.tree_limit_bytes >> 20} MiB reached.",
-            remedy="`septet retry ID --from STEP` takes that commit back: name the step that made it. Or raise "
-            "SEPTET_TREE_LIMIT_MIB, then run `septet retry`.",
+            remedy="`septet retry ID --from STEP` takes that commit back: name the step that made it. Or start "
+            "the worker (`septet up`) again with a larger SEPTET_TREE_LIMIT_MIB, then run `septet retry ID`.",
         )
 
 

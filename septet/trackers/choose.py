@@ -35,7 +35,9 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
         return repository
     raise InvalidInputError(
         f"No repository is set for {issue.key}.",
-        remedy=f"Set SEPTET_LINEAR_REPOSITORIES={issue.group}=https://github.com/OWNER/NAME for the worker.",
+        remedy=f"Add {issue.group}=https://github.com/OWNER/NAME to SEPTET_LINEAR_REPOSITORIES here and where "
+        "the worker "
+        "(`septet up`) runs, and start the worker again.",
     )
 
 

@@ -44,6 +44,9 @@ def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin
     assert [served.closed(order)["status"] for order in orders] == ["completed"] * 2
     left = served("approve", "--repo", origin.bare, "--yes", "--json").json
     assert (left["done"], left["tasks"]) == (False, [])
+    closed = served("cancel", *orders)
+    assert (closed.code, "--yes" in closed.out) == (5, False)
+    assert all(f"{order} is completed and cannot be cancelled." in closed.out + closed.err for order in orders)
 
 
 def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_path: Path) -> None:

@@ -157,7 +157,9 @@ async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and
     with taken_values(PROXY_REFUSALS) as taken:
         _, remedy = await _refusal(lab)
     assert taken == [(1, {"step": "setup", "agent": "set-up"})]
-    assert remedy.startswith("Its sandbox refused index.example:443: SEPTET_SETUP_HOSTS=index.example:443 lets")
+    assert remedy.startswith(
+        "Its sandbox refused index.example:443. Start the worker (`septet up`) again with them added to SEPTET_SETUP_HOSTS"
+    )
 
 
 async def test_a_cancelled_opening_ends_set_up_and_the_next_one_begins_anew(lab: StepLab) -> None:

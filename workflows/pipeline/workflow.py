@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.schedule import next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
     from workflows._cancellation import send_signal, wait_despite_cancel
-    from workflows._failures import explain_failure
+    from workflows._failures import GO_ON, explain_failure
     from workflows.activity_stubs import READ_ISSUES
     from workflows.pipeline._notes import Notes
     from workflows.pipeline._orders import PipelineBase
@@ -30,6 +30,8 @@ with workflow.unsafe.imports_passed_through():
 
 _READING: Final = timedelta(minutes=10)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
+
+_BEGIN_ANEW: Final = "Nothing was started. When the cause is gone, start the pipeline again: its id was used."
 
 
 @workflow.defn(name="Pipeline")
@@ -52,6 +54,8 @@ class Pipeline(PipelineBase):
                 await self._close(PipelineStatus.CANCELLED)
                 raise asyncio.CancelledError from error
             why, _ = explain_failure(error)
+            if why.remedy == GO_ON:
+                why = why.model_copy(update={"remedy": _BEGIN_ANEW})
             await self._close(PipelineStatus.FAILED, why)
             raise ApplicationError(why.message, state.view(), type=why.type, non_retryable=True) from error
         await self._close(PipelineStatus.STOPPED if state.is_stopping else PipelineStatus.COMPLETED)

@@ -105,7 +105,8 @@ def next_commands(task: Task) -> list[tuple[str, str]]:
     if task.stage is Stage.COLLECTED:
         return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
-        return [(f"septet retry {task.id}", "continue it")]
+        was_refused = task.error is not None and task.error.type == "InvalidInput"
+        return [] if was_refused else [(f"septet retry {task.id}", "continue it")]
     if task.has_plan_alone:
         return [(f"septet plan {task.id}", "read the plan"), (f"septet retry {task.id}", "continue with it")]
     if task.status is not Status.COMPLETED or task.stage is not Stage.REVIEW:

@@ -233,7 +233,8 @@ def find_program(agent: str, program: str, host: Machine) -> str:
         if path is None:
             raise AgentMissingError(
                 f"{variable} names {configured}, which is not an executable program.",
-                remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
+                remedy=f"Start the worker (`septet up`) again with {variable} corrected, or without it and with "
+                f"`{program}` on PATH.",
             )
         return str(Path(path).absolute())
     places = (host.env.get("PATH", os.defpath), str(Path(sys.executable).parent))

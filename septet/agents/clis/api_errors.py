@@ -18,12 +18,16 @@ class ApiError:
     """How long to wait at least, where waiting helps and nobody has named a time."""
 
 
+_ANOTHER_MODEL: Final = (
+    "Start a new work order with a model that the account has: `--model MODEL`, or `--step STEP.model=MODEL` "
+    "where the repository names one for the step."
+)
 _AUTHENTICATION: Final = ApiError(
     "authentication",
     retryable=False,
     remedy=(
-        "Log in with the agent's CLI, or set its API key, where the worker (`septet up`) runs, then run "
-        "`septet retry`."
+        "Where the worker (`septet up`) runs, log in with the agent's CLI, or set its API key and start the "
+        "worker again; then run `septet retry`."
     ),
 )
 _BILLING: Final = ApiError(
@@ -31,22 +35,20 @@ _BILLING: Final = ApiError(
     retryable=False,
     remedy=(
         "Add credit to the account or raise its limit (an administrator may have to), then run `septet retry`; or "
-        "start again with another `--agent`."
+        "start a new work order with another `--agent`."
     ),
 )
 _NO_QUOTA: Final = ApiError(
     "billing",
     retryable=False,
-    remedy="The account's plan does not include this model: name another (`--model`), then start again.",
+    remedy=f"The account's plan does not include this model. {_ANOTHER_MODEL}",
 )
 _PERMISSION: Final = ApiError(
     "permission",
     retryable=False,
-    remedy="Give the account access, then run `septet retry`; or start again with another `--model`.",
+    remedy=f"Give the account access, then run `septet retry`. Or: {_ANOTHER_MODEL}",
 )
-_MODEL: Final = ApiError(
-    "unknown_model", retryable=False, remedy="Name a model that the account has (`--model`), then start again."
-)
+_MODEL: Final = ApiError("unknown_model", retryable=False, remedy=_ANOTHER_MODEL)
 _CONTEXT: Final = ApiError(
     "context_length", retryable=False, remedy="Split the work into smaller issues, or choose a larger model."
 )
@@ -54,8 +56,8 @@ REFUSAL: Final = ApiError(
     "refusal",
     retryable=False,
     remedy=(
-        "Reword the issue, or name another model (`--model`) or an agent that takes over where this one refuses "
-        "(`--fallback-agent`), then start again."
+        "Start a new work order: with the issue reworded, with another model (`--model`), or with an agent that "
+        "takes over where this one refuses (`--fallback-agent`)."
     ),
 )
 _REQUEST: Final = ApiError(

@@ -100,7 +100,8 @@ class Claude(Adapter):
         if self._as_root(turn, host) and not host.sandboxed:
             raise AgentError(
                 f"{self.name} refuses to work unattended as root.",
-                remedy="Run the worker as another user; in a container or sandbox set SEPTET_SANDBOXED=true.",
+                remedy="Start the worker (`septet up`) again as another user; in a container or sandbox, "
+                "start it with SEPTET_SANDBOXED=true.",
             )
         arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
         if turn.resume_id is not None:

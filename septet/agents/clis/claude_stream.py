@@ -136,9 +136,8 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     if result.subtype not in ("success", None):
         return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION.search(words) else "interrupted", words)
     if _CUT_ANSWER in words:
-        return Ending(
-            "limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."
-        )
+        remedy = "a larger CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."
+        return Ending("limit", "output_tokens", words, f"Start the worker (`septet up`) again with {remedy}")
     return _api_error(result, totals, words)
 
 

@@ -67,7 +67,8 @@ def _command_line(host: Machine) -> list[str]:
     try:
         words = shlex.split(host.env.get(COMMAND_LINE, ""))
     except ValueError as error:
-        raise AgentError(f"{COMMAND_LINE} cannot be split: {error}.", remedy=f"Correct {COMMAND_LINE}.") from error
+        remedy = f"Start the worker (`septet up`) again with {COMMAND_LINE} corrected."
+        raise AgentError(f"{COMMAND_LINE} cannot be split: {error}.", remedy=remedy) from error
     if not words:
         remedy = (
             f"Where the worker (`septet up`) runs, set {COMMAND_LINE} to a program that reads a prompt on stdin, "

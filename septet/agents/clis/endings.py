@@ -220,12 +220,13 @@ def _at_limit(end: ExitRecord) -> Ending | None:
         return Ending("limit", kind, f"The agent used too much: {end.why}.", remedy)
     if end.cause == "wall_limit":
         remedy = (
-            "Start it again with more time (`--step STEP.wall_seconds=N`, or a pipeline's `--plan-seconds` and "
+            "Start a new work order with more time (`--step STEP.wall_seconds=N`, or a pipeline's "
+            "`--plan-seconds` and "
             "`--execution-seconds`), or with a smaller issue."
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
-        remedy = "Start it again with more turns (`--step STEP.turns=N`), or with a smaller issue."
+        remedy = "Start a new work order with more turns (`--step STEP.turns=N`), or with a smaller issue."
         return Ending("limit", "turns", "The agent reached its turn limit.", remedy)
     return None
 
@@ -239,7 +240,7 @@ def _when_idle(words: str, *, spoke: bool) -> Ending:
         return Ending("limit", SILENT, message)
     remedy = (
         "It may have waited for a permission that nobody gives here, or for a tool: its stream shows what came "
-        "last. Start it again with a longer `--step STEP.idle_seconds=N`."
+        "last. Start a new work order with a longer `--step STEP.idle_seconds=N`."
     )
     return Ending("limit", "idle", message, remedy)
 

@@ -264,7 +264,8 @@ def _configuration(text: str, tools: Tools) -> str:
     except ValueError:
         configuration = None
     if not isinstance(configuration, dict):
-        raise AgentError(f"{_CONFIG} is not a JSON object.", remedy=f"Correct {_CONFIG} or unset it.")
+        remedy = f"Start the worker (`septet up`) again with {_CONFIG} corrected, or without it."
+        raise AgentError(f"{_CONFIG} is not a JSON object.", remedy=remedy)
     configuration |= {"autoupdate": False, "share": "disabled"}
     if _PERMISSION[tools]:
         configuration["permission"] = _PERMISSION[tools]

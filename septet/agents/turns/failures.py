@@ -74,7 +74,10 @@ def _open_requests(run: Run) -> str:
     if not refused:
         return ""
     setting = f'{OPENS}="{",".join(refused)}"'
-    return f"Its sandbox refused requests to the model: where it needs them, restart the worker with {setting}. "
+    return (
+        f"Its sandbox refused requests to the model: where it needs them, restart the worker with {setting}, "
+        "beside what is set already. "
+    )
 
 
 def _remedy_by_hand(outcome: Outcome, run: Run) -> str:

@@ -72,7 +72,7 @@ def _missing_inside(program: str, version: str | None, complaint: str) -> Septet
     """Return why a program does not start for guests that starts outside."""
     if version is not None:
         return None
-    remedy = "Name the folders that it needs in SEPTET_GUEST_PATHS."
+    remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
     return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
 
 

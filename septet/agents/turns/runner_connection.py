@@ -93,7 +93,8 @@ def connect_to_runner(folder: Path) -> socket.socket:
         connected.close()
         raise AgentCrashedError(
             f"No runner answers in {folder}: {error.strerror or error}.",
-            remedy="Start `septet runner` on this state directory, or unset SEPTET_RUNNER.",
+            remedy="Start `septet runner` on this state directory, or start the worker again without "
+            "SEPTET_RUNNER.",
             retry_after_seconds=_AGAIN_SECONDS,
         ) from error
     connected.settimeout(None)

@@ -105,7 +105,8 @@ def _jwt(app: GitHubApp) -> str:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     remedy = (
-        "Name the App's private key, a PEM file that the worker's user may read, in SEPTET_GITHUB_APP_KEY_FILE."
+        "Make it a PEM file with the App's private key that the worker's user may read; or start the worker "
+        "(`septet up`) again with another SEPTET_GITHUB_APP_KEY_FILE. Then run `septet retry ID`."
     )
     try:
         key = load_pem_private_key(app.key_file.read_bytes(), password=None)

@@ -80,8 +80,8 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
         raise SnapshotError(
             f"{place.worktree}: tree limit of {place.tree_limit_bytes >> 20} MiB reached; the largest of the new "
             f"files is {shown_path(largest[1])}, {largest[0] >> 20} MiB.",
-            remedy="Nothing was removed. Remove from that folder what is too large, or raise "
-            "SEPTET_TREE_LIMIT_MIB; then run `septet retry`.",
+            remedy="Nothing was removed. Remove from that folder what is too large, or start the "
+            "worker (`septet up`) again with a larger SEPTET_TREE_LIMIT_MIB; then run `septet retry`.",
         )
 
 

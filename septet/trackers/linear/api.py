@@ -30,7 +30,11 @@ _LIMITED: Final = "RATELIMITED"
 _BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 _PAUSE_SECONDS: Final = 60.0
 """Where Linear does not say for how long it wants to be left alone."""
-_KEY_REMEDY: Final = "Set SEPTET_LINEAR_TOKEN to a key that may see the issue, and start the worker again."
+_KEY_REMEDY: Final = (
+    "Set SEPTET_LINEAR_TOKEN here and where the worker (`septet up`) runs to a key that may see the issue, and "
+    "start "
+    "the worker again."
+)
 _SHOWN: Final = 1000
 
 A = TypeVar("A", bound=LinearAnswer)
@@ -158,7 +162,9 @@ class LinearApi:
         if status >= _SERVER_ERRORS or reply is None or "INTERNAL_SERVER_ERROR" in codes:
             return TrackerUnavailableError(message)
         if any(each.message.lower().startswith("entity not found") for each in errors):
-            return NotFoundError(message, remedy=_KEY_REMEDY)
+            return NotFoundError(
+                message, remedy=f"Check the issue's key. If there is such an issue: {_KEY_REMEDY}"
+            )
         refused = status in {401, 403} or codes & {"AUTHENTICATION_ERROR", "FORBIDDEN"}
         return TrackerError(message, remedy=_KEY_REMEDY if refused else "")
 
