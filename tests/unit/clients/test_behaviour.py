@@ -1,0 +1,17 @@
+"""What users rely on is a table, and the table is the test: what moves inside leaves it as it is."""
+
+import json
+
+from fakes.behaviour import TABLES, as_text, tables
+
+
+async def test_nothing_that_users_rely_on_has_changed() -> None:
+    """Commands, settings, exit codes, the HTTP API and agents' tools are as recorded.
+
+    A change that is meant is recorded anew, as `tests/fakes/behaviour.py` says, and stands in CHANGELOG.md.
+    """
+    now = await tables()
+    assert sorted(now) == sorted(path.stem for path in TABLES.iterdir())
+    for name, table in now.items():
+        recorded = json.loads((TABLES / f"{name}.json").read_text(encoding="utf-8"))
+        assert json.loads(as_text(table)) == recorded, name
