@@ -71,7 +71,8 @@ class PipelineHandlers:
         del call
         self._check_open()
         if not self._state.is_paused:
-            raise refusal(f"{self._state.id} is not paused.")
+            see = f"See what it does: septet pipeline show {self._state.id}"
+            raise refusal(f"{self._state.id} is not paused.", see)
 
     @workflow.update(description="Finish the work in progress and start nothing else.")
     @reads_input("stop", PipelineCall)
@@ -194,5 +195,6 @@ class PipelineHandlers:
     def _find_issue(self, issue_id: str) -> IssueState:
         self._check_open()
         if issue_id not in self._state.issues:
-            raise refusal(f"{self._state.id} has no issue {issue_id}.")
+            see = f"See its issues: septet pipeline show {self._state.id}"
+            raise refusal(f"{self._state.id} has no issue {issue_id}.", see)
         return self._state.issue_view(issue_id)
