@@ -224,7 +224,8 @@ class Executions(Generic[View]):
                 search_attributes=search_attributes,
             )
         except WorkflowAlreadyStartedError as error:
-            remedy = f"Look at it with `{self.subject.show} {workflow_id}`, or start another one with `--again`."
+            other = "start another one with another `--id`, or for a tracker's issue with `--again`"
+            remedy = f"Look at it with `{self.subject.show} {workflow_id}`; or {other}."
             raise AlreadyRunningError(f"The id {workflow_id} was used before.", remedy=remedy) from error
         except RPCError as error:
             raise self.subject.refusal(error, workflow_id) from error
