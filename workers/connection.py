@@ -42,7 +42,7 @@ _REFUSED_REMEDY: Final = f"Check {_CHECKS}"
 _CLOSED_REMEDY: Final = f"Try again if it is starting; otherwise check {_CHECKS}"
 _ENVIRONMENT: Final = "Temporal's environment or profile"
 _NAMED_REMEDY: Final = (
-    "Start that server. For a server of your own, unset TEMPORAL_ADDRESS and TEMPORAL_PROFILE in this shell, and "
+    "Start that server. For your own server, unset TEMPORAL_ADDRESS and TEMPORAL_PROFILE in this shell, and "
     "run "
     "`septet up` in another one."
 )

@@ -77,7 +77,7 @@ def no_key_for(host: str) -> InvalidInputError:
 
 def _naming(host: str) -> str:
     """Return how a forge at a host of its own is made known; the list replaces the usual hosts."""
-    return f"add {host} to one of {_HOSTS_NAMES}, by its API, beside the hosts that you use"
+    return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 
 def refuse_without_key(address: Address, settings: Settings) -> None:

@@ -56,8 +56,8 @@ REFUSAL: Final = ApiError(
     "refusal",
     retryable=False,
     remedy=(
-        "Start a new work order: with the issue reworded, with another model (`--model`), or with an agent that "
-        "takes over where this one refuses (`--fallback-agent`)."
+        "Reword the issue and start a new work order; or start one with another model (`--model`), or with an "
+        "agent that takes over where this one refuses (`--fallback-agent`)."
     ),
 )
 _REQUEST: Final = ApiError(

@@ -76,7 +76,7 @@ def _open_requests(run: Run) -> str:
     setting = f'{OPENS}="{",".join(refused)}"'
     return (
         f"Its sandbox refused requests to the model: where it needs them, restart the worker with {setting}, "
-        "beside what is set already. "
+        "in addition to what is set already. "
     )
 
 

@@ -19,7 +19,7 @@ def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
             check_move(task, to)
         assert f"cannot move to {to.value}" in refused.value.message
         expected = f"From here it can move to: {', '.join(may)}." if may else "It is finished and cannot be moved."
-        if status is Status.CANCELLED:
+        if not may and (status is Status.CANCELLED or task.has_plan_alone):
             expected = "It has ended. `septet retry wo-1` continues it."
         assert refused.value.remedy == expected
 
