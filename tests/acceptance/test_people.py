@@ -65,7 +65,7 @@ def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> 
     task = served("move", "wo-never", "cancelled", "--why", "nobody wants it", "--json").json["task"]
     assert (task["status"], task["stage"]) == ("cancelled", "done")
     assert served("show", "wo-never", "--json").json["history"][-1]["why"] == "nobody wants it"
-    assert "It is finished" in served("move", "wo-never", "executing", "--json").error["remedy"]
+    assert "It has ended" in served("move", "wo-never", "executing", "--json").error["remedy"]
 
 
 def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:

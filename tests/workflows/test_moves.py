@@ -260,7 +260,7 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
         assert (await moves_of(handle))[-2:] == [("ann", "blocked", "executing"), ("ann", "executing", "done")]
         with pytest.raises(RefusedTransitionError) as refused:
             await OrderDecisions(orders).move(handle.id, MoveCall(to=Target.EXECUTING))
-        assert "It is finished" in refused.value.remedy
+        assert "It has ended" in refused.value.remedy
 
 
 async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: Doubles) -> None:
