@@ -201,8 +201,7 @@ def _let_through(hosts: Sequence[str]) -> str:
     return (
         f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}. Start the worker (`septet up`) again with them "
         "added to SEPTET_SETUP_HOSTS, for set-up alone, or to SEPTET_GUEST_HOSTS, for agents and checks too; "
-        "then run "
-        "`septet retry`. If that was not the cause: "
+        "then run `septet retry`. If that was not the cause: "
     )
 
 

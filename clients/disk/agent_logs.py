@@ -64,8 +64,7 @@ class AgentLogs:
         if not self._views:
             remedy = (
                 f"If it has begun a step (septet show {self.order_id}), ask where its worker runs, with the "
-                "worker's "
-                "SEPTET_STATE_DIR."
+                "worker's SEPTET_STATE_DIR."
             )
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 

@@ -103,8 +103,7 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
         raise InvalidInputError(
             f"repository: {address.host} is not a known forge.",
             remedy=f"Where the worker (`septet up`) runs, {_naming(address.host)}, and start the worker again. "
-            "Or give "
-            "a path on this machine.",
+            "Or give a path on this machine.",
         )
     folders = address.project.count("/") + 1
     if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name

@@ -31,7 +31,7 @@ with workflow.unsafe.imports_passed_through():
 _READING: Final = timedelta(minutes=10)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 
-_BEGIN_ANEW: Final = "Nothing was started. When the cause is gone, start the pipeline again: its id was used."
+_BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with another `--id`."
 
 
 @workflow.defn(name="Pipeline")
@@ -54,8 +54,7 @@ class Pipeline(PipelineBase):
                 await self._close(PipelineStatus.CANCELLED)
                 raise asyncio.CancelledError from error
             why, _ = explain_failure(error)
-            if why.remedy == GO_ON:
-                why = why.model_copy(update={"remedy": _BEGIN_ANEW})
+            why = why.model_copy(update={"remedy": why.remedy.replace(GO_ON, _BEGIN_ANEW)})
             await self._close(PipelineStatus.FAILED, why)
             raise ApplicationError(why.message, state.view(), type=why.type, non_retryable=True) from error
         await self._close(PipelineStatus.STOPPED if state.is_stopping else PipelineStatus.COMPLETED)

@@ -60,7 +60,8 @@ def show_pipeline(view: PipelineView) -> None:
         out.print(Text(printable(f"stuck: {view.stuck}"), style="red"), soft_wrap=True)
     if view.error is not None:
         out.print(Text(printable(f"{view.error.type}: {view.error.message}"), style="red"), soft_wrap=True)
-        out.print(Text(printable(view.error.remedy)), soft_wrap=True)
+        if view.error.remedy:
+            out.print(Text(printable(view.error.remedy)), soft_wrap=True)
 
 
 def next_commands(view: PipelineView) -> list[tuple[str, str]]:

@@ -221,8 +221,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
     if end.cause == "wall_limit":
         remedy = (
             "Start a new work order with more time (`--step STEP.wall_seconds=N`, or a pipeline's "
-            "`--plan-seconds` and "
-            "`--execution-seconds`), or with a smaller issue."
+            "`--plan-seconds` and `--execution-seconds`), or with a smaller issue."
         )
         return Ending("limit", "wall", "The agent reached its time limit.", remedy)
     if end.cause == "ended" and end.why == TURN_LIMIT:
