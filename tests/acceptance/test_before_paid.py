@@ -82,7 +82,7 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
     assert "where the worker (`septet up`) runs" in told.error["remedy"]
     assert served("show", "wo-no-key", "--json").code == 3
     unknown = served("run", "https://git.example/o/r/issues/42", "--json").error
-    assert "name git.example there in SEPTET_GITHUB_HOSTS" in unknown["remedy"]
+    assert "add git.example to one of SEPTET_GITHUB_HOSTS" in unknown["remedy"]
 
 
 @pytest.mark.needs("bubblewrap")
