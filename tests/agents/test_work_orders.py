@@ -104,7 +104,7 @@ async def test_refused_key_stops_at_once(day: Day, begun: Begun) -> None:
         runs = day.runs_of("classify_issue")
     assert task.status == "failed"
     assert task.error is not None
-    assert "Log in with the agent's CLI" in task.error.remedy
+    assert "log in with the agent's CLI" in task.error.remedy
     assert len(runs) == 1
 
 
