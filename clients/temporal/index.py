@@ -37,13 +37,19 @@ async def page_of(
         NotFoundError: `after` is no such word.
         ServerNotReachedError: The server refused.
     """
-    results = client.list_workflows(query, page_size=limit, next_page_token=page_token(after))
+    rows: list[WorkflowExecution] = []
+    token = page_token(after)
     try:
-        await results.fetch_next_page()
-        rows = await _latest(client, results.current_page or ())
+        while len(rows) < limit:
+            results = client.list_workflows(query, page_size=limit - len(rows), next_page_token=token)
+            await results.fetch_next_page()
+            rows += await _latest(client, results.current_page or ())
+            token = results.next_page_token
+            if not token:
+                break
     except RPCError as error:
         raise server_refusal(error) from error
-    return rows, page_word(results.next_page_token or b"")
+    return rows, page_word(token or b"")
 
 
 def quote_name(name: str) -> str:

@@ -240,7 +240,7 @@ def test_what_cannot_be_taken_says_why(site: Site) -> None:
     issue["team"] = {**issue["team"], "key": "OPS"}
     said = site.ended(site.delegate(issue))
     assert [kind for kind, _ in said] == ["thought", "error"]
-    assert "SEPTET_LINEAR_REPOSITORIES=OPS=" in said[-1][1]
+    assert "Add OPS=https://github.com/OWNER/NAME to SEPTET_LINEAR_REPOSITORIES" in said[-1][1]
     assert site.linear.attached(issue) == []
 
 

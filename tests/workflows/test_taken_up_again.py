@@ -390,3 +390,20 @@ async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: 
     everything = {"executing": 1, "review": 1, "done": 1}
     await wait_until(lambda: numbers(timedelta(days=1)), lambda seen: seen == (everything, [1, 1, 1], 3))
     await wait_until(lambda: numbers(timedelta(0)), lambda seen: seen == (everything, [1, 1], 3))
+
+
+async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(client: Client, doubles: Doubles) -> None:
+    """Runs that a later one follows take no place of other work orders."""
+    project = f"o/{uuid.uuid4().hex}"
+    async with served(client, doubles) as orders:
+        other = await closed(orders, project)
+        doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
+        failed = await closed(orders, project)
+        for _ in range(2):
+            await OrderDecisions(orders).retry(failed.id)
+            await asyncio.wait_for(orders.wait(failed.id), WITHIN_SECONDS)
+    await OrderDecisions(orders).retry(failed.id)
+    await wait_until(
+        lambda: orders.list(repository=project, limit=2),
+        lambda page: [task.id for task in page.tasks] == [failed.id, other.id],
+    )
