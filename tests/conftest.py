@@ -1,10 +1,13 @@
-"""What every test shares: how hard hypothesis tries, which tests start first, and disks of a test's own."""
+"""What every test shares: how hard hypothesis tries, which tests start first, small disks, and masks that end."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from fakes.small_disk import can_mount, dev_full_is_told, runs_elsewhere
 from hypothesis import HealthCheck, settings
+
+from septet.system.masking import hidden_values, reveal
 
 pytest_plugins = ["fakes.second_run", "fakes.needs"]
 
@@ -14,6 +17,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 for name in ("COLUMNS", "LINES"):  # the size of the terminal that the tests are run from is none that they ask for
     os.environ.pop(name, None)
+
+
+@pytest.fixture(autouse=True)
+def _masks_end() -> Iterator[None]:
+    """Have nothing masked that a test has hidden: each hidden value makes every later mask of the process slower."""
+    before = hidden_values()
+    yield
+    reveal(hidden_values() - before)
 
 
 @pytest.hookimpl(trylast=True)

@@ -165,19 +165,21 @@ class ManyOrders:
         errors, failure = [], None
         for order_id, error in refusals.items():
             errors.append({"id": order_id, **error_reply(error).error.model_dump(mode="json")})
-            failure = failure or type(error)(_named(order_id, error.message), remedy=error.remedy)
+            failure = failure or type(error)(_name_order(order_id, error.message), remedy=error.remedy)
         payload = {"done": is_done, "tasks": [task.model_dump(mode="json") for task in tasks], "errors": errors}
 
         def show() -> None:
             for task in tasks if is_done else ():
                 console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
             for each in errors[1:]:  # the first one is the command's own
-                console().print(_named(each["id"], each["message"]), style="red", soft_wrap=True, markup=False)
+                console().print(
+                    _name_order(each["id"], each["message"]), style="red", soft_wrap=True, markup=False
+                )
 
         return CommandReply(payload, show, failure)
 
 
-def _named(order_id: str, message: str) -> str:
+def _name_order(order_id: str, message: str) -> str:
     """Return a message that names its work order, once."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 

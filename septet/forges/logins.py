@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from septet.errors import ForgeError
-from septet.system.masking import hide
+from septet.system.masking import hide_of
 from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
@@ -57,7 +57,7 @@ def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
     token = done.stdout.decode("utf-8", "replace").strip()
     if done.exit_code != 0 or done.timed_out or not token or len(token.split()) != 1:
         raise ForgeError(f"`{argv[0]}` has no login for {host}.", remedy=login)
-    hide([token])
+    hide_of(f"{argv[0]}, {host}", [token])
     return token
 
 

@@ -392,7 +392,9 @@ async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: 
     await wait_until(lambda: numbers(timedelta(0)), lambda seen: seen == (everything, [1, 1], 3))
 
 
-async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(client: Client, doubles: Doubles) -> None:
+async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(
+    client: Client, doubles: Doubles
+) -> None:
     """Runs that a later one follows take no place of other work orders."""
     project = f"o/{uuid.uuid4().hex}"
     async with served(client, doubles) as orders:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from septet.errors import ForgeError
 from septet.forges.http_client import ForgeApi
 from septet.forges.pauses import PAUSES
-from septet.system.masking import hide
+from septet.system.masking import hide_of
 
 _KEPT_SECONDS: Final = 3000.0
 """GitHub's last an hour; what is asked with one may take minutes."""
@@ -92,7 +92,9 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
         by_id = _BY_ID.search(answer.url.path)  # a renamed repository's question is led to its id
         wished = {"repository_ids": [int(by_id[1])]} if by_id else {"repositories": [project.partition("/")[2]]}
         token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
-    hide([token])
+    hide_of(
+        f"app {app.id}, {api_url}, {project}", [token]
+    )  # it lasts an hour: those of a year would slow each mask
     PAUSES.count_for(token, f"installation {found.id} of app {app.id}")
     return token
 

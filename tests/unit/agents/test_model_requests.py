@@ -300,7 +300,7 @@ def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: 
     other = {**line, "request": "POST /v1/x", "why": "its x-api-key is not the key"}
     outcome = Outcome(ended="api_error", kind="refused", message="It failed.")
     failure = failure_of(outcome, run_with(tmp_path, line, line, other), ["first"])
-    assert 'SEPTET_MODEL_REQUESTS="POST /v1/files".' in failure.remedy
+    assert 'SEPTET_MODEL_REQUESTS="POST /v1/files",' in failure.remedy
     assert "SEPTET" not in failure_of(outcome, Run(tmp_path / "none", None), ["first"]).remedy
 
 

@@ -16,7 +16,7 @@ from septet.forges.choose import forge_for, token_for
 from septet.forges.github.app import INSTALLATIONS, GitHubApp, InstallationTokens
 from septet.git.address import parse_address
 from septet.settings import Settings
-from septet.system.masking import mask
+from septet.system.masking import hidden_values, mask
 
 KEY = generate_private_key(65537, 2048)
 PROGRAM = """#!/bin/sh
@@ -69,6 +69,15 @@ def test_each_repository_has_a_token_of_its_own(fake: GitHubFake, tmp_path: Path
     with pytest.raises(NotFoundError, match="GitHub App 1 for o/other") as refused:
         tokens.token(app, fake.url, "o/other")
     assert "Install the App" in refused.value.remedy
+
+
+def test_tokens_of_long_ago_are_masked_no_longer(fake: GitHubFake, tmp_path: Path) -> None:
+    """A token lasts an hour. A worker that masked all tokens of a month would read each line far more slowly."""
+    app = GitHubApp("1", written(KEY, tmp_path))
+    for _ in range(10):
+        token = InstallationTokens().token(app, fake.url, "o/foo.js")
+        assert mask(token) == "***"
+    assert 1 < len(hidden_values().intersection(fake.app_tokens)) < 6
 
 
 def test_a_renamed_repository_has_its_token(fake: GitHubFake, tmp_path: Path) -> None:

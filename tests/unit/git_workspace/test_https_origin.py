@@ -60,7 +60,7 @@ def test_an_https_origin_answers_whoever_trusts_its_certificate(
 @pytest.mark.parametrize(
     ("host", "trusts", "what", "remedy"),
     [
-        ("127.0.0.1", False, "a certificate that is not trusted here", "GIT_SSL_CAINFO"),
+        ("127.0.0.1", False, "a certificate that is not trusted here", "http.sslCAInfo"),
         ("localhost", True, "a certificate for another name", "the name that its certificate has"),
     ],
 )

@@ -281,7 +281,7 @@ def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) ->
             GitError,
             "ssh agent",
         ),
-        ("fatal: unable to access: SSL certificate problem: self signed", GitError, "GIT_SSL_CAINFO"),
+        ("fatal: unable to access: SSL certificate problem: self signed", GitError, "http.sslCAInfo"),
         ("remote: Invalid username or password.\nfatal: Authentication failed for 'x'", GitError, "TOKEN"),
         ("fatal: could not read Username for 'https://h': terminal prompts disabled", GitError, "TOKEN"),
         ("remote: Permission to o/r.git denied to bob.\nThe requested URL returned error: 403", GitError, "right"),

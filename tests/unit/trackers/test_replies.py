@@ -53,7 +53,7 @@ def test_the_settings_say_where_the_code_of_an_issue_lives() -> None:
     assert repository_of(of_project, settings) == "https://github.com/o/billing"
     with pytest.raises(InvalidInputError) as refused:
         repository_of(TrackerIssue("id", "OPS-1", "T", "", "https://l", "OPS"), settings)
-    assert "SEPTET_LINEAR_REPOSITORIES=OPS=" in refused.value.remedy
+    assert "Add OPS=https://github.com/OWNER/NAME to SEPTET_LINEAR_REPOSITORIES" in refused.value.remedy
     with pytest.raises(InvalidInputError, match="No key"):
         tracker_for("linear", settings)
     with pytest.raises(ValueError, match="TEAM=REPOSITORY"):
