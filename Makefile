@@ -5,7 +5,7 @@
 BIN := .venv/bin
 ARGS ?=
 # Two processes for each core: tests wait about half of their time, for servers and for agents.
-TESTERS := --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=6
+TESTERS := --numprocesses=$(shell expr 5 \* $$(getconf _NPROCESSORS_ONLN) / 2) --maxprocesses=6
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 # With FULL=1 the machine is to have all that any test needs, and a test that would be skipped fails.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run $(if $(FULL),--nothing-missing)
