@@ -1,5 +1,6 @@
 """`septet init`: a first file of settings for a repository, and what its worker needs."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -50,15 +51,16 @@ def init(
             raise RefusedTransitionError(
                 f"{path} is there already.", remedy=f"Edit it; `septet doctor --repo {root}` checks it."
             )
-        settings = first_settings(root, load_settings().environ)
+        here = load_settings()
+        settings = first_settings(root, here.environ)
         path.parent.mkdir(exist_ok=True)
         path.write_text(settings.text(), encoding="utf-8")
-        return CommandReply({"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings))
+        return CommandReply({"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts))
 
     reply(work, as_json=as_json)
 
 
-def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
+def _show(path: Path, root: Path, settings: "FirstSettings", opened: Sequence[str]) -> None:
     from clients.first_settings import LOOKED_FOR
 
     lines = [f"Written: {path}{', from ' if settings.sources else ''}{', '.join(settings.sources)}."]
@@ -71,6 +73,6 @@ def _show(path: Path, root: Path, settings: "FirstSettings") -> None:
     lines += ["", _SANDBOX]
     if settings.hosts:
         lines += ["Set-up needs a registry of packages. Start the worker, again if it runs, with these hosts too:"]
-        lines += [f"  SEPTET_SETUP_HOSTS={','.join(settings.hosts)} septet up"]
+        lines += [f"  SEPTET_SETUP_HOSTS={','.join(dict.fromkeys((*opened, *settings.hosts)))} septet up"]
     lines += [*settings.notes, "", f"Read it, commit it to the base branch, then run: septet doctor --repo {root}"]
     say("\n".join(lines))

@@ -108,6 +108,16 @@ async def _announced(septet: Septet, queue: str, address: str = "") -> None:
     await wait_until(lambda: announced_agents(client, queue))
 
 
+def test_hosts_that_are_set_already_stay_in_the_line_that_init_prints(host: Host, origin: Origin) -> None:
+    """Who starts the worker by that line to the letter loses none."""
+    lock = {"packages": {"node_modules/a": {"resolved": "https://npm.example/a.tgz"}}}
+    origin.push({"package.json": "{}", "package-lock.json": json.dumps(lock)})
+    host.septet.extra = {**host.septet.extra, "SEPTET_SETUP_HOSTS": "own.example:8443"}
+    printed = host.septet("init", "--repo", origin.checkout).out
+    line = next(line for line in printed.splitlines() if "SEPTET_SETUP_HOSTS=" in line)
+    assert line.strip().startswith("SEPTET_SETUP_HOSTS=own.example:8443,npm.example:443")
+
+
 def test_first_settings_are_written_once(host: Host, origin: Origin) -> None:
     """They name the repository's tests, the doctor accepts them, and a second call changes nothing."""
     origin.push({"setup.py": "", "tests/test_app.py": ""})
