@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from septet.contracts.names import Status
 from septet.contracts.replies import LogEntry
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from clients.operations import Operations
 
 
+RUNNING: Final = "running"
+NOBODY_WORKS: Final = "nobody works on it"
+
+
 @dataclass(frozen=True, slots=True)
 class StepUnderWay:
     """A step that has begun and has not ended."""
 
     step: str
-    standing: str = "running"
+    standing: str = RUNNING
     """Whether it runs or waits, or that nobody works on it."""
     tokens: int = 0
     """What its last agent has used so far, as far as this host has its stream."""
@@ -43,7 +47,7 @@ async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay |
     step = pending_step(row) if nobody else await operations.orders.running_step(task.id)
     if not step:
         return None
-    standing = "nobody works on it" if nobody else "waiting" if task.status is Status.WAITING else "running"
+    standing = NOBODY_WORKS if nobody else "waiting" if task.status is Status.WAITING else RUNNING
     return await asyncio.to_thread(
         _look, WorkspaceView(operations.state, operations.git_env, task.id), step, standing
     )

@@ -13,6 +13,7 @@ from clients.absence import Absence
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.news import News, follow_workflow
 from clients.temporal.work_orders import WorkOrders
+from clients.under_way import NOBODY_WORKS, RUNNING
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task
@@ -116,7 +117,7 @@ class Watch:
             self._waiting = await self.orders.waits_of(row) if self._stuck is None else None
             self._nobody = await self.nobody_works(row)
         task = task.model_copy(update={"stuck": self._stuck})
-        running = "" if task.is_closed or task.stuck or self._nobody else running
+        running = "" if task.is_closed or task.stuck else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
         return self._last
 
@@ -130,8 +131,9 @@ class Watch:
         return WatchReply(
             task=task,
             running_step=running,
+            standing=NOBODY_WORKS if self._nobody else RUNNING,
             waiting_for=self._nobody or task.question or waiting,
-            doing=self.view.doing if running else None,
+            doing=self.view.doing if running and not self._nobody else None,
             tokens=task.usage.tokens + (self.view.tokens_of(running) if running else 0),
             cost_usd=task.usage.cost_usd,
             elapsed_seconds=elapsed_seconds(task),

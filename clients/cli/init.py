@@ -55,7 +55,9 @@ def init(
         settings = first_settings(root, here.environ)
         path.parent.mkdir(exist_ok=True)
         path.write_text(settings.text(), encoding="utf-8")
-        return CommandReply({"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts))
+        return CommandReply(
+            {"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts)
+        )
 
     reply(work, as_json=as_json)
 

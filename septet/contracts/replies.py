@@ -288,6 +288,8 @@ class WatchReply(TaskReply):
 
     running_step: str = ""
     """Empty between two steps."""
+    standing: str = "running"
+    """How it stands with that step: it is running, or nobody works on it."""
     waiting_for: str | None = None
     """What it is waiting for right now; `None` if nothing."""
     doing: LogEntry | None = None

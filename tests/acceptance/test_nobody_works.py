@@ -1,5 +1,6 @@
 """Work that nobody takes, with workers beside it: a wrong queue, a current build without a worker, a drained fleet."""
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -102,6 +103,10 @@ def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tm
         assert heard is not None
         assert (int(heard[1]) >= TOLD_AFTER_SECONDS, heard[2]) == (True, "Start one: septet worker")
         assert re.search(r"… +implement_plan +nobody works on it", host.septet("show", order).out)
+        with host.septet.started("watch", order, "--json") as watch:
+            assert watch.stdout is not None
+            look = json.loads(watch.stdout.readline())
+        assert (look["running_step"], look["standing"]) == ("implement_plan", "nobody works on it")
         with other.septet.beside("worker", **SOON) as second:
             until(lambda: waits_for(host, order) is None)
             second.end()

@@ -54,7 +54,7 @@ class WatchPicture:
         if look is None:
             return
         self._width = console.width
-        parts = [task_view(look.task, look.running_step), self._under_way(look), figures(look)]
+        parts = [task_view(look.task, look.running_step, look.standing), self._under_way(look), figures(look)]
         if look.unseen:
             parts.append(Text(wrap(look.unseen, console.width), style="dim"))
         if look.plan is not None:

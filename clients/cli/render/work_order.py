@@ -12,7 +12,7 @@ from rich.text import Text
 from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
 from clients.cli.render.terminal import Terminal
-from clients.under_way import StepUnderWay
+from clients.under_way import RUNNING, StepUnderWay
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
@@ -127,9 +127,9 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
     console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
 
 
-def task_view(task: Task, running: str = "") -> RenderableType:
+def task_view(task: Task, running: str = "", standing: str = RUNNING) -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
-    under_way = StepUnderWay(running) if running else None
+    under_way = StepUnderWay(running, standing) if running else None
     return Group(heading_of(task), *([steps_table(task.steps, under_way)] if task.steps or running else []))
 
 
