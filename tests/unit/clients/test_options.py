@@ -4,7 +4,6 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +22,8 @@ from septet.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 TESTS = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
-ROOMS = ("septet", "activities", "workflows", "workers", "clients")
+ROOMS = ("septet", "activities", "workflows", "workers")
+SETTINGS = [name for name in Settings.model_fields if name != "environ"]
 ISSUES = [{"id": "a", "title": "A", "body": "First."}]
 STARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"),
@@ -93,52 +93,42 @@ def test_an_option_of_a_start_changes_its_input(command: str, option: str, tmp_p
     assert parsed(command, *words, option, *sample) != parsed(command, *usual)
 
 
-@cache
-def lines_of_tests() -> tuple[frozenset[str], ...]:
+def lines_of_tests() -> set[frozenset[str]]:
     """Return the words of each call, tuple and list of the tests: they write command lines and settings as such."""
-    lines = []
+    lines = set()
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts: list[ast.AST] = []
             if isinstance(node, ast.Call):
                 parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-                lines.append(frozenset(keyword.arg for keyword in node.keywords if keyword.arg))
+                lines.add(frozenset(keyword.arg for keyword in node.keywords if keyword.arg))
             elif isinstance(node, ast.Tuple | ast.List):
                 parts = [*node.elts]
             elif isinstance(node, ast.Dict):
                 parts = [key for key in node.keys if key is not None]
             constants = (each for part in parts for each in ast.walk(part) if isinstance(each, ast.Constant))
-            lines.append(frozenset(each.value for each in constants if isinstance(each.value, str)))
-    return tuple(lines)
+            lines.add(frozenset(each.value for each in constants if isinstance(each.value, str)))
+    return lines
 
 
-@pytest.mark.parametrize(
-    ("command", "option"), [each for each in OPTIONS if each not in OF_INPUTS and each[1] != "--address"]
-)
-def test_a_test_runs_each_command_with_each_other_option(command: str, option: str) -> None:
-    """A command line of some test has both; what the option does is for that test to say."""
-    wanted = {*command.split(), option}
-    assert any(wanted <= words for words in lines_of_tests()), f"no test runs `septet {command} {option}`"
+def test_tests_try_each_command_with_each_option_and_each_setting() -> None:
+    """A command line of some test has both; what the option does is for that test to say. Some test sets each setting."""
+    lines = lines_of_tests()
+    others = [each for each in OPTIONS if each not in OF_INPUTS and each[1] != "--address"]
+    words = {f"septet {command} {option}": {*command.split(), option} for command, option in others}
+    assert [name for name, wanted in words.items() if not any(wanted <= line for line in lines)] == []
+    assert [name for name in SETTINGS if not any({name, f"SEPTET_{name.upper()}"} & line for line in lines)] == []
 
 
-@cache
-def reads(*, by_clients: bool) -> frozenset[str]:
-    """Return the names of all attributes that the product reads, with its faces or without."""
-    paths = (path for room in ROOMS if by_clients or room != "clients" for path in (ROOT / room).rglob("*.py"))
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
+def reads(*rooms: str) -> set[str]:
+    """Return the names of all attributes that some rooms of the product read."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for room in rooms for path in (ROOT / room).rglob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
-    read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
-    return frozenset(read | FORGE_SETTINGS)
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
 
 
-@pytest.mark.parametrize("kind", [WorkOrderInput, PipelineInput])
-def test_every_field_of_an_input_is_read(kind: type[Wire]) -> None:
+def test_something_reads_each_field_of_an_input_and_each_setting() -> None:
     """What people ask for does not end in the input: something beyond the faces reads it."""
-    assert set(kind.model_fields) - reads(by_clients=False) == set()
-
-
-@pytest.mark.parametrize("name", [name for name in Settings.model_fields if name != "environ"])
-def test_every_setting_is_read_and_tried(name: str) -> None:
-    """Some code reads it, and some test sets it."""
-    assert name in reads(by_clients=True)
-    assert any({name, f"SEPTET_{name.upper()}"} & words for words in lines_of_tests()), f"no test sets {name}"
+    beyond = reads(*ROOMS)
+    assert {*WorkOrderInput.model_fields, *PipelineInput.model_fields} - beyond == set()
+    assert {*SETTINGS} - beyond - reads("clients") - FORGE_SETTINGS == set()
