@@ -5,7 +5,7 @@ from pathlib import Path
 
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
-from septet.errors import GitError, RepositorySettingsError
+from septet.errors import GitError, InvalidInputError, RepositorySettingsError
 from septet.git.address import parse_address
 from septet.git.engine import Git
 from septet.git.files_at import read_files_at
@@ -21,7 +21,7 @@ def agents_asked_for(
 
     Raises:
         NotFoundError: It has no such branch or issue; the message names it.
-        InvalidInputError: It has no commit yet.
+        InvalidInputError: It has no commit yet, or its settings there are wrong; the message names the line.
     """
     path = parse_address(order.repository, home=Path.home()).path if is_here else None
     own = _default_agent(path, order, git_env) if path is not None else None
@@ -39,10 +39,14 @@ def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]
     try:
         base = find_base(git_dir, git_env, order.base)
         files = read_files_at(Git(git_dir, env=git_env), base.sha, (SETTINGS_PATH,))
-        if not files:
-            return None
-        from septet.repository_settings import load_repository_settings
-
-        return load_repository_settings(files.get).agent
-    except (GitError, RepositorySettingsError):
+    except GitError:
         return None  # the worker says what is wrong with it, as it opens its workspace
+    if not files:
+        return None
+    from septet.repository_settings import load_repository_settings
+
+    try:
+        return load_repository_settings(files.get).agent
+    except RepositorySettingsError as error:
+        remedy = f"{error.remedy} Commit that on {base.branch}, then start it again."
+        raise InvalidInputError(error.message, remedy=remedy) from error

@@ -270,8 +270,12 @@ def _go(draft: _Draft) -> None:
 
 def _make(draft: _Draft) -> None:
     name = draft.has("Makefile", "GNUmakefile", "makefile") if not draft.checks else ""
-    targets = set(_TARGET.findall(draft.read(name))) if name else set()
+    if not name:
+        return
+    targets = set(_TARGET.findall(draft.read(name)))
     draft.checks += [("make", target) for target in ("lint", "check", "test") if target in targets]
+    if not draft.checks:
+        draft.notes.append(f"{name} has no target lint, check or test.")
 
 
 def _list(key: str, commands: Sequence[Sequence[str]]) -> Iterator[str]:

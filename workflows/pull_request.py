@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
         WatchingHost,
     )
     from septet.contracts.pull_request_names import FOLLOWS, LOCAL_PULL, TROUBLE, WATCHER
-    from septet.contracts.task import Move, Task, TaskError
+    from septet.contracts.task import MOVED_TO_BLOCKED, Move, Task, TaskError
     from septet.contracts.transitions import Target, check_move
     from septet.contracts.workspace import HostSilence
     from septet.errors import RefusedTransitionError
@@ -135,7 +135,7 @@ class PullRequestWorkflow:
         error = None
         if call.to is Target.BLOCKED:
             error = TaskError(
-                type="Blocked",
+                type=MOVED_TO_BLOCKED,
                 message=call.why or "a person moved it to blocked",
                 remedy=_GO_ON.format(id=self._task.id),
             )

@@ -30,8 +30,8 @@ from septet.system.durable import write_durably
 
 _FILES_BEFORE: Final = "files-before-checks"
 _BEFORE: Final = (
-    "\n(This check failed on the base commit too, before any work. If the issue is about something else, mend the "
-    "base branch first, and start a new work order.)"
+    "\nThis check failed on the base commit too, before any work. If the issue is about something else, mend the "
+    "base branch first, and start a new work order."
 )
 
 

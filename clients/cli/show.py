@@ -1,8 +1,10 @@
 """Commands that show work orders as they are now: one, its plan, its changes, a list, or all by stage."""
 
 import re
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final, Literal
+from urllib.parse import unquote
 
 import typer
 
@@ -109,6 +111,7 @@ async def open_page(
     Example: septet open wo-42
     """
     from clients.cli.browser import open_address, open_page, page_of
+    from septet.contracts.pull_request_names import LOCAL_PULL
     from septet.settings import load_settings
 
     if pull_request and order_id is None:
@@ -117,6 +120,11 @@ async def open_page(
     if task is not None and pull_request:
         if not task.pr_url:
             raise UsageError(f"{order_id} has no pull request yet.", remedy=f"Watch it: septet watch {order_id}")
+        if (pull := LOCAL_PULL.fullmatch(task.pr_url)) is not None:
+            see = f"septet pr show {pull['number']} --repo {shlex.quote(unquote(pull['path']))}"
+            remedy = f"See it: {see}, or with its changes on the page of its work order: septet open {order_id}"
+            message = f"The pull request of {order_id} is in a repository on this machine: no address opens it."
+            raise UsageError(message, remedy=remedy)
         open_address(task.pr_url)
         return CommandReply({"opened": task.pr_url}, lambda: typer.echo(f"Opened {task.pr_url}"))
     link = page_of(load_settings(), f"/work-orders/{order_id}" if order_id is not None else "/", new_key=new_key)

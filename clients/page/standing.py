@@ -80,7 +80,8 @@ def need_of(task: Task) -> str:
         case Status.PENDING, Stage.BLOCKED:
             need = "Blocked: move it to triaged to start it"
         case Status.COMPLETED, Stage.BLOCKED:
-            need = "Its pull request was closed without a merge"
+            moved = f"Blocked: {task.error.message}" if task.error is not None and task.word == "blocked" else ""
+            need = moved or "Its pull request was closed without a merge"
         case Status.COMPLETED, Stage.REVIEW:
             need = "Review its pull request, and merge it"
         case _:

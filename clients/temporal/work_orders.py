@@ -3,6 +3,7 @@
 import asyncio
 import builtins
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final
+from urllib.parse import unquote
 
 from temporalio.client import WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -23,7 +25,7 @@ from clients.temporal.waits import waiting_for, waits_for_opening
 from septet.board.circle import circle_of
 from septet.contracts.names import ORDER_ID, Stage, Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request_names import watch_id, watched_order
+from septet.contracts.pull_request_names import LOCAL_PULL, watch_id, watched_order
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.repository import without_credentials
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
@@ -276,7 +278,13 @@ class WorkOrders(Executions[Task]):
             return f"To give it up, run `septet move {view.id} cancelled`."
         if view.stage is Stage.REVIEW:
             follows = "Its agent follows the pull request. " if view.rework is not None else ""
-            return f"{follows}`septet move {view.id} done` ends that: the pull request stays as it is."
+            pull = LOCAL_PULL.fullmatch(view.pr_url or "")
+            path = shlex.quote(unquote(pull["path"])) if pull is not None else ""
+            close = (
+                f"run `septet pr close {pull['number']} --repo {path}`" if pull is not None else "close it there"
+            )
+            kept = f"`septet move {view.id} done` ends its review, and the pull request stays as it is."
+            return f"{follows}To give up its pull request, {close}. {kept}"
         return "Nothing of it is running."
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:

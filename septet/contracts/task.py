@@ -69,6 +69,10 @@ class TaskError(Wire):
         return self.model_copy(update={"remedy": remedy})
 
 
+MOVED_TO_BLOCKED: Final = "Blocked"
+"""The type of the error of a work order that a person moved to blocked."""
+
+
 class Move(Wire):
     """One entry of a work order's history: from which stage to which, when, by whom and why."""
 
@@ -178,7 +182,8 @@ class Task(Wire):
             return "stuck"
         if self.status is not Status.COMPLETED:
             return self.status.value
-        return "closed" if self.stage is Stage.BLOCKED else self.stage.value
+        is_moved = self.error is not None and self.error.type == MOVED_TO_BLOCKED
+        return "closed" if self.stage is Stage.BLOCKED and not is_moved else self.stage.value
 
     @property
     def has_plan_alone(self) -> bool:

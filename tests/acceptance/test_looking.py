@@ -1,5 +1,6 @@
 """What is there, as it is asked for: plan, changes, lists, the page of a work order, over commands and HTTP."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +89,16 @@ def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origi
 
 
 def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_path: Path) -> None:
-    """`septet open` hands its page, or its pull request, to the browser that `BROWSER` names."""
+    """`septet open` hands its page to the browser that `BROWSER` names; what no address opens is shown otherwise."""
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
     browser.chmod(0o755)
     person = Septet(served.root, {**served.extra, "BROWSER": str(browser)})
     assert person("open", done["id"], "--json").code == 0
-    assert person("open", done["id"], "--pr", "--json").code == 0
-    page, pull_request = (tmp_path / "opened").read_text().splitlines()
-    assert (page, pull_request) == ((served.state / "open.html").as_uri(), done["pr_url"])
+    refused = person("open", done["id"], "--pr", "--json")
+    see = refused.error["remedy"].partition("See it: ")[2].partition(", or")[0]
+    assert (refused.code, person(*shlex.split(see)[1:]).code) == (2, 0)
+    assert (tmp_path / "opened").read_text().splitlines() == [(served.state / "open.html").as_uri()]
     assert (served.state / "open.html").stat().st_mode & 0o077 == 0
 
 

@@ -208,17 +208,22 @@ def test_a_setting_of_a_step_that_is_wrong_is_named(
     assert named in ended.error["message"]
 
 
-def test_wrong_settings_of_a_repository_ask_for_a_new_work_order(served: Septet, origin: Origin) -> None:
-    """A retry begins at the same commit, and could only fail again; the new one takes what was corrected."""
-    run = ("run", "--repo", origin.bare, "--title", "T", "--wait", "--json", "--id")
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--agent", "scripted")])
+def test_wrong_settings_of_a_repository_are_told_at_the_door(
+    served: Septet, origin: Origin, options: tuple[str, ...]
+) -> None:
+    """The file and the line are named before anything starts, whichever agent was asked for, and the remedy works."""
+    run = ["run", "--repo", str(origin.bare), "--title", "T", *options, "--json"]
+    assert served("issue", "add", "--repo", origin.bare, "--title", "One").code == 0
     origin.push({".septet/septet.toml": "chekcs = []\n"})
-    error = served(*run, "wo-wrong-settings").json["task"]["error"]
-    assert error["message"] == "The workspace was not opened: .septet/septet.toml line 1: chekcs is not a setting."
-    assert error["remedy"].startswith(
-        "Did you mean checks? Commit that on main, then start a new work order: this "
-    )
+    refused = served(*run)
+    assert refused.code == 2
+    assert refused.error["message"] == ".septet/septet.toml line 1: chekcs is not a setting."
+    assert refused.error["remedy"] == "Did you mean checks? Commit that on main, then start it again."
+    pipeline = served("pipeline", "--repo", origin.bare, "--issues", "1", "--json")
+    assert pipeline.error["message"] == refused.error["message"]
     origin.push({".septet/septet.toml": "checks = []\n"})
-    assert served(*run, "wo-right-settings").code == 0
+    assert served(*run).code == 0
 
 
 NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet,
 
     held = served("move", "wo-created-later", "blocked", "--why", "the design is missing", "--json").json["task"]
     assert (held["status"], held["stage"]) == ("pending", "blocked")
+    shown = served("show", "wo-created-later").out
+    assert re.search(r"blocked +the design is missing", shown)
+    assert "septet move wo-created-later triaged" in shown
     assert served("move", "wo-created-later", "triaged", "--json").code == 0
     assert served.closed("wo-created-later")["status"] == "completed"
     history = served("show", "wo-created-later", "--json").json["history"]

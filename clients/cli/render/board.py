@@ -79,12 +79,13 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
         out.print(Text(wrap(notes, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
     if out.is_terminal:
         out.print(board_view(board))
-        return
-    for stage, tasks in board.stages.items():
+    for stage, tasks in board.stages.items() if not out.is_terminal else ():
         out.print(_stage_heading(board, stage))
         for task in tasks:
-            parts = (*_row(task), task.pr_url or _reason(task))
+            parts = (*_row(task), _outcome(task, task.pr_url or ""))
             out.print(Text("  " + "  ".join(printable(part) for part in parts if part)), soft_wrap=True)
+    if board.next is not None:
+        out.print(Text(f"There are more: add --after {board.next}", style="dim"), soft_wrap=True)
 
 
 def board_view(board: BoardReply) -> RenderableType:
@@ -115,7 +116,7 @@ def _stage_table(tasks: Sequence[Task]) -> Table:
         cells = [Text(cut_to_line(cell, LONGEST_CELL)) for cell in _row(task)]
         cells[_STATUS].stylize(STYLE_OF.get(task.word, ""))
         link = f"link {task.pr_url}" if task.pr_url else ""
-        rows.append([*cells, Text(_pull_request(task) or cut_to_line(_reason(task), LONGEST_CELL), style=link)])
+        rows.append([*cells, Text(cut_to_line(_outcome(task, _pull_request(task)), LONGEST_CELL), style=link)])
     return table_of(rows, console().width - GAP, _GIVES)
 
 
@@ -128,9 +129,12 @@ def _pull_request(task: Task) -> str:
     return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
 
 
-def _reason(task: Task) -> str:
-    """Return why a work order failed, in its first line."""
-    return next(iter(task.error.message.splitlines()), "") if task.error is not None else ""
+def _outcome(task: Task, pull_request: str) -> str:
+    """Return its pull request; without one why it failed, and with one why a person moved it to blocked."""
+    if task.error is None or (pull_request and task.word != "blocked"):
+        return pull_request
+    reason = next(iter(task.error.message.splitlines()), "").rstrip(":")
+    return "  ".join(filter(None, (pull_request, reason)))
 
 
 async def _boards(

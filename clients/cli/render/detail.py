@@ -20,7 +20,7 @@ from clients.disk.network_requests import refused_to
 from clients.under_way import StepUnderWay
 from clients.watch import elapsed_seconds
 from septet.contracts.amounts import cost_text
-from septet.contracts.names import Status, Step
+from septet.contracts.names import Stage, Status, Step
 from septet.contracts.replies import DetailReply
 from septet.system.preview import printable
 
@@ -49,6 +49,8 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     task = detail.task
     if task.repository_url:
         yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"
+    if (task.status, task.stage) == (Status.PENDING, Stage.BLOCKED) and detail.history:
+        yield "blocked", detail.history[-1].why or f"by {detail.history[-1].who}"
     if task.assigned_agent:
         yield "agent", task.assigned_agent
     if running:

@@ -102,7 +102,7 @@ def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
     """Return what people type next about a work order that waits for them; its error has a remedy of its own."""
-    if task.stage is Stage.COLLECTED:
+    if task.stage is Stage.COLLECTED or (task.status, task.stage) == (Status.PENDING, Stage.BLOCKED):
         return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
         was_refused = task.error is not None and task.error.type == "InvalidInput"

@@ -30,5 +30,6 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
         message = f"{name} was stopped from outside: {why or cause}."
         raise AgentCrashedError(message, remedy=_AGAIN, retry_after_seconds=_AGAIN_SECONDS)
     if end.code != 0:
-        return f"{name} failed (exit code {end.code}):\n{mask(end.output).strip()[-_OUTPUT_SHOWN:]}"
+        failed, output = f"{name} failed (exit code {end.code})", mask(end.output).strip()[-_OUTPUT_SHOWN:]
+        return f"{failed}:\n{output}" if output else f"{failed}, and printed nothing."
     return ""

@@ -159,6 +159,12 @@ def test_other_repositories_have_the_checks_of_their_makefile(project: Project) 
     assert project.look().checks == (("make", "lint"), ("make", "check"))
 
 
+def test_a_makefile_without_such_a_target_is_told(project: Project) -> None:
+    """Who reads that it was looked at learns what was looked for."""
+    project.write({"Makefile": "build:\n\tgo build\n"})
+    assert project.look().notes == ("Makefile has no target lint, check or test.",)
+
+
 def test_a_repository_of_which_nothing_is_known_gets_a_file_to_fill(project: Project) -> None:
     """It is valid as it stands."""
     settings = project.settings()

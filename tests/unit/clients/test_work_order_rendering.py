@@ -163,6 +163,22 @@ def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[3].endswith(LONG_URL)
 
 
+def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first has its reason, and the board says where it goes on."""
+    moved = TaskError(type="Blocked", message="wait for Ann", remedy="")
+    closed = TaskError(type="PullRequestClosed", message="It was closed.", remedy="")
+    in_review = TASK.model_copy(update={"status": Status.COMPLETED, "stage": Stage.BLOCKED})
+    tasks = [in_review.model_copy(update={"error": error}) for error in (moved, closed)]
+    shown = board(*tasks, stage=Stage.BLOCKED).model_copy(update={"next": "abc"})
+    board_tables.show_board(shown)
+    *_, first, second, more = capsys.readouterr().out.splitlines()
+    assert ("  blocked  " in first, first.endswith(f"{LONG_URL}  wait for Ann")) == (True, True)
+    assert ("  closed  " in second, second.endswith(LONG_URL)) == (True, True)
+    assert more == "There are more: add --after abc"
+
+
 def test_a_board_fits_its_terminal() -> None:
     """A long title is cut so that status and pull request are seen, whatever the title's letters."""
     long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
