@@ -2,8 +2,9 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from clients.watch import NOBODY_WORKS, RUNNING
 from septet.contracts.names import Status
 from septet.contracts.replies import LogEntry
 from septet.contracts.task import Task
@@ -11,10 +12,6 @@ from septet.contracts.task import Task
 if TYPE_CHECKING:
     from clients.disk.workspace_view import WorkspaceView
     from clients.operations import Operations
-
-
-RUNNING: Final = "running"
-NOBODY_WORKS: Final = "nobody works on it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def init(
     reply(work, as_json=as_json)
 
 
-def _show(path: Path, root: Path, settings: "FirstSettings", opened: Sequence[str]) -> None:
+def _show(path: Path, root: Path, settings: "FirstSettings", own_hosts: Sequence[str]) -> None:
     from clients.first_settings import LOOKED_FOR
 
     lines = [f"Written: {path}{', from ' if settings.sources else ''}{', '.join(settings.sources)}."]
@@ -75,6 +75,6 @@ def _show(path: Path, root: Path, settings: "FirstSettings", opened: Sequence[st
     lines += ["", _SANDBOX]
     if settings.hosts:
         lines += ["Set-up needs a registry of packages. Start the worker, again if it runs, with these hosts too:"]
-        lines += [f"  SEPTET_SETUP_HOSTS={','.join(dict.fromkeys((*opened, *settings.hosts)))} septet up"]
+        lines += [f"  SEPTET_SETUP_HOSTS={','.join(dict.fromkeys((*own_hosts, *settings.hosts)))} septet up"]
     lines += [*settings.notes, "", f"Read it, commit it to the base branch, then run: septet doctor --repo {root}"]
     say("\n".join(lines))

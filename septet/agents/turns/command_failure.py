@@ -31,5 +31,5 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
         raise AgentCrashedError(message, remedy=_AGAIN, retry_after_seconds=_AGAIN_SECONDS)
     if end.code != 0:
         failed, output = f"{name} failed (exit code {end.code})", mask(end.output).strip()[-_OUTPUT_SHOWN:]
-        return f"{failed}:\n{output}" if output else f"{failed}, and printed nothing."
+        return f"{failed}:\n{output}" if output else f"{failed}.\nIt printed nothing."
     return ""

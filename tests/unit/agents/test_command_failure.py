@@ -52,6 +52,6 @@ def test_its_own_end_is_its_own() -> None:
     """A code, a signal, or a program that is not there."""
     assert told("exited") == ""
     assert told("exited", code=2, output="no rule\n") == "Check `make` failed (exit code 2):\nno rule"
-    assert told("exited", code=1, output=" \n") == "Check `make` failed (exit code 1), and printed nothing."
+    assert told("exited", code=1, output=" \n") == "Check `make` failed (exit code 1).\nIt printed nothing."
     assert told("exited", code=None, signal=9).startswith("Check `make` failed (exit code -9)")
     assert "could not be started: ENOENT" in told("not_started", "ENOENT: no such file", code=None)
