@@ -48,7 +48,7 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
         assert len(notes.take()) == 1, "this teller died before it told"
         notes.note(note("2", 2.0, week="2026-W41"))
         assert await teller.look() == 2
-        assert (await costs.show("project")).total.usd == 3.0
+        await wait_until(lambda: costs.show("project"), lambda shown: shown.total.usd == 3.0)  # once it is listed
 
         notes.note(note("2", 2.5, week="2026-W41"))
         shutil.copy(notes.root / "2.json", tmp_path / "kept.json")
