@@ -80,7 +80,9 @@ async def test_sessions_go_on_from_issue_to_issue(
         assert len(_sessions(runs)) == 1
         warm = adapter_for(day.cli).capabilities.input_stream
         agents = {run.name: agent_of(run) for run in runs}
-        assert len({*agents.values()}) == (1 if warm else len(runs)), [agents, *map(Run.exit, runs)]
+        assert len({*agents.values()}) == (1 if warm else len(runs)), "\n".join(
+            f"{agents[run.name]} {run.name}: {run.exit()}" for run in runs
+        )
         assert all(carriers(mark_of(run)) == [] for run in runs)
     assert "Add alpha.txt" in model.heard_in("beta", "classify_issue")
     assert "SOL-alpha" in model.heard_in("beta", "implement_plan")
