@@ -25,6 +25,10 @@ TURN_SOCKET = "../warm.sock"
 LOOK_SECONDS = 0.001
 STOP_SECONDS = 15.0
 """For a thread that waits for a busy disk and cannot stop before: to start an agent anew takes seconds too."""
+AGAIN_SECONDS = 0.5
+"""Until what does not stop goes on for a moment: a thread that starts a program stands in the kernel until that
+has begun, and waits for ever where that was stopped first."""
+MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
 """For whoever connects to send an order, or a request to end: both send it at once."""
 
@@ -107,13 +111,18 @@ class WarmSupervisor(Supervisor):
         What is in its own group, such as servers of tools that talk with it, is stopped and goes on with it.
         """
         self.signal_group(signal.SIGSTOP)
-        bound = time.monotonic() + STOP_SECONDS
+        bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
         while not (are_stopped(group_of(self.agent)) and self.sweep_tools()):
             self.reap()
             if self.status is None and time.monotonic() > bound:
                 self.cause, self.why = "ended", "after_result"
             if self.status is not None or self.cause:
                 return False
+            if time.monotonic() > again_at:
+                self.signal_group(signal.SIGCONT)
+                time.sleep(MOMENT_SECONDS)
+                self.signal_group(signal.SIGSTOP)
+                again_at = time.monotonic() + AGAIN_SECONDS
             time.sleep(LOOK_SECONDS)
         self.pipes.read_outputs()
         self.reap()

@@ -123,6 +123,30 @@ async def test_a_process_waits_for_a_slow_order(lab: Lab) -> None:
     assert [run.name for run in lab.runtime.runs.of("wo-1")] == [first.run.name, second.run.name]
 
 
+async def test_a_process_that_starts_another_at_its_result_serves_the_next_turn(lab: Lab) -> None:
+    """Who starts a program stands in the kernel until that has begun: it cannot stop while its child is stopped."""
+    body = """
+        if number == 1:
+            import ctypes, threading
+            libc = ctypes.CDLL(None)
+            stack = ctypes.create_string_buffer(1 << 20)
+            top = ctypes.c_void_p(ctypes.addressof(stack) + (1 << 20))
+            own_memory, until_it_ends, told_by_a_signal = 0x100, 0x4000, 17
+            flags = own_memory | until_it_ends | told_by_a_signal
+            sleeps = (ctypes.cast(libc.sleep, ctypes.c_void_p), top, flags, ctypes.c_void_p(1))
+            threading.Thread(target=libc.clone, args=sleeps, daemon=True).start()
+            while len(os.listdir("/proc/self/task")) < 2 or "D (" not in "".join(
+                open(f"/proc/self/task/{task}/status").read() for task in os.listdir("/proc/self/task")
+            ):
+                time.sleep(0.001)
+        turn('m%d' % number)
+        result(heard)
+    """
+    first = await begun(lab, body)
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert agent_of(second.run) == agent_of(first.run)
+
+
 async def test_an_idle_process_cannot_write(lab: Lab) -> None:
     """Between turns the agent's threads and its group stand still and what left its group is dead; then it goes on."""
     body = """
