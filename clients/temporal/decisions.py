@@ -21,7 +21,7 @@ from septet.contracts.decisions import (
     parse_decision,
 )
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request_names import watch_id
+from septet.contracts.pull_request_names import LOCAL_PULL, watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
@@ -152,6 +152,7 @@ class OrderDecisions:
         if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
             raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
         if task.status is Status.COMPLETED and call.from_step is None:
+            _refuse_closed(task)
             remedy = f"Go back to a step: septet retry {order_id} --from {Step.IMPLEMENT_PLAN}"
             raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
         return await self._resume(task, call)
@@ -163,6 +164,8 @@ class OrderDecisions:
             message = f"{task.id} cannot continue: {task.error.message}"
             remedy = f"Start a new work order. `septet move {task.id} cancelled` takes this one off the board."
             raise RefusedTransitionError(message, remedy=remedy)
+        if LOCAL_PULL.fullmatch(task.pr_url or ""):
+            _refuse_closed(task)  # there is no forge on which it could have been reopened meanwhile
         async with claim(orders.client, task.id):
             description = await orders.describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:
@@ -221,6 +224,13 @@ class OrderDecisions:
             )
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256
+
+
+def _refuse_closed(task: Task) -> None:
+    """Refuse to continue a work order whose pull request was closed: no second one is opened for it."""
+    if task.word == "closed" and task.error is not None:
+        message = f"The pull request of {task.id} was closed without a merge."
+        raise RefusedTransitionError(message, remedy=task.error.remedy)
 
 
 def _was_refused(task: Task) -> bool:

@@ -8,7 +8,10 @@ pytestmark = pytest.mark.faces
 
 
 def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet, origin: Origin) -> None:
-    """The second work order waits and says for what; the merge makes the first done, and the second begins by itself."""
+    """The second work order waits and says for what; the merge makes the first done, and the second begins by itself.
+
+    Its pull request is closed on this machine, where nothing reopens it: the work order ends, and does not continue.
+    """
     with septet.up(SEPTET_LOOK_SECONDS="0.5", SEPTET_LONGEST_LOOK_SECONDS="1"):
         first = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
         assert first.json["task"]["stage"] == "review"
@@ -28,7 +31,13 @@ def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet,
         assert {stage: len(tasks) for stage, tasks in rows["stages"].items() if tasks} == {"review": 1, "done": 1}
         closed = septet("pr", "close", "--repo", origin.bare, "2", "--json")
         assert closed.json["pull_request"]["state"] == "closed"
-        septet.wait_for_order("wo-2", "blocked")
+        remedy = septet.wait_for_order("wo-2", "blocked")["error"]["remedy"]
+        for again in (("retry",), ("retry", "--from", "implement_plan"), ("move", "executing")):
+            verb, *rest = again
+            refused = septet(verb, "wo-2", *rest, "--json")
+            assert (refused.code, refused.error["remedy"]) == (5, remedy)
+        assert remedy.startswith("`septet move wo-2 done` ends it.")
+        assert septet("move", "wo-2", "done", "--json").code == 0
 
 
 def test_a_merge_is_on_the_board_at_once(septet: Septet, origin: Origin) -> None:
