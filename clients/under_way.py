@@ -4,9 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clients.watch import NOBODY_WORKS, RUNNING
 from septet.contracts.names import Status
-from septet.contracts.replies import LogEntry
+from septet.contracts.replies import NOBODY_WORKS, RUNNING, LogEntry
 from septet.contracts.task import Task
 
 if TYPE_CHECKING:

@@ -14,14 +14,11 @@ from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.news import News, follow_workflow
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
-from septet.contracts.replies import WatchReply
+from septet.contracts.replies import NOBODY_WORKS, RUNNING, WatchReply
 from septet.contracts.task import Task
 from septet.errors import ServerNotReachedError
 from workflows.search_attributes import HOST
 
-RUNNING: Final = "running"
-NOBODY_WORKS: Final = "nobody works on it"
-"""How a work order stands with a step that has begun."""
 _LOOK_SECONDS: Final = 0.5
 """Between looks at this host's disk; what the server has to tell comes by itself."""
 _DESCRIBE_SECONDS: Final = 2.0

@@ -1,6 +1,6 @@
 """What every face answers: the same objects on the command line, over HTTP and to an agent."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -283,12 +283,17 @@ class DiffReply(Reply):
     diff: DiffView
 
 
+RUNNING: Final = "running"
+NOBODY_WORKS: Final = "nobody works on it"
+"""How a work order stands with a step that has begun."""
+
+
 class WatchReply(TaskReply):
     """A work order at one moment, with what this host sees of its agent and its workspace."""
 
     running_step: str = ""
     """Empty between two steps."""
-    standing: str = "running"
+    standing: str = RUNNING
     """How it stands with that step: it is running, or nobody works on it."""
     waiting_for: str | None = None
     """What it is waiting for right now; `None` if nothing."""

@@ -13,9 +13,9 @@ from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
 from clients.cli.render.terminal import Terminal
 from clients.under_way import StepUnderWay
-from clients.watch import RUNNING
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
 from septet.system.text import name_some
