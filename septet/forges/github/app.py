@@ -92,9 +92,8 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
         by_id = _BY_ID.search(answer.url.path)  # a renamed repository's question is led to its id
         wished = {"repository_ids": [int(by_id[1])]} if by_id else {"repositories": [project.partition("/")[2]]}
         token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
-    hide_of(
-        f"app {app.id}, {api_url}, {project}", [token]
-    )  # it lasts an hour: those of a year would slow each mask
+    # A token lasts an hour: to mask those of a whole year would slow each line that is read.
+    hide_of(f"app {app.id}, {api_url}, {project}", [token])
     PAUSES.count_for(token, f"installation {found.id} of app {app.id}")
     return token
 
