@@ -132,7 +132,7 @@ class WorkspaceActivities:
             inputs, settings = self._read_inputs(request, place, issue)
         except (CommandError, RepositorySettingsError) as error:
             began = f"this one began at {place.base_sha[:10]}"
-            error.remedy += f" Commit that on {place.base_branch}, then start a new work order: {began}."
+            error.remedy += f" Commit the correction to {place.base_branch}, then start a new work order: {began}."
             raise
         write_frozen_inputs(place, inputs)
         checkpoint = self._first_snapshot(place)

@@ -48,5 +48,5 @@ def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]
     try:
         return load_repository_settings(files.get).agent
     except RepositorySettingsError as error:
-        remedy = f"{error.remedy} Commit that on {base.branch}, then start it again."
+        remedy = f"{error.remedy} Commit the correction to {base.branch}, then start it again."
         raise InvalidInputError(error.message, remedy=remedy) from error

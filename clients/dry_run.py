@@ -58,11 +58,10 @@ async def dry_run(
     worker = await _worker_of(operations)
     agent = order.agent or repository.agent or (worker.default if worker is not None else settings.agent)
     model = worker.model if worker is not None else settings.model
-    unused = (
-        find_unused_settings(address.path, view.files.get(SETTINGS_PATH), view.base.branch) if address.path else ""
-    )
+    read = view.files.get(SETTINGS_PATH)
+    unused = find_unused_settings(address.path, read, view.base.branch) if address.path else None
     return DryRunReply(
-        unused_settings=f"{unused} Commit it to {view.base.branch}." if unused else "",
+        unused_settings=" ".join(unused or ()),
         repository=address.url,
         base_branch=view.base.branch,
         base_sha=view.base.sha,

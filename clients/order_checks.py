@@ -9,7 +9,7 @@ from clients.repository_path import enclosing_repository, is_repository, with_ho
 from septet.contracts.amounts import parse_limit
 from septet.contracts.names import AGENTS, SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
-from septet.errors import InvalidInputError
+from septet.errors import InvalidInputError, RepositorySettingsError
 from septet.git.address import parse_address
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ _NOBODY_ANSWERS: Final = (
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
 
 
-def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> str:
-    """Return that a checkout's settings are not those that its work orders read; empty where they are.
+def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
+    """Return that the settings in a checkout are not those of its base, with a remedy; `None` where they are.
+
+    A mistake in the checkout's settings is told with it: people look before they commit.
 
     Args:
         folder: The checkout.
@@ -34,11 +36,21 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> str:
     try:
         written = (folder / SETTINGS_PATH).read_bytes()
     except OSError:
-        return ""
+        return None
     if written == read:
-        return ""
+        return None
+    from septet.repository_settings import load_repository_settings
+
     lack = "is not committed to" if read is None else "differs from that of"
-    return f"{SETTINGS_PATH} in {folder} {lack} {branch}, so it is not used yet."
+    unused = f"{SETTINGS_PATH} in {folder} {lack} {branch}, so it is not used yet."
+    try:
+        load_repository_settings({SETTINGS_PATH: written}.get)
+    except RepositorySettingsError as error:
+        return (
+            f"{unused} It is wrong, too: {error.message}",
+            f"{error.remedy} Commit it to {branch} once it is right.",
+        )
+    return unused, f"Commit it to {branch}."
 
 
 def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:

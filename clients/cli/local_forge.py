@@ -204,7 +204,9 @@ def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"
                 if len(numbers) == 1:
                     raise
                 left = f" No longer tried: {', '.join(map(str, asked[at:]))}." if asked[at:] else ""
-                failure = type(error)(f"Pull request {number}: {error.message}{left}", remedy=error.remedy)
+                which = f"Pull request {number}"
+                message = error.message if error.message.startswith(which) else f"{which}: {error.message}"
+                failure = type(error)(f"{message}{left}", remedy=error.remedy)
                 break
             with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
                 await look_now(await connect(settings), pulls[-1].url)

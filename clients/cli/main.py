@@ -152,6 +152,8 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
         code = _usage(error, as_json=as_json)
+    except SystemExit as end:  # who reads what is printed has closed the pipe
+        code = end.code if isinstance(end.code, int) else ExitCode.FAILED
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
         if as_json:

@@ -66,7 +66,7 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
     if address.path is not None and (
         unused := find_unused_settings(address.path, files.get(SETTINGS_PATH), base.branch)
     ):
-        yield "warning", unused, f"Commit it to {base.branch}."
+        yield "warning", *unused
     repository = load_repository_settings(files.get)
     yield from _programs(repository, settings, state, sandbox)
     commands = load_all(files.get)

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Final
 
@@ -52,6 +53,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
+        begun = datetime.now(UTC)
         async with running_worker(
             client, settings, sole=True, decide=comment_decisions(settings.task_queue), intakes_of=intakes_of
         ) as parts:
@@ -62,7 +64,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
             ):
                 signals = StopSignals.listen()
                 _print_ready(server, settings, api.page, as_json=as_json)
-                async with _beside(print_lines(operations), begins=not as_json):
+                async with _beside(print_lines(operations, begun), begins=not as_json):
                     await signals.first.wait()
             if sys.stderr.isatty():
                 say("", err=True)  # behind the terminal's ^C

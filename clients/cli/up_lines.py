@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from clients.cli.wrapping import say
@@ -42,9 +42,14 @@ class WorkOrderLines:
         return not moment or datetime.fromisoformat(moment) < self._since
 
 
-async def print_lines(operations: Operations) -> None:
-    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled."""
-    lines = WorkOrderLines(datetime.now(UTC))
+async def print_lines(operations: Operations, since: datetime) -> None:
+    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled.
+
+    Args:
+        operations: What work orders are asked with.
+        since: When the worker began: what has ended since then is told, too.
+    """
+    lines = WorkOrderLines(since)
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(

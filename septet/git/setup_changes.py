@@ -58,7 +58,8 @@ def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChang
 
 
 _AGAIN: Final = (
-    "Commit that on the base branch, then start a new work order: `septet retry` begins at the same commit."
+    "Commit the correction to the base branch, then start a new work order: "
+    "`septet retry` begins at the same commit."
 )
 
 

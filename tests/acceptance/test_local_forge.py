@@ -53,6 +53,8 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert git(checkout, "status", "--porcelain") == ""
     assert served("pr", "diff", number, "--repo", repo).out == patch
     served.wait_for_order("wo-in-checkout", "done")
-    assert served("pr", "merge", number, cwd=checkout).code == 5
+    again = served("pr", "merge", number, "1000", cwd=checkout)
+    assert again.code == 5
+    assert again.err.count(f"Pull request {number}") == 1
     assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"
     assert "merged" in served("pr", "list", "--all", cwd=checkout).out

@@ -219,7 +219,7 @@ def test_wrong_settings_of_a_repository_are_told_at_the_door(
     refused = served(*run)
     assert refused.code == 2
     assert refused.error["message"] == ".septet/septet.toml line 1: chekcs is not a setting."
-    assert refused.error["remedy"] == "Did you mean checks? Commit that on main, then start it again."
+    assert refused.error["remedy"] == "Did you mean checks? Commit the correction to main, then start it again."
     pipeline = served("pipeline", "--repo", origin.bare, "--issues", "1", "--json")
     assert pipeline.error["message"] == refused.error["message"]
     origin.push({".septet/septet.toml": "checks = []\n"})

@@ -166,4 +166,6 @@ async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
     with pytest.raises(ApplicationError) as failed:
         await lab.open()
     assert failed.value.type == "RepositorySettings"
-    assert "Commit that on main, then start a new work order: this one began at " in str(failed.value.details)
+    assert "Commit the correction to main, then start a new work order: this one began at " in str(
+        failed.value.details
+    )

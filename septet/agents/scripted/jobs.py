@@ -135,11 +135,13 @@ def describe(task: PromptTask, _hands: Hands) -> Answer:
     kind = task.branch.rpartition("/")[2].partition("-")[0] or task.type
     title = f"{kind}: #{task.number} - {task.title}" if task.number else f"{kind}: {task.title}"
     asked = task.body.strip().partition("\n\n")[0]
-    changes = _changes(read(task.folder / task.plan_path) or "")
-    listed = "\n".join(f"- In `{path}`, `{old}` is now `{new}`." for path, old, new in changes)
+    text = read(task.folder / task.plan_path) or ""
+    changes = [f"- In `{path}`, `{old}` is now `{new}`." for path, old, new in _changes(text)]
+    changes += [f"- `{path}` holds `{line}`." for line, path in lines_in(text)]
+    listed = "\n".join(changes) or "- What the plan says."
     parts = [
         f"## What was asked\n\n{asked or task.title}",
-        f"## What changes\n\n{listed or '- What the plan says.'}",
+        f"## What changes\n\n{listed}",
         f"The plan is `{task.plan_path}`.",
     ]
     closes = [f"Closes #{task.number}"] if task.number else []

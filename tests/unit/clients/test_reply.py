@@ -175,3 +175,21 @@ def test_a_closed_stderr_changes_nothing(options: tuple[str, ...], tmp_path: Pat
     assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
     if options:
         assert ended.stdout == '{"ok": true, "rescues": []}\n'
+
+
+def test_a_reader_that_has_gone_ends_a_command_at_once() -> None:
+    """Python is not taken apart then either: a thread of Temporal's SDK may abort it meanwhile."""
+    program = "import atexit, os; atexit.register(os.write, 2, b'taken apart'); from clients.cli.main import main; main()"
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", program, "init", "--help"],
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(writes)
+    assert (ended.returncode, ended.stderr) == (1, b"")

@@ -41,7 +41,14 @@ def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin:
     (checkout / ".septet/septet.toml").write_text("chekcs = []\n")
     found = list(repository_findings(str(checkout), settings))
     assert [status for status, _, _ in found] == ["warning", "ok"]
-    assert "is not committed to main, so it is not used yet" in found[0][1]
+    assert found[0][1].endswith(
+        "is not committed to main, so it is not used yet. "
+        "It is wrong, too: .septet/septet.toml line 1: chekcs is not a setting."
+    )
+    assert found[0][2] == "Did you mean checks? Commit it to main once it is right."
+    (checkout / ".septet/septet.toml").write_text("checks = [['true']]\n")
+    found = list(repository_findings(str(checkout), settings))
+    assert found[0][1].endswith("is not committed to main, so it is not used yet.")
     assert found[0][2] == "Commit it to main."
     git(checkout, "add", ".")
     git(checkout, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Settings")

@@ -200,3 +200,11 @@ def test_a_pull_request_is_named_after_what_its_branch_does(agent: ScriptedAgent
     progress = Progress(plan_path="specs/p.md", branch_name=branch)
     answer = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer
     assert answer["title"] == "feat: Mend the sum"
+
+
+def test_a_pull_request_tells_each_change_that_its_plan_spells_out(agent: ScriptedAgent) -> None:
+    """Words that are replaced and lines that are written, as the plan has them."""
+    put(agent, "specs/p.md", "1. In `a.py`, replace `x` with `y`.\n2. Write `mended` into `CHANGES.md`.\n")
+    progress = Progress(plan_path="specs/p.md", branch_name="fix-wo-7-mend-the-sum")
+    body = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer["body"]
+    assert "## What changes\n\n- In `a.py`, `x` is now `y`.\n- `CHANGES.md` holds `mended`.\n" in body
