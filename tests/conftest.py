@@ -1,5 +1,6 @@
 """What every test shares: how hard hypothesis tries, which tests start first, small disks, and masks that end."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,6 +26,15 @@ def _masks_end() -> Iterator[None]:
     before = hidden_values()
     yield
     reveal(hidden_values() - before)
+
+
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but never among the ten thousand tests, which stay to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from clients.cli.page_link import show_page_link
 from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
-from clients.cli.up_lines import print_lines
+from clients.cli.up_lines import begin_lines, print_lines
 from clients.cli.wrapping import say
 from clients.operations import Operations
 from clients.page.key import page_host
@@ -53,7 +52,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
-        begun = datetime.now(UTC)
+        lines = begin_lines()
         async with running_worker(
             client, settings, sole=True, decide=comment_decisions(settings.task_queue), intakes_of=intakes_of
         ) as parts:
@@ -64,7 +63,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
             ):
                 signals = StopSignals.listen()
                 _print_ready(server, settings, api.page, as_json=as_json)
-                async with _beside(print_lines(operations, begun), begins=not as_json):
+                async with _beside(print_lines(operations, lines), begins=not as_json):
                     await signals.first.wait()
             if sys.stderr.isatty():
                 say("", err=True)  # behind the terminal's ^C

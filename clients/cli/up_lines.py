@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from clients.cli.wrapping import say
@@ -42,14 +42,13 @@ class WorkOrderLines:
         return not moment or datetime.fromisoformat(moment) < self._since
 
 
-async def print_lines(operations: Operations, since: datetime) -> None:
-    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled.
+def begin_lines() -> WorkOrderLines:
+    """Return the lines of what ends from now on."""
+    return WorkOrderLines(datetime.now(UTC))
 
-    Args:
-        operations: What work orders are asked with.
-        since: When the worker began: what has ended since then is told, too.
-    """
-    lines = WorkOrderLines(since)
+
+async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
+    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled."""
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(

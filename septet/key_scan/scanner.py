@@ -99,20 +99,23 @@ class KeyScanner:
     def _run_or_compile(self, content: bytes) -> bytes:
         compiled = self.folder / f"compiled-{version(_PACKAGE)}"
         if not compiled.exists():
-            with hold_lock(self.folder / "compiling"):
+            with hold_lock(self.folder / "compiling") as compiling:
                 if not compiled.exists():
-                    output = self._run(content)
+                    output = self._run(content, compiling)
                     compiled.touch(mode=0o600)
                     return output
         return self._run(content)
 
-    def _run(self, content: bytes) -> bytes:
+    def _run(self, content: bytes, *kept: int) -> bytes:
+        """Run the program, which keeps these descriptors: it compiles to its end, whoever kills this process."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
         environment = {"TMPDIR": str(scratch), "LC_ALL": "C.UTF-8"}
         try:
-            completed = processes.run(argv, env=environment, stdin=content, timeout_seconds=_SCAN_SECONDS)
+            completed = processes.run(
+                argv, env=environment, stdin=content, timeout_seconds=_SCAN_SECONDS, pass_fds=kept
+            )
         except OSError as error:
             raise EvidenceError(f"The scanner for keys could not be started: {error.strerror}.") from error
         if completed.timed_out:

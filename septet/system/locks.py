@@ -34,8 +34,10 @@ _USUAL: Final = Patience()
 
 
 @contextmanager
-def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[None]:
+def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now.
+
+    The block gets its descriptor: a process that inherits the descriptor holds the lock as long as it lives.
 
     Raises:
         HaltedError: The work that waits was halted.
@@ -46,7 +48,7 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[None]:
         with close_after(open_lock(path)) as descriptor:
             await_lock(path, descriptor, patience)
             if _is_at(path, descriptor):
-                yield
+                yield descriptor
                 return
 
 

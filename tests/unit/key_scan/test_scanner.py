@@ -1,23 +1,30 @@
 """What the scanner finds, in lines as they stand in a patch of git's. No key here is one, nor does it stand here whole."""
 
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from fakes.compiled_scanner import shared_scanner
+from fakes.processes import processes_with
 from fakes.waiting import until
 
 from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
 from septet.key_scan.scanner import KeyScanner
-from septet.system.locks import hold_lock
+from septet.system.locks import hold_lock, lock_is_held
 
-DESCRIPTORS = Path("/proc/self/fd")
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 PEM = (
     "-----BEGIN RSA PRIVATE " + "KEY-----",
     "MIIEowIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gun",
     "VTLw7onLRnrq0/IzW7yWR7QkrmBL7jTKEn5u+qKhbwKfBstIs+bMY2Zkp18gnTxK",
     "-----END RSA PRIVATE " + "KEY-----",
+)
+
+_SCAN = (
+    "import sys, pathlib; from septet.key_scan.scanner import AddedLine, KeyScanner; "
+    "KeyScanner(pathlib.Path(sys.argv[1])).scan([AddedLine('a', 1, sys.argv[2].encode())])"
 )
 
 
@@ -47,27 +54,18 @@ def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
 
 @pytest.mark.needs("Linux")
 def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) -> None:
-    """Many first scans at once would each compile the same rules, and take the machine for that long."""
+    """Each would compile the same rules, and take the machine for that long; also where the first was killed."""
     scanner, lines = KeyScanner(tmp_path / "scanner"), lines_of("src/app.py", f"TOKEN = '{TOKEN}'")
     compiling = scanner.folder / "compiling"
-    with ThreadPoolExecutor(1) as threads:
-        with hold_lock(compiling):
-            waiting = threads.submit(scanner.scan, lines)
-            wait_until_someone_waits_for(compiling)
-            assert not (scanner.folder / "rules").exists()
-        found = waiting.result()
+    with subprocess.Popen([sys.executable, "-c", _SCAN, scanner.folder, lines[0].content]) as first:
+        until(psutil.Process(first.pid).children)
+        first.kill()
+    assert lock_is_held(compiling)
+    found = scanner.scan(lines)
+    assert processes_with(str(scanner.folder / "rules")) == []
     with hold_lock(compiling):
         again = scanner.scan(lines)
     assert [match.rule for match in (*found, *again)] == ["github-pat"] * 2
-
-
-def wait_until_someone_waits_for(lock: Path) -> None:
-    """Return once two have this lock's file open: this test, which holds it, and one who asks for it."""
-
-    def descriptors() -> list[Path]:
-        return [link for link in DESCRIPTORS.iterdir() if link.exists() and link.resolve() == lock.resolve()]
-
-    until(descriptors, holds=lambda found: len(found) > 1)
 
 
 def test_ordinary_work_is_not_stopped(scanner: KeyScanner) -> None:
