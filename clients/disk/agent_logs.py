@@ -121,7 +121,7 @@ class _View:
             return
         end = self.run.exit()
         times: list[Written] = []
-        last = written_last(self.run) if end is None else ""
+        last = written_last(self.run)
         for chunk in self.new_bytes():
             times = times or times_written(self.run)
             for part, time in pieces(chunk, self._position - len(chunk), times, last):

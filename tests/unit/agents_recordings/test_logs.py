@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import refused_in_setup
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.state import StateDir
@@ -175,3 +176,12 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     assert "refused  api.openai.com:443  POST /v1/files  not in the list of hosts\n" in told
     assert "refused  evil.example:443  not in the list of hosts\n" in told
     assert "refused  index.example:443  not in the list of hosts (a check)\n" in told
+
+
+def test_what_nobody_has_noted_has_the_time_of_the_streams_last_change(tmp_path: Path) -> None:
+    """Who follows a run may not have come to note its last words yet, or was killed before."""
+    run = run_of("claude", tmp_path)
+    run.stdout.write_bytes((RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes())
+    run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
+    os.utime(run.stdout, (0, 1_735_732_800))
+    assert {entry.time for entry in AgentLogs(StateDir(tmp_path), "wo-1").entries()} == {"2025-01-01T12:00:00.000Z"}
