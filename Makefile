@@ -4,8 +4,8 @@
 
 BIN := .venv/bin
 ARGS ?=
-# Five processes on two cores: tests wait about half of their time, for servers and for agents.
-TESTERS := --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses=6
+# Two processes for each core: tests wait about half of their time, for servers and for agents.
+TESTERS := --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=6
 # What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
 # With FULL=1 the machine is to have all that any test needs, and a test that would be skipped fails.
 SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run $(if $(FULL),--nothing-missing)
@@ -171,8 +171,8 @@ TRIAL_newcomer := test-newcomer SHORT=1
 TRIAL_world := world SAMPLE=1
 TRIAL_upgrade := upgrade-trial ORDERS=3 ARGS="--patience 300"
 
-trials: ready ## The short trials of .ci/run, five at a time; each prints all it has to say when it ends
-	@$(MAKE) --no-print-directory --jobs=5 --output-sync=recurse $(TRIALS:%=trial-%)
+trials: ready ## The short trials of .ci/run, four at a time; each prints all it has to say when it ends
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=recurse $(TRIALS:%=trial-%)
 
 # Nothing reads it again: to write it takes mypy a tenth of its time.
 trial-static: export MYPY_CACHE_DIR = /dev/null
