@@ -75,7 +75,9 @@ def _host_of(hosted: Hosted) -> str:
     return hosted.fake.url.removeprefix("http://")
 
 
-@pytest.mark.parametrize("name", [kind.name for kind in FORGES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(kind.name, marks=[pytest.mark.release] * (kind is not GitHubFake)) for kind in FORGES]
+)
 def test_a_work_order_pushes_to_the_fork_and_asks_upstream(
     working: Host, forges: dict[str, Hosted], name: str
 ) -> None:

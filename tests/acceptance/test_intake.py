@@ -152,7 +152,7 @@ each_before_a_release = pytest.mark.parametrize(
     ["github", *(pytest.param(name, marks=pytest.mark.release) for name in ("gitlab", "gitea"))],
     indirect=True,
 )
-"""What differs between forges, their webhooks and their notes, the other tests hold of each."""
+"""What differs between forges the tests of each forge hold, and that an issue of each is taken once."""
 
 
 def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> None:
@@ -177,6 +177,7 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
         assert (task["stage"], task["issue_number"]) == ("triaged", str(number))
 
 
+@each_before_a_release
 def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
     """A command is carried out and answered once however often it comes; that of somebody else is not."""
     site = any_site
@@ -210,6 +211,7 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
         assert site.counted("septet_deliveries_total", outcome="unsigned") == refused
 
 
+@each_before_a_release
 def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
     """The schedule and a webhook pass over it; as soon as a writer sets the label, the issue is taken."""
     site = any_site
@@ -224,6 +226,7 @@ def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
         assert site.order(number)
 
 
+@each_before_a_release
 def test_a_strangers_edit_after_the_label_waits_for_a_person(any_site: Site) -> None:
     """No agent starts; who may push reads the issue, and a retry works on it as it is then."""
     site = any_site
@@ -314,6 +317,7 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
         assert "last webhook: " in described.out
 
 
+@each_before_a_release
 def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -> None:
     """A pass finds comments that no webhook has told of, obeys and answers each once, and asks who wrote them."""
     site = any_site

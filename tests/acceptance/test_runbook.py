@@ -32,6 +32,7 @@ def bash_blocks(heading: str) -> list[str]:
     return re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.release
 @pytest.mark.recovery
 @pytest.mark.timeout(600)
 def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ class GitHubConversation:
                 answer = github.rest.actions.download_job_logs_for_workflow_run(
                     *self._repository, int(check.id), headers=_HEADERS
                 )
-                return answer.text[-LOG_LIMIT:]
+                log: str = answer.text
+                return log[-LOG_LIMIT:]
         except ForgeUnavailableError:
             raise
         except (ForgeError, NotFoundError):  # a check of another program than GitHub Actions

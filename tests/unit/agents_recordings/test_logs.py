@@ -184,4 +184,6 @@ def test_what_nobody_has_noted_has_the_time_of_the_streams_last_change(tmp_path:
     run.stdout.write_bytes((RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes())
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
     os.utime(run.stdout, (0, 1_735_732_800))
-    assert {entry.time for entry in AgentLogs(StateDir(tmp_path), "wo-1").entries()} == {"2025-01-01T12:00:00.000Z"}
+    assert {entry.time for entry in AgentLogs(StateDir(tmp_path), "wo-1").entries()} == {
+        "2025-01-01T12:00:00.000Z"
+    }

@@ -52,6 +52,7 @@ def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
         reveal([HIDDEN])
 
 
+@pytest.mark.release
 def test_four_times_the_events_take_four_times_as_long() -> None:
     """Each kind of event that the CLIs were seen to print may come any number of times."""
     for cli, line in recorded_lines():

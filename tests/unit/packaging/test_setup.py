@@ -138,6 +138,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.long
+@pytest.mark.release
 def test_what_septet_runs_with_comes_first_and_the_rest_when_it_is_wanted(checkout: Checkout) -> None:
     """A demo needs no tools for development; a later set-up adds them, and neither is done twice."""
     assert checkout.set_up("--quiet", "--run-only")[0] == 0
