@@ -234,8 +234,12 @@ def git_mode(mode: int) -> int:
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the commonest permission bits of files, programs and folders: those need not be written down."""
+    """Return the commonest permission bits of files, programs and folders: those need not be written down.
+
+    Of two that are as common it is the higher one, in whichever order a file system lists its files.
+    """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()
     )
-    return {mode: bits for (mode, bits), _ in reversed(counts.most_common()) if mode in {FILE, PROGRAM, FOLDER}}
+    ascending = sorted((count, bits, mode) for (mode, bits), count in counts.items())
+    return {mode: bits for _, bits, mode in ascending if mode in {FILE, PROGRAM, FOLDER}}

@@ -17,8 +17,10 @@ from septet.errors import SnapshotError
 from septet.git.branches import create_branch
 from septet.git.difference import difference
 from septet.git.place import Place
+from septet.git.snapshots.contents import usual_bits
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.scan import scan
+from septet.git.snapshots.survey import Figures
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
 from septet.system.durable import write_atomically
@@ -30,6 +32,12 @@ LIMIT_BYTES = 1 << 20
 
 def _rescue(place: Place, unless_equal_to: Snapshot | None = None) -> Snapshot | None:
     return take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=unless_equal_to)
+
+
+def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
+    """Each file system has its own, as memory has: of as many programs with 755 as with 750 those with 755 are usual."""
+    rows = [(b"run.sh", Figures(0o100755, 1, 1, 1, 1)), (b"tool", Figures(0o100750, 1, 1, 1, 2))]
+    assert usual_bits({b"": dict(rows)}) == usual_bits({b"": dict(reversed(rows))}) == {0o100755: 0o755}
 
 
 def _checkpoint(place: Place) -> Snapshot:
