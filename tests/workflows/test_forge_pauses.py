@@ -113,7 +113,11 @@ class Host:
         raise EOFError(f"the host has ended: {self.process.returncode}")
 
 
-@pytest.mark.parametrize("kind", [GitHubFake, GitLabFake, GiteaFake], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind",
+    [GitHubFake, *(pytest.param(kind, marks=pytest.mark.release) for kind in (GitLabFake, GiteaFake))],
+    ids=lambda kind: kind.name,
+)
 async def test_of_twelve_askers_on_two_hosts_one_meets_the_limit(
     kind: type[ForgeFake], server: WorkflowEnvironment, client: Client, tmp_path: Path
 ) -> None:

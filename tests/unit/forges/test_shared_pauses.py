@@ -40,7 +40,11 @@ for _ in range(3):
 """
 
 
-@pytest.mark.parametrize("kind", [GitHubFake, GitLabFake, GiteaFake], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind",
+    [GitHubFake, *(pytest.param(kind, marks=pytest.mark.release) for kind in (GitLabFake, GiteaFake))],
+    ids=lambda kind: kind.name,
+)
 def test_workers_of_two_hosts_lose_a_request_each(kind: type[ForgeFake], tmp_path: Path) -> None:
     """Of two hosts with two workers, each of which asks three times, one request of each host meets the limit."""
     with serving_forge(kind()) as fake:

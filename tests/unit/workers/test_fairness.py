@@ -109,7 +109,11 @@ async def test_plans_approved_at_once_are_carried_out_one_after_the_other(tmp_pa
 
 @pytest.mark.parametrize(
     "begun",
-    [Step.CLASSIFY_ISSUE, pytest.param(Step.GENERATE_BRANCH, marks=pytest.mark.release), Step.IMPLEMENT_PLAN],
+    [
+        pytest.param(Step.CLASSIFY_ISSUE, marks=pytest.mark.release),
+        pytest.param(Step.GENERATE_BRANCH, marks=pytest.mark.release),
+        Step.IMPLEMENT_PLAN,
+    ],
     ids=lambda step: step.value,
 )
 async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(tmp_path: Path, begun: Step) -> None:
