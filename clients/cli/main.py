@@ -152,7 +152,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
         code = _usage(error, as_json=as_json)
-    except SystemExit as end:  # who reads what is printed has closed the pipe
+    except SystemExit as end:  # typer ends with it when the reader of a pipe has gone
         code = end.code if isinstance(end.code, int) else ExitCode.FAILED
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.faces
 
 QUEUE = "septet-fuzzed"
 WORKFLOWS = [WorkOrder, PullRequestWorkflow, Pipeline]
-SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "5"))
+SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "10"))
 """For which values are tried: `make test-api` takes longer."""
 SEED = () if "SEPTET_API_SECONDS" in os.environ else ("--seed", "7")
 """The same values each time; `make test-api` takes others each time, and its failure names their seed."""

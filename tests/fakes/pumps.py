@@ -1,7 +1,7 @@
 """Texts that strangers can write, pumped up, and what reads them in a process that serves others."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -126,15 +126,14 @@ def readers() -> Mapping[str, Reader]:
     }
 
 
-def recorded_lines() -> Iterator[tuple[str, bytes]]:
-    """Yield each kind of line that a CLI was seen to print, with its CLI."""
-    for cli in ADAPTERS:
-        kinds = {}
-        for path in sorted((RECORDINGS / cli).glob("*.stdout")):
-            for line in path.read_bytes().splitlines():
-                with suppress(ValueError):
-                    kinds[_kind(json.loads(line))] = line
-        yield from ((cli, line) for line in kinds.values())
+def recorded_lines(cli: str) -> Iterable[bytes]:
+    """Return each kind of line that a CLI was seen to print."""
+    kinds = {}
+    for path in sorted((RECORDINGS / cli).glob("*.stdout")):
+        for line in path.read_bytes().splitlines():
+            with suppress(ValueError):
+                kinds[_kind(json.loads(line))] = line
+    return kinds.values()
 
 
 def follow_stream(cli: str, stream: bytes) -> object:

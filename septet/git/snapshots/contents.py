@@ -236,7 +236,7 @@ def git_mode(mode: int) -> int:
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
     """Return the commonest permission bits of files, programs and folders: those need not be written down.
 
-    Of two that are as common it is the higher one, in whichever order a file system lists its files.
+    If two are equally common, the higher one counts, in whatever order a file system lists its files.
     """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()

@@ -179,7 +179,7 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
 
 
 def test_what_nobody_has_noted_has_the_time_of_the_streams_last_change(tmp_path: Path) -> None:
-    """Who follows a run may not have come to note its last words yet, or was killed before."""
+    """The worker that follows a run may be late to note its last words, or was killed before it did."""
     run = run_of("claude", tmp_path)
     run.stdout.write_bytes((RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes())
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')

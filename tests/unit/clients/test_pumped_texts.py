@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from fakes.pumps import PUMPS, Reader, follow_stream, pumped, readers, recorded_lines
 
+from septet.agents.clis.registry import ADAPTERS
 from septet.system.masking import hide, reveal
 
 SHORT, LONG = 1_500, 6_000
@@ -52,10 +53,12 @@ def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
         reveal([HIDDEN])
 
 
-@pytest.mark.release
-def test_four_times_the_events_take_four_times_as_long() -> None:
-    """Each kind of event that the CLIs were seen to print may come any number of times."""
-    for cli, line in recorded_lines():
+@pytest.mark.parametrize(
+    "cli", [pytest.param(cli, marks=[pytest.mark.release] * (cli != "claude")) for cli in ADAPTERS]
+)
+def test_four_times_the_events_take_four_times_as_long(cli: str) -> None:
+    """Each kind of event that the CLI was seen to print may come any number of times."""
+    for line in recorded_lines(cli):
         many = [line + b"\n"] * (20 + 10_000 // len(line))
         short, long = b"".join(many), b"".join(many * 4)
         grown = growth(partial(follow_stream, cli, short), partial(follow_stream, cli, long))

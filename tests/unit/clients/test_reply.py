@@ -178,7 +178,7 @@ def test_a_closed_stderr_changes_nothing(options: tuple[str, ...], tmp_path: Pat
 
 
 def test_a_reader_that_has_gone_ends_a_command_at_once() -> None:
-    """Python is not taken apart then either: a thread of Temporal's SDK may abort it meanwhile."""
+    """Python's own finalization is passed over, because a thread of Temporal's SDK may abort it."""
     program = "import atexit, os; atexit.register(os.write, 2, b'taken apart'); from clients.cli.main import main; main()"
     reads, writes = os.pipe()
     os.close(reads)

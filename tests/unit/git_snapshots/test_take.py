@@ -35,7 +35,7 @@ def _rescue(place: Place, unless_equal_to: Snapshot | None = None) -> Snapshot |
 
 
 def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
-    """Each file system has its own, as memory has: of as many programs with 755 as with 750 those with 755 are usual."""
+    """File systems list files in different orders: of two equally common permissions the higher one is usual."""
     rows = [(b"run.sh", Figures(0o100755, 1, 1, 1, 1)), (b"tool", Figures(0o100750, 1, 1, 1, 2))]
     assert usual_bits({b"": dict(rows)}) == usual_bits({b"": dict(reversed(rows))}) == {0o100755: 0o755}
 

@@ -7,8 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[3]
 LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)")
 
@@ -35,7 +33,6 @@ def test_every_page_is_in_the_navigation_and_is_linked_from_the_first_one() -> N
     assert {page for page in named if f"]({page})" not in first} == {"operating.md"}
 
 
-@pytest.mark.release
 def test_the_site_loads_nothing_from_elsewhere_and_a_broken_link_fails_it(tmp_path: Path) -> None:
     """It is read without a network, and nobody publishes a link that leads nowhere."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
