@@ -60,8 +60,6 @@ class StepAttempt:
         """
         if begins_step:
             await self._begin()
-        if self.host.supervisors.runner_is_older:
-            self.host.warn_of_older_runner()
         place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
         rescue = partial(self.host.rescue, place, _ANEW, step)
         if start:

@@ -161,19 +161,9 @@ class Host:
             writer_lock: The descriptor of that lock.
         """
         runtime = self.runtime
-        self.warn_of_older_runner()
         return GuestRunner(
             runtime.runs, runtime.supervisors, self.sandbox, folder, place.objects, writer_lock, runtime.resources
         )
-
-    def warn_of_older_runner(self) -> None:
-        """Log where guests do not have the network that the settings give them."""
-        if self.sandbox.has_network and self.supervisors.runner_is_older:
-            _log.warning(
-                "guest_on_host_network",
-                reason="the runner is of an earlier release: API keys are in the guest's environment too",
-                remedy="Restart `septet runner` when no agent works.",
-            )
 
     @property
     def runner_lock(self) -> Path | None:

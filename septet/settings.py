@@ -219,9 +219,8 @@ class Settings(BaseSettings):
     """Where turns share a session, leave the agent's process running between them, stopped, if its CLI can."""
     sessions: Sessions = "separate"
     """`shared`: the planner's steps of a work order share one session, and the implementor's another one."""
-    sandbox: SandboxChoice | Literal["uid"] = "auto"
-    """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start. No worker starts with
-    `uid`, of earlier releases."""
+    sandbox: SandboxChoice = "auto"
+    """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
     guest_paths: Annotated[tuple[str, ...], NoDecode] = ()
     """Files and folders that confined agents and checks see beside their own world, separated by commas; they may
     write where `:rw` follows one."""

@@ -41,7 +41,6 @@ from septet.agents.turns import runner_connection
 from septet.agents.turns.network_trial import try_network
 from septet.agents.turns.probe import Probe, probe
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
 from septet.errors import (
     AgentCrashedError,
@@ -198,12 +197,6 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
         message = "Agents and checks use this machine's network, and can reach everything that listens on it."
         remedy = f"Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS, {WORKER}."
         return [Check("guest network", "warning", message, remedy)]
-    if settings.runner and Supervisors(runner=StateDir(settings.state_dir).runner).runner_is_older:
-        message = (
-            "The runner is of an earlier release: agents and checks use this machine's network, and can reach "
-            "everything that listens on it. Agents have API keys in their environment."
-        )
-        return [Check("guest network", "warning", message, "Restart `septet runner` when no agent works.")]
     why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
     if why:
         message = f"No guest can be started with a private network: {why}"

@@ -15,8 +15,8 @@ from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
-"""What work orders of 0.2.0 answer that began before it was so."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
+"""The answer to a work order of a pipeline that asks to follow its pull request."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
 

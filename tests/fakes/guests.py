@@ -16,7 +16,7 @@ from septet.agents.clis.outcome import ExitRecord
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.guest.placements import OwnFolder
-from septet.agents.supervisor.order import Limits, Order
+from septet.agents.supervisor.order import Limits, Order, send_order
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.system.locks import lock, open_lock
@@ -120,10 +120,10 @@ class Machine:
         for descriptor in locks:
             lock(descriptor)
         connection = self.supervisors.connect()
-        connection.send(order, locks)
+        send_order(connection, order, locks)
         for descriptor in locks:
             os.close(descriptor)
-        with connection.socket as attached:
+        with connection as attached:
             attached.settimeout(SECONDS * 2)
             line = attached.makefile("rb").readline()
         record = msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord)

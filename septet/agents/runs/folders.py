@@ -101,7 +101,6 @@ class RunRecord:
     model: str = ""
     """The model that it was asked for; empty for the agent's own default."""
     payer: Payer | None = None
-    """`None` where an earlier release did not note it."""
 
     @property
     def worker(self) -> str:

@@ -47,7 +47,7 @@ class Attempt(msgspec.Struct, frozen=True):
     worker: WorkerId = (0, 0)
     """The process that carries it out."""
     epoch: int = 0
-    """How many attempts the work order has had on this host, with this one; 0 where an earlier release wrote."""
+    """How many attempts the work order has had on this host, with this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], l
     """Return the lines that stay where they are, and those that stay of the last ones, on the same activity.
 
     What the attempt's own worker has there goes, for the new line says all that it said. Which other workers have
-    begun attempts is needed yet, and one of an earlier release knows its attempt by where its line ends.
+    begun attempts is needed yet.
 
     Args:
         lines: All that are written down.
@@ -212,7 +212,7 @@ def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], l
     of_others: list[bytes] = []
     while start:
         other = _parse_attempt(lines[start - 1])
-        if other is None or other.epoch == 0 or not _is_same_activity(other, attempt):
+        if other is None or not _is_same_activity(other, attempt):
             break
         start -= 1
         if other.worker != attempt.worker:

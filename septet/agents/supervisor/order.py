@@ -1,10 +1,8 @@
 r"""Orders to supervisors: messages on a socket between workers and runners, whose releases may differ.
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
-bytes. A receiver ignores fields that it does not know. `version` rises only where one of before would
-misunderstand the order, and a runner's lock says which version it reads. One that says none reads version 1, of
-release 0.1: instead of JSON, fields with a NUL between them. Version 2 has the sandbox among the arguments,
-version 3 no way out of a network of the guest's own. All are read here.
+bytes. A receiver ignores fields that it does not know. `version` rises only where an older receiver would
+misunderstand the order, and the lock of a runner says which version the runner reads.
 
 With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
 lives. With the first order of a process that is kept for further turns comes that process's own lock.
@@ -16,15 +14,10 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 
-ORDER_VERSION = 4
-HOST_NETWORK_VERSION = 3
-"""A receiver of it makes no way out: its guests have the machine's network."""
-INLINE_ORDER_VERSION = 2
-"""Its sandbox is a part of the arguments: a receiver of that version makes no files and no filter for a guest."""
-FIRST_ORDER_VERSION = 1
+ORDER_VERSION = 1
 RUN, WARM = "run", "warm"
 MOST_LOCKS = 3
-CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls")
+CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls", "gives_up_root", "network")
 LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
 RESOURCE_NAMES = ("processes", "memory_bytes", "disk_bytes", "tree_entries", "tree_bytes", "output_bytes")
 FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
@@ -133,17 +126,10 @@ class Order:
         self.confined = confined or confinement is not None
         self.confinement = confinement
 
-    def inline(self) -> "Order":
-        """Return the order for a receiver that knows a sandbox as a part of the arguments alone."""
-        if self.confinement is None:
-            return self
-        return Order(**{**vars(self), "argv": self.confinement.inline(self.argv), "confinement": None})
-
-    def to_json(self, version: int = ORDER_VERSION) -> bytes:
-        """Return the order as a receiver of this version reads it."""
-        order = self if version > INLINE_ORDER_VERSION else self.inline()
-        confinement = vars(order.confinement) if order.confinement is not None else None
-        fields = {**vars(order), "version": version, "limits": vars(order.limits), "confinement": confinement}
+    def to_json(self) -> bytes:
+        """Return the order as a receiver reads it."""
+        confinement = vars(self.confinement) if self.confinement is not None else None
+        fields = {**vars(self), "version": ORDER_VERSION, "limits": vars(self.limits), "confinement": confinement}
         return os.fsencode(json.dumps(fields, ensure_ascii=False))
 
     @classmethod
@@ -155,55 +141,24 @@ class Order:
             KeyError: A field is missing.
         """
         fields = json.loads(payload.decode("utf-8", "surrogateescape"))
-        if fields["version"] not in {INLINE_ORDER_VERSION, HOST_NETWORK_VERSION, ORDER_VERSION}:
+        if fields["version"] != ORDER_VERSION:
             raise ValueError
         names = ("folder", "directory", "argv", "env", "kind", "confined")
         limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES}).with_resources(fields["limits"])
-        around = fields.get("confinement")
+        around = fields["confinement"]
         confinement = Confinement(**{name: around[name] for name in CONFINEMENT_NAMES}) if around else None
-        if confinement is not None:  # a sender of before says nothing of it
-            confinement.gives_up_root = around.get("gives_up_root") is True
-            confinement.network = around.get("network")
         return cls(**{name: fields[name] for name in names}, limits=limits, confinement=confinement)
 
-    def to_fields(self) -> bytes:
-        """Return the order for a receiver of release 0.1, which takes its kind from the number of locks."""
-        seconds = [vars(self.limits)[name] for name in LIMIT_NAMES]
-        argv = self.inline().argv
-        numbers = (*seconds, int(self.confined), len(argv))
-        env = (f"{name}={value}" for name, value in self.env.items())
-        return b"\0".join(map(os.fsencode, (self.folder, self.directory, *map(str, numbers), *argv, *env)))
 
-    @classmethod
-    def from_fields(cls, payload: bytes, kind: str) -> "Order":
-        """Read an order of release 0.1.
-
-        Raises:
-            ValueError: It is none.
-        """
-        folder, directory, *fields = map(os.fsdecode, payload.split(b"\0"))
-        wall, idle, grace, orphan, confined, count, *words = fields
-        argv, env = words[: int(count)], words[int(count) :]
-        return cls(
-            folder=folder,
-            directory=directory,
-            argv=argv,
-            env=dict(pair.split("=", 1) for pair in env),
-            limits=Limits(float(wall), float(idle), float(grace), float(orphan)),
-            kind=kind,
-            confined=confined == "1",
-        )
-
-
-def send_order(connection: socket.socket, order: Order, locks: Sequence[int], version: int) -> None:
-    """Send an order and its locks to a supervisor that reads this version.
+def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) -> None:
+    """Send an order and its locks to a supervisor.
 
     One that has ended takes nothing, as the end of the socket will say.
 
     Raises:
         OSError: The machine refused.
     """
-    payload = order.to_fields() if version == FIRST_ORDER_VERSION else order.to_json(version)
+    payload = order.to_json()
     message = b"%d\n%s" % (len(payload), payload)
     try:
         sent = socket.send_fds(connection, [message], locks)
@@ -215,7 +170,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int], ve
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
     """Wait for an order and return it with its locks; `None` when the sender is gone, or sends none."""
     data, locks = receive_beginning(sender)
-    order = receive_rest(sender, data, len(locks))
+    order = receive_rest(sender, data)
     return (order, locks) if order is not None else None
 
 
@@ -227,7 +182,7 @@ def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
     return data, locks
 
 
-def receive_rest(sender: socket.socket, data: bytes, lock_count: int) -> Order | None:
+def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
     """Wait for the rest of an order that began so; `None` when the sender is gone, or sends none."""
     try:
         while not is_complete(data):
@@ -235,10 +190,7 @@ def receive_rest(sender: socket.socket, data: bytes, lock_count: int) -> Order |
             if not more:
                 return None
             data += more
-        payload = data.partition(b"\n")[2]
-        if payload.startswith(b"{"):
-            return Order.from_json(payload)
-        return Order.from_fields(payload, WARM if lock_count == MOST_LOCKS else RUN)
+        return Order.from_json(data.partition(b"\n")[2])
     except (ValueError, KeyError):
         return None
 

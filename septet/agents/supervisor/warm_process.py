@@ -235,7 +235,7 @@ class WarmSupervisor(Supervisor):
             if data.startswith(b"end "):
                 self.end_agent("ended", data[4 : 4 + WHY_LIMIT].decode("utf-8", "replace").strip())
             elif self.is_idle and self.next_order is None and len(locks) > 1:
-                order = receive_rest(client, data, len(locks))
+                order = receive_rest(client, data)
         except OSError:
             order = None
         if order is None:

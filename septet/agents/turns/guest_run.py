@@ -19,7 +19,7 @@ import msgspec
 from septet.agents.clis.outcome import ExitRecord
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import RUN_VARIABLE, Runs
-from septet.agents.supervisor.order import Limits, Order
+from septet.agents.supervisor.order import Limits, Order, send_order
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -110,9 +110,8 @@ class GuestRunner:
         """Send the order, with the run's mark; one whose attempt has gone ends the program at once."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
-        sandbox = self.sandbox if self.supervisors.gives_way_out else self.sandbox.with_host_network()
-        confinement = sandbox.confinement(files)
-        argv, env = self._locate(command), sandbox.environment(command.env)
+        confinement = self.sandbox.confinement(files)
+        argv, env = self._locate(command), self.sandbox.environment(command.env)
         order = Order(
             folder=str(folder),
             directory=str(command.directory),
@@ -123,11 +122,11 @@ class GuestRunner:
         )
         connection = self.supervisors.connect()
         try:
-            connection.send(order, (self.writer_lock, run_lock))
+            send_order(connection, order, (self.writer_lock, run_lock))
         except OSError:
             connection.close()
             raise
-        return connection.socket
+        return connection
 
     def _locate(self, command: GuestCommand) -> tuple[str, ...]:
         """Return the arguments with the program's path; guests in a sandbox find it themselves."""

@@ -22,7 +22,6 @@ from septet.agents.turns.guest_home import open_home, prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
 from septet.contracts.budget import Caps
@@ -158,7 +157,7 @@ def _confinement(
     runtime = request.runtime
     if not runtime.sandbox.confines:
         return None
-    return _sandbox(runtime).confinement(
+    return runtime.sandbox.confinement(
         GuestFiles(
             request.turn.worktree,
             request.objects,
@@ -176,19 +175,13 @@ def _confinement(
 
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
-    sandbox = _sandbox(request.runtime)
+    sandbox = request.runtime.sandbox
     inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
     compiled = request.adapter.capabilities.compiled
     if sandbox.confines and compiled is not None:
         place = locate(request.adapter, request.runtime.host, compiled.place)
         inside = replace(inside, env={**inside.env, compiled.variable: str(place)})
     return replace(inside, env=sandbox.environment(inside.env))
-
-
-def _sandbox(runtime: AgentRuntime) -> Sandbox:
-    """Return what confines agents, as those who start them here can give it."""
-    sandbox = runtime.sandbox
-    return sandbox if runtime.supervisors.gives_way_out else sandbox.with_host_network()
 
 
 def _record(
@@ -211,7 +204,7 @@ def _record(
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.runtime.sandbox.kind,
-        network="own" if _sandbox(request.runtime).has_network else "host",
+        network="own" if request.runtime.sandbox.has_network else "host",
         warm=turn.warm,
         began_in=process.began_in,
         login=request.login,

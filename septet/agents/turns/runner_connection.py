@@ -9,28 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
-import msgspec
-
 from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
-from septet.agents.supervisor.order import FIRST_ORDER_VERSION, ORDER_VERSION
+from septet.agents.supervisor.order import ORDER_VERSION
 from septet.agents.supervisor.process_tree import identity
 from septet.agents.turns.attachment import short_address
 from septet.errors import AgentCrashedError, AlreadyRunningError
 from septet.system import locks
-from septet.system.json_files import read_struct
 
 RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
 """One that is told to end answers last of all: its agents have two seconds, and are swept."""
-
-
-class _RunnerLock(msgspec.Struct):
-    """What a runner's lock says of it."""
-
-    order_version: int = FIRST_ORDER_VERSION
-    """That of the orders that it reads; release 0.1 says none."""
 
 
 def take_lock(folder: Path) -> int:
@@ -99,12 +89,6 @@ def connect_to_runner(folder: Path) -> socket.socket:
         ) from error
     connected.settimeout(None)
     return connected
-
-
-def read_order_version(folder: Path) -> int:
-    """Return the version of the orders that the runner reads; the caller is connected to it already."""
-    lock = read_struct(folder / RUNNER_LOCK, _RunnerLock)
-    return FIRST_ORDER_VERSION if lock is None else min(lock.order_version, ORDER_VERSION)
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:

@@ -33,10 +33,6 @@ _ALLOW_DISTRIBUTIONS: Final = (
     "AppArmor lets at most the distribution's bubblewrap make user namespaces here: `apt-get install bubblewrap`, "
     "and load its profile (`septet docs sandbox`)."
 )
-_NO_USERS: Final = (
-    "Set SEPTET_SANDBOX=bwrap, which refuses unconfined agents; or SEPTET_SANDBOX=auto, which starts them "
-    "unconfined where bubblewrap does not start. `septet docs sandbox` says what lets it start."
-)
 _NO_HOME: Final = Path("/nonexistent")
 
 
@@ -91,10 +87,6 @@ class Sandbox:
             gives_up_root=self.gives_up_root,
             network=description.network,
         )
-
-    def with_host_network(self) -> "Sandbox":
-        """Return this sandbox for guests that have the machine's network."""
-        return replace(self, world=replace(self.world, way_out=replace(self.world.way_out, is_open=True)))
 
     def for_setup(self) -> "Sandbox":
         """Return this sandbox for a repository's set-up, which may reach further hosts."""
@@ -151,12 +143,10 @@ def find_sandbox(
         bundled: The bubblewrap that is tried where the system has none, or too old a one.
 
     Raises:
-        SandboxError: Bubblewrap is demanded and does not start here, or the setting is one of earlier releases.
+        SandboxError: Bubblewrap is demanded and does not start here.
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
-    if setting == "uid":
-        raise SandboxError("SEPTET_SANDBOX=uid: it was removed.", remedy=_NO_USERS)
     sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)), bundled)
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)

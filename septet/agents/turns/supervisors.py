@@ -4,43 +4,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
-from septet.agents.supervisor.order import HOST_NETWORK_VERSION, ORDER_VERSION, Order, send_order
-from septet.agents.turns.runner_connection import connect_to_runner, read_order_version
-from septet.errors import AgentCrashedError
+from septet.agents.turns.runner_connection import connect_to_runner
 
 _FORK_REQUEST: Final = b"+"
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorConnection:
-    """A connection at whose other end a supervisor waits for an order, and follows whoever sent it."""
-
-    socket: socket.socket
-    order_version: int = ORDER_VERSION
-    """The one that this supervisor reads."""
-
-    def send(self, order: Order, locks: Sequence[int]) -> None:
-        """Send an order; one whose supervisor has ended is not carried out, as the end of the socket will say.
-
-        Args:
-            order: What to run.
-            locks: Descriptors of the writer's lock and the run's; the caller closes its own after this.
-
-        Raises:
-            OSError: The machine refused.
-        """
-        send_order(self.socket, order, locks, self.order_version)
-
-    def close(self) -> None:
-        """Let a supervisor go that got no order."""
-        self.socket.close()
 
 
 class Supervisors:
@@ -78,21 +50,7 @@ class Supervisors:
         if self._runner is not None:
             connect_to_runner(self._runner).close()
 
-    @property
-    def gives_way_out(self) -> bool:
-        """Whether a guest can have a network of its own: a runner of before knows no way out of one."""
-        return self._runner is None or read_order_version(self._runner) > HOST_NETWORK_VERSION
-
-    @property
-    def runner_is_older(self) -> bool:
-        """Whether a runner answers that is of an earlier release, and gives guests the machine's network."""
-        try:
-            self.check()
-        except AgentCrashedError:
-            return False
-        return not self.gives_way_out
-
-    def connect(self) -> SupervisorConnection:
+    def connect(self) -> socket.socket:
         """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.
 
         Raises:
@@ -100,9 +58,8 @@ class Supervisors:
             AgentCrashedError: There is no runner where there should be one.
         """
         if self._runner is not None:
-            connected = connect_to_runner(self._runner)
-            return SupervisorConnection(connected, read_order_version(self._runner))
-        return SupervisorConnection(self._take_spare() or self._fork_connected())
+            return connect_to_runner(self._runner)
+        return self._take_spare() or self._fork_connected()
 
     def close(self) -> None:
         """Let the fork server go, and the supervisor that waits; those with an order stay."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.supervisor.order import Order
-from septet.agents.turns.supervisors import SupervisorConnection, Supervisors
+from septet.agents.supervisor.order import Order, send_order
+from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import (
     WarmProcess,
     WarmStart,
@@ -79,19 +79,19 @@ class TurnProcess:
             OSError: No supervisor could be started, or the disk is full.
             AgentCrashedError: There is no runner where there should be one, or the living process has ended.
         """
-        connection = supervisors.connect() if self.living is None else _connect_to(self.living, run.folder.parent)
+        connection = supervisors.connect() if self.living is None else _connect_to_warm(run.folder.parent)
         session_id = run.record.session_id if run.record is not None else None
         try:
             if self.start is None or self.lock is None:
-                connection.send(order, locks)
+                send_order(connection, order, locks)
             else:
-                fingerprint, version = self.start.fingerprint(self.mark), connection.order_version
-                note_process(self.lock, WarmProcess(self.mark, order.folder, session_id, fingerprint, version))
-                connection.send(order, (*locks, self.lock))
+                fingerprint = self.start.fingerprint(self.mark)
+                note_process(self.lock, WarmProcess(self.mark, order.folder, session_id, fingerprint))
+                send_order(connection, order, (*locks, self.lock))
         except OSError:
             connection.close()
             raise
-        return connection.socket
+        return connection
 
     def close(self) -> None:
         """Let go of what a supervisor has now."""
@@ -99,7 +99,7 @@ class TurnProcess:
             os.close(self.lock)
 
 
-def _connect_to(process: WarmProcess, folder: Path) -> SupervisorConnection:
+def _connect_to_warm(folder: Path) -> socket.socket:
     """Return a connection to the warm process of a workspace, whose runs lie in a folder.
 
     Raises:
@@ -110,4 +110,4 @@ def _connect_to(process: WarmProcess, folder: Path) -> SupervisorConnection:
         raise AgentCrashedError(
             f"The process that served {folder.name} has ended.", remedy="Septet tries again automatically."
         )
-    return SupervisorConnection(connected, process.order_version)
+    return connected

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from septet.agents.runs.folders import Runs
-from septet.agents.supervisor.order import FIRST_ORDER_VERSION
+from septet.agents.supervisor.order import ORDER_VERSION
 from septet.agents.turns.attachment import short_address
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sweep import sweep_leftovers
@@ -23,8 +23,6 @@ from septet.system.locks import lock_is_held, open_lock, try_lock
 
 _LOCK: Final = "warm.lock"
 _SOCKET: Final = "warm.sock"
-_FINGERPRINT_VERSION: Final = "1"
-"""Another one where a process of before could not serve a turn of now, whatever its orders look like."""
 _LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
 """It takes two seconds of grace at the most where a turn is under way, and a moment else."""
@@ -40,8 +38,6 @@ class WarmProcess(msgspec.Struct, frozen=True):
     session_id: str | None
     fingerprint: str
     """Of how it was started, prompt and session aside."""
-    order_version: int = FIRST_ORDER_VERSION
-    """That of the orders that its supervisor reads; release 0.1 notes none."""
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
@@ -68,9 +64,9 @@ class WarmStart:
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest; `mark` keeps equal starts of two workspaces apart."""
+        """Return a digest of the start, the version of its orders and `mark`, which differs for each workspace."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
-        parts = (mark, _FINGERPRINT_VERSION, str(self.worktree), *self.argv, "", *env)
+        parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
 
 

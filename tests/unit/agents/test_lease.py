@@ -219,16 +219,3 @@ def test_workers_that_take_turns_at_an_activity_keep_a_line_each(runs: Runs) -> 
         other.stdin.close()
     assert [(line["number"], line["epoch"]) for line in written(runs)] == [(5, 5), (6, 6)]
     assert [line["worker"][0] for line in written(runs)] == [os.getpid(), other.pid]
-
-
-def test_an_attempt_of_an_earlier_release_keeps_its_place(runs: Runs) -> None:
-    """Its worker, which may still run, knows that it is the last one by where its line ends."""
-    file = runs.folder_of("wo-1") / "attempts.jsonl"
-    take(runs)
-    of_earlier_release = {key: value for key, value in written(runs)[0].items() if key != "epoch"}
-    file.write_text(f"\n{json.dumps(of_earlier_release)}", encoding="utf-8")
-    ends_at = file.stat().st_size
-    assert [take(runs, number=number).epoch for number in (2, 3)] == [2, 3]
-    assert [line["number"] for line in written(runs)] == [1, 3]
-    assert written(runs)[0] == of_earlier_release
-    assert file.stat().st_size > ends_at

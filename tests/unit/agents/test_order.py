@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 
 from septet.agents.supervisor.order import (
-    FIRST_ORDER_VERSION,
-    INLINE_ORDER_VERSION,
-    ORDER_VERSION,
-    RUN,
     WARM,
     Confinement,
     Limits,
@@ -47,13 +43,12 @@ def received(payload: bytes) -> Order | None:
     return answer[0] if answer is not None else None
 
 
-@pytest.mark.parametrize("version", [FIRST_ORDER_VERSION, INLINE_ORDER_VERSION, ORDER_VERSION])
-def test_an_order_arrives_as_it_was_sent(version: int) -> None:
-    """In both forms all fields arrive, bytes that are no UTF-8 too, and the locks, which no agent inherits."""
+def test_an_order_arrives_as_it_was_sent() -> None:
+    """All fields arrive, bytes that are no UTF-8 too, and the locks, which no agent inherits."""
     ours, theirs = socket.socketpair()
     locks = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
     with ours, theirs:
-        send_order(ours, ORDER, locks, version)
+        send_order(ours, ORDER, locks)
         answer = receive_order(theirs)
     assert answer is not None
     order, arrived = answer
@@ -63,8 +58,8 @@ def test_an_order_arrives_as_it_was_sent(version: int) -> None:
         os.close(lock)
 
 
-def test_a_sandbox_reaches_a_receiver_of_any_version() -> None:
-    """One of today has it beside the program, one of before as the program: without the texts and the filter."""
+def test_a_sandbox_reaches_the_supervisor() -> None:
+    """The sandbox arrives beside the program, with its texts and its filter of system calls."""
     confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
     order = Order(
         folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS, confinement=confinement
@@ -73,15 +68,10 @@ def test_a_sandbox_reaches_a_receiver_of_any_version() -> None:
     assert today is not None
     assert today.confinement is not None
     assert (today.argv, vars(today.confinement)) == (order.argv, vars(confinement))
-    for payload in (order.to_json(INLINE_ORDER_VERSION), order.to_fields()):
-        before = received(payload)
-        assert before is not None
-        assert before.argv == ("/bin/bwrap", "--unshare-pid", "--", "/bin/agent")
-        assert (before.confined, before.confinement) == (True, None)
 
 
 def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
-    """One of today holds them and gives up root; a sender of before names none."""
+    """The supervisor holds the limits that it knows, and gives up root."""
     resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
     confinement = Confinement("/bin/bwrap", (), {}, gives_up_root=True)
     limits = LIMITS.with_resources({**resources, "of_a_later_release": 4})
@@ -93,20 +83,6 @@ def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None
     assert today.confinement is not None
     assert vars(today.limits) == vars(LIMITS) | resources
     assert today.confinement.gives_up_root
-    of_before = json.loads(order.to_json())
-    del of_before["confinement"]["gives_up_root"]
-    of_before["limits"] = vars(LIMITS)
-    before = received(json.dumps(of_before).encode())
-    assert before is not None
-    assert before.confinement is not None
-    assert (before.limits.processes, before.confinement.gives_up_root) == (0, False)
-
-
-def test_an_order_of_the_first_version_tells_its_kind_by_its_locks() -> None:
-    """Without a third lock it is for a process that ends with its turn."""
-    order = received(ORDER.to_fields())
-    assert order is not None
-    assert order.kind == RUN
 
 
 def test_fields_of_a_later_release_are_ignored() -> None:
@@ -118,7 +94,7 @@ def test_fields_of_a_later_release_are_ignored() -> None:
     assert fields_of(order) == fields_of(ORDER)
 
 
-@pytest.mark.parametrize("payload", [b'{"version": 3}', b'{"version": 2}', b"{", b"", b"/runs\0/work"])
+@pytest.mark.parametrize("payload", [b'{"version": 1}', b'{"version": 2}', b"{", b"", b"/runs\0/work"])
 def test_what_is_no_order_of_a_known_version_starts_nothing(payload: bytes) -> None:
     """The supervisor ends, and whoever sent it sees the end of the socket."""
     assert received(payload) is None

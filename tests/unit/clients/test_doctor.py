@@ -17,8 +17,6 @@ from clients.cli.machine_checks import (
     machine_checks,
     without_missing_agents,
 )
-from septet.agents.supervisor.order import HOST_NETWORK_VERSION
-from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 from septet.agents.turns.sandbox import find_sandbox
 from septet.settings import Settings
 
@@ -47,19 +45,6 @@ def _septet(home: Path, words: tuple[str, ...], **environ: str) -> tuple[int, di
 def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
     """Return what is said of a machine with git and the scripted agent."""
     return _doctor(tmp_path_factory.mktemp("fit"), PATH=os.path.dirname(shutil.which("git") or ""))
-
-
-@pytest.mark.needs("bubblewrap")
-def test_a_runner_of_an_earlier_release_gives_guests_the_machines_network(tmp_path: Path) -> None:
-    """Doctor warns, and does not promise that the list of hosts holds."""
-    folder = tmp_path / "state" / "runner"
-    folder.mkdir(parents=True)
-    (folder / RUNNER_LOCK).write_text(json.dumps({"order_version": HOST_NETWORK_VERSION}), encoding="utf-8")
-    with listen(folder):
-        checks = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_RUNNER="true")[1])
-    assert checks["guest network"]["status"] == "warning"
-    assert "earlier release" in checks["guest network"]["message"]
-    assert "septet runner" in checks["guest network"]["remedy"]
 
 
 def _named(answer: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -299,16 +284,6 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     assert "cannot be entered" in told["message"]
     assert "setns" in told["remedy"]
     assert list((tmp_path / "state").glob("trial-*")) == []
-
-
-def test_a_setting_of_earlier_releases_is_a_reason_not_to_start(tmp_path: Path) -> None:
-    """No run is a separate user any more; the remedy says what to set."""
-    code, answer = _doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid")
-    check = _named(answer)["sandbox"]
-    assert (code, check["status"]) == (1, "failed")
-    assert check["message"].startswith("No worker can start here: SEPTET_SANDBOX=uid")
-    assert "SEPTET_SANDBOX=bwrap" in check["remedy"]
-    assert "SEPTET_SANDBOX=auto" in check["remedy"]
 
 
 def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:
