@@ -49,7 +49,8 @@ def release_notes(version: str, changes: str, patches: str, recorded: list[str])
         for name, since, text in rows
         if since == version or (version == "Unreleased" and since not in released)
     ]
-    began = " and ".join(sorted(recorded, key=_numbers)[-_SUPPORTED:])
+    earlier = [each for each in recorded if each != version]
+    began = " and ".join(sorted(earlier, key=_numbers)[-_SUPPORTED:])
     lines = [
         f"# Septet {version}",
         section[1].strip(),

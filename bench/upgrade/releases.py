@@ -1,4 +1,4 @@
-"""The releases of a trial, each unpacked into a folder of its own."""
+"""The releases of a trial, each in its own folder with the packages that it was made with."""
 
 import shutil
 import subprocess
@@ -13,6 +13,10 @@ from bench.machine import ROOT
 KEPT = ROOT / "tests" / "data" / "releases"
 TODAY = "today"
 _SOURCES = ("septet", "activities", "workflows", "workers", "clients", "pyproject.toml", "README.md", "LICENSE")
+_INSTALL = (
+    sys.executable,
+    *["-m", "pip", "install", "-q", "--require-hashes", "--no-deps", "--only-binary=:all:"],
+)
 _BUILD = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
 
 
@@ -32,13 +36,19 @@ def kept_releases() -> list[str]:
 
 
 def releases(names: Sequence[str], folder: Path) -> list[Release]:
-    """Unpack kept releases by their versions, and this commit's under the name `today`."""
-    return [_unpacked(name, folder) for name in names]
+    """Install kept releases by their versions, and this commit's under the name `today`."""
+    return [_installed(name, folder) for name in names]
 
 
-def _unpacked(name: str, folder: Path) -> Release:
-    (wheel,) = [_built(folder / "build")] if name == TODAY else KEPT.glob(f"septet-{name}-*.whl")
+def _installed(name: str, folder: Path) -> Release:
+    """Install a release; this commit's packages are those of the environment that runs the trial."""
     packages = folder / name
+    if name == TODAY:
+        wheel = _built(folder / "build")
+    else:
+        (wheel,) = KEPT.glob(f"septet-{name}-*.whl")
+        lock = KEPT / f"septet-{name}.lock"
+        subprocess.run([*_INSTALL, "--target", packages, "--requirement", lock], check=True)
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(packages)
     return Release(name, packages)

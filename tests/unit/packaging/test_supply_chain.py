@@ -215,10 +215,10 @@ def test_the_clis_that_an_image_installs_are_listed(tmp_path: Path) -> None:
 def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> None:
     """They hold its changes, and below them which releases' work orders go on, and which patches it brings."""
     script = [sys.executable, str(ROOT / "scripts" / "write_release_notes.py")]
-    notes = subprocess.run([*script, "0.1.0"], capture_output=True, text=True, check=True).stdout
+    notes = subprocess.run([*script, "0.2.0"], capture_output=True, text=True, check=True).stdout
     changes, _, compatibility = notes.partition("\n## Workflow compatibility\n")
-    assert changes.startswith("# Septet 0.1.0\n")
-    assert "### Added" in changes
+    assert changes.startswith("# Septet 0.2.0\n")
+    assert "### From an issue to a pull request" in changes
     assert compatibility.strip().startswith("No work order of an earlier release continues under this release")
     refused = subprocess.run([*script, "9.9.9"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (1, "CHANGELOG.md has no section 9.9.9.\n")
