@@ -26,7 +26,7 @@ from septet.contracts.facts import FileChange, Usage
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import LockHeldError, SeptetError, SnapshotError, WorkspaceBusyError
-from septet.git.evidence import gather
+from septet.git.evidence.evidence import gather
 from septet.system.threads import shielded_thread
 
 C = TypeVar("C")

@@ -11,11 +11,11 @@ from activities.host import Host
 from septet.contracts.facts import LEFT_BESIDE_PLAN
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
-from septet.git.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
-from septet.git.destroy import RescueOptions
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.vault import find, first_and_last, vault_at
+from septet.git.engine.place import Place
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
+from septet.git.snapshots.destroy import RescueOptions
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 from septet.system.text import cut, name_some

@@ -11,12 +11,12 @@ from activities._prepared_steps import PreparedStep
 from activities.host import Host
 from septet.contracts.names import Step
 from septet.errors import EvidenceError, WorkspaceError
-from septet.git.evidence import plan_file
-from septet.git.place import Place
-from septet.git.plan import holds_plan, put_plan_back
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import plan_file
 from septet.git.snapshots.sameness import really_changed
-from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
+from septet.git.workspace.plan import holds_plan, put_plan_back
 
 TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
 """What a rescue and a step's warning say."""

@@ -11,8 +11,8 @@ from septet.contracts.names import Step
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError
-from septet.git.evidence import Evidence
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import Evidence
 from septet.repository_settings import RepositorySettings
 
 A = TypeVar("A")

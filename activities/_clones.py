@@ -10,13 +10,13 @@ from activities.host import Host
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
-from septet.git.branches import bring_branch_to_head
-from septet.git.destroy import return_to
-from septet.git.dot_git import Head
-from septet.git.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
-from septet.git.evidence import Evidence
-from septet.git.snapshots.survey import GIT_FOLDER
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.commits.branches import bring_branch_to_head
+from septet.git.commits.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
+from septet.git.evidence.evidence import Evidence
+from septet.git.snapshots.destroy import return_to
+from septet.git.vault.survey import GIT_FOLDER
+from septet.git.vault.vault import find, vault_at
+from septet.git.worktree.dot_git import Head
 
 _LAID: Final = "its files were laid there now; see that they are whole and right."
 MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})

@@ -4,8 +4,8 @@ from typing import Final
 
 from activities._claims import AnyClaim
 from septet.errors import EvidenceError
-from septet.git.edits_inside import edits_inside
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.evidence.edits_inside import edits_inside
+from septet.git.vault.vault import find, vault_at
 from septet.system.text import name_some
 
 _NAMED: Final = 10

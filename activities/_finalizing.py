@@ -14,7 +14,7 @@ from septet.answers.ladder import AnswerError
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepResult
 from septet.errors import AgentApiError, AgentError
-from septet.git.evidence import gather
+from septet.git.evidence.evidence import gather
 
 _UNDONE: Final = "The finalizer changed the worktree. Its change was undone and is kept in {}."
 

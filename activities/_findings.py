@@ -8,9 +8,9 @@ from activities._found_keys import found_keys
 from activities.host import Host
 from septet.contracts.facts import KeyFinding, tell_findings
 from septet.errors import EvidenceError
-from septet.git.engine import Git
-from septet.git.keys_in_work import FindingsError
-from septet.git.protected_changes import ProtectedChange, protected_changes
+from septet.git.engine.engine import Git
+from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
 from septet.protected_paths import PROTECTED, OnProtected, ProtectedPaths
 from septet.system.text import cut, name_some
 

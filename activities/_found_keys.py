@@ -8,9 +8,9 @@ from typing import Final
 from activities._claims import AnyClaim
 from activities.host import Host
 from septet.contracts.facts import KeyFinding
-from septet.git.added_lines import added_lines, refuse_controls
-from septet.git.engine import Git
-from septet.git.place import Place
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.evidence.added_lines import added_lines, refuse_controls
 from septet.key_scan.scanner import KeyMatch, KeyScanner
 from septet.system.durable import write_first
 from septet.system.masking import MASK

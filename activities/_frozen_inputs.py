@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from septet.contracts.wire import Wire
 from septet.errors import WorkspaceError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.durable import write_durably
 
 _FILE: Final = "papers.json"

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from septet.contracts.rework import PreparedRework
 from septet.contracts.wire import Wire
 from septet.errors import WorkspaceError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 

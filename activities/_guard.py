@@ -24,8 +24,8 @@ from septet.errors import (
     SupersededError,
     WorkspaceError,
 )
-from septet.git.git_words import looks_damaged
-from septet.git.place import Place
+from septet.git.engine.git_words import looks_damaged
+from septet.git.engine.place import Place
 from septet.system.disk import diagnosed
 from septet.system.threads import shielded_thread
 

@@ -5,9 +5,9 @@ from typing import Final
 from activities._claims import AnyClaim
 from activities.host import Host
 from septet.errors import EvidenceError, ForgeError, GitError, NotFoundError
-from septet.git.engine import Git
-from septet.git.remote import Remote
-from septet.git.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.git.engine.engine import Git
+from septet.git.engine.remote import Remote
+from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
 from septet.system.text import cut
 
 _MOST_ASKED: Final = 20

@@ -7,11 +7,11 @@ from typing import Final
 from activities._claims import AnyClaim
 from activities.host import Host
 from septet.contracts.steps import StepCall
-from septet.git.address import parse_address
-from septet.git.commit import with_trailer
-from septet.git.identity import identity
-from septet.git.messages import clean_messages
-from septet.git.view import view_git
+from septet.git.commits.commit import with_trailer
+from septet.git.commits.messages import clean_messages
+from septet.git.engine.address import parse_address
+from septet.git.engine.identity import identity
+from septet.git.worktree.view import view_git
 from septet.key_scan.patches import NAME, AddedLine
 from septet.key_scan.scanner import KeyScanner
 from septet.outgoing.text import Outgoing

@@ -7,7 +7,7 @@ from activities.host import Host
 from septet.agents.turns.carry_out import last_result
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
-from septet.git.evidence import gather
+from septet.git.evidence.evidence import gather
 
 
 def leave_over_budget(

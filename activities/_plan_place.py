@@ -7,9 +7,9 @@ from activities._claims import AnyClaim
 from activities._plan_text import read_plan_text
 from activities._prepared_steps import PreparedStep
 from septet.errors import EvidenceError
-from septet.git.engine import Git
-from septet.git.evidence import is_in_commit, plan_file
-from septet.git.setup_changes import exclude_files
+from septet.git.engine.engine import Git
+from septet.git.evidence.evidence import is_in_commit, plan_file
+from septet.git.evidence.setup_changes import exclude_files
 from septet.outgoing.text import Outgoing
 
 _REASON: Final = "The plan, which this repository keeps out of commits"

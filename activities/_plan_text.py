@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Final
 
 from septet.errors import EvidenceError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.invisible import find_invisible
 
 _LIMIT_BYTES: Final = 1024 * 1024

@@ -32,8 +32,8 @@ from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
-from septet.git.place import Place
-from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.git.engine.place import Place
+from septet.git.vault.vault import list_snapshots, vault_at
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
 

@@ -9,8 +9,8 @@ from activities.leaving import Leaving
 from septet.contracts.facts import tell_findings
 from septet.contracts.steps import StepCall
 from septet.errors import WorkspaceError
-from septet.git.keys_in_work import FindingsError
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.keys_in_work import FindingsError
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model
 

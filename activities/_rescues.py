@@ -10,10 +10,10 @@ from septet.agents.runs.folders import Runs
 from septet.contracts.facts import Rescue
 from septet.contracts.steps import StepCall
 from septet.errors import SnapshotError
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.place import Place
 from septet.git.snapshots.patch import write_patch
-from septet.git.snapshots.vault import find, names_of_kind, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, names_of_kind, vault_at
 from septet.system.durable import close_after
 from septet.system.preview import preview
 from septet.telemetry.metrics import RESCUES

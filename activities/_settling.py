@@ -41,10 +41,10 @@ from septet.answers.steps import read_pieces, read_step_answer
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
-from septet.git.evidence import Evidence, gather
-from septet.git.keys_in_work import FindingsError
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.survey import OVER_LIMIT
+from septet.git.evidence.evidence import Evidence, gather
+from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.survey import OVER_LIMIT
 from septet.system.preview import preview
 from septet.system.text import cut, name_some
 

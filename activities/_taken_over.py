@@ -24,14 +24,14 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.forges.forge import Forge, PullRequest, ended_one
 from septet.forges.opening import own_pull_request
-from septet.git.branches import create_branch
-from septet.git.dot_git import read_head
-from septet.git.evidence import contains, gather
-from septet.git.identity import identity
-from septet.git.own_pushes import is_own_push, note_push, pushed_branches
-from septet.git.place import Place
-from septet.git.rework_tree import fetch_tips, go_to, is_clean
-from septet.git.view import view_git
+from septet.git.commits.branches import create_branch
+from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
+from septet.git.commits.rework_tree import fetch_tips, go_to, is_clean
+from septet.git.engine.identity import identity
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import contains, gather
+from septet.git.worktree.dot_git import read_head
+from septet.git.worktree.view import view_git
 from septet.system.durable import write_durably
 from septet.system.text import cut
 

@@ -20,12 +20,12 @@ from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
 from septet.errors import SetupError
-from septet.git.evidence import current_head
-from septet.git.place import Place
-from septet.git.record import find_record
-from septet.git.repository_stamp import note_baseline
-from septet.git.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head
+from septet.git.evidence.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
+from septet.git.snapshots.repository_stamp import note_baseline
+from septet.git.vault.vault import find, vault_at
+from septet.git.workspace.record import find_record
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model

@@ -29,7 +29,7 @@ from septet.forges.comment_commands import USAGE
 from septet.forges.conversation import FollowedForge
 from septet.forges.forge import Forge
 from septet.forges.issue_history import Writers
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.system.masking import mask
 from septet.system.text import cut, without_controls
 from septet.telemetry.metrics import COMMENT_COMMANDS

@@ -30,16 +30,16 @@ from septet.costs.note_files import NoteFiles
 from septet.errors import SeptetError, SnapshotError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
-from septet.git.address import Address, parse_address
-from septet.git.destroy import RescueOptions, disarm_repository, own_repository, return_to
-from septet.git.mirror import mend_mirror
-from septet.git.place import Place
-from septet.git.record import find_place
-from septet.git.remote import Remote
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
-from septet.git.snapshots.vault import find, first_and_last, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
+from septet.git.workspace.mirror import mend_mirror
+from septet.git.workspace.record import find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.text import name_some

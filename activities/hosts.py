@@ -23,12 +23,12 @@ from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace
 from septet.errors import AgentError, WorkspaceError
-from septet.git.address import parse_address
-from septet.git.keep import ChainState
-from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
-from septet.git.place import Place
-from septet.git.record import place_for
-from septet.git.remote import Remote
+from septet.git.checkpoints.keep import ChainState
+from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepare_host
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.workspace.record import place_for
 from septet.repository_settings import load_repository_settings
 from septet.system.threads import LOOKS, shielded_thread
 

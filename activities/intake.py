@@ -35,9 +35,9 @@ from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
 from septet.forges.forge import Issue
 from septet.forges.issue_history import TellingForge, read_request
-from septet.git.address import Address, parse_address
-from septet.git.issue_claims import IssueClaims
-from septet.git.remote import Remote
+from septet.git.commits.issue_claims import IssueClaims
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.remote import Remote
 from septet.system.text import cut
 from septet.telemetry.metrics import INTAKE_ISSUES
 from septet.telemetry.recorder import RECORDER

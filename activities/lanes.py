@@ -20,11 +20,11 @@ from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.workspace import Workspace
 from septet.errors import NotFoundError
-from septet.git.evidence import current_head
-from septet.git.lane import switch
-from septet.git.move import bring_snapshot
-from septet.git.place import Place
-from septet.git.snapshots.vault import find, first_and_last, vault_at
+from septet.git.checkpoints.move import bring_snapshot
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head
+from septet.git.vault.vault import find, first_and_last, vault_at
+from septet.git.workspace.lane import switch
 from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 

@@ -16,8 +16,8 @@ from pydantic import JsonValue
 from septet.commands.values import mark_of
 from septet.contracts.facts import KeyFinding
 from septet.contracts.wire import Wire
-from septet.git.added_lines import CommitPatch, committed_patches
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.added_lines import CommitPatch, committed_patches
 from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 

@@ -10,8 +10,8 @@ from activities.host import Host
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError, SeptetError
-from septet.git.evidence import plan_file
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import plan_file
 from septet.system.preview import preview
 
 _PLAN_LIMIT: Final = 50_000

@@ -19,11 +19,11 @@ from septet.errors import ForgeError, WorkspaceError
 from septet.forges.conversation import FollowedForge
 from septet.forges.feedback import Feedback, read_feedback
 from septet.forges.forge import pull_request_number
-from septet.git.new_base import refuse_erased_base
-from septet.git.place import Place
-from septet.git.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.vault import find, first_and_last, vault_at
+from septet.git.commits.new_base import refuse_erased_base
+from septet.git.commits.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
+from septet.git.engine.place import Place
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.system.threads import shielded_thread, stoppable_thread
 
 _REASON: Final = "a round on the pull request begins"

@@ -10,7 +10,7 @@ from activities.host import Host
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import SeptetError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.durable import write_durably
 from septet.system.masking import mask
 from septet.system.preview import preview

@@ -10,15 +10,15 @@ from activities.host import Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import GitUnavailableError, SeptetError
-from septet.git import keep as chain
-from septet.git.address import parse_address
-from septet.git.checkpoint_remote import ORIGIN, CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
-from septet.git.keep import ChainState, read_file
-from septet.git.move import WorkspaceMove
-from septet.git.place import Place
-from septet.git.record import record_of
-from septet.git.remote import Remote
-from septet.git.snapshots.vault import vault_at
+from septet.git.checkpoints import keep as chain
+from septet.git.checkpoints.checkpoint_remote import ORIGIN, CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
+from septet.git.checkpoints.keep import ChainState, read_file
+from septet.git.checkpoints.move import WorkspaceMove
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.vault.vault import vault_at
+from septet.git.workspace.record import record_of
 from septet.sealing import seal, unseal
 
 _SHOWN: Final = 150

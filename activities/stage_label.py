@@ -8,7 +8,7 @@ from activities.host import Host
 from septet.contracts.names import Stage, Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import SeptetError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.preview import preview
 
 _PREFIX: Final = "septet:"

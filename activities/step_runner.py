@@ -29,7 +29,7 @@ from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.errors import AgentApiError, AgentGaveUpError, AgentLimitError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.system.threads import shielded_thread, stoppable_thread
 
 Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]

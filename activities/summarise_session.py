@@ -23,7 +23,7 @@ from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.pipelines.store import store_of
 from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_settings import load_repository_settings

@@ -11,7 +11,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import SeptetError
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.outgoing.text import Outgoing
 from septet.system.preview import preview
 from septet.system.text import cut

@@ -37,17 +37,17 @@ from septet.forges.choose import fork_for, refuse_without_key
 from septet.forges.forge import Forge
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers
-from septet.git.address import Address, parse_address
-from septet.git.configuration import write_configuration
-from septet.git.destroy import return_to
-from septet.git.evidence import read_base_files
-from septet.git.own_pushes import copy_pushes
-from septet.git.place import Place
-from septet.git.record import copy_record, record_of
-from septet.git.repository_stamp import note_baseline
+from septet.git.commits.own_pushes import copy_pushes
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.configuration import write_configuration
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import read_base_files
+from septet.git.snapshots.destroy import return_to
+from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
-from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.workspace import open_workspace
+from septet.git.vault.vault import find, first_and_last, list_snapshots, prepare, vault_at
+from septet.git.workspace.record import copy_record, record_of
+from septet.git.workspace.workspace import open_workspace
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.trackers.choose import tracker_for

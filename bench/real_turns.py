@@ -36,7 +36,7 @@ from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.settings import Settings
 
 AGENTS = ROOT / "scripts" / "agents"

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 _COMMITTER = "Bench <bench@septet.invalid> 1767225600 +0000"
 _FILES_IN_A_FOLDER = 50

@@ -9,11 +9,11 @@ from bench.figure import Figure, median, percentile
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import scratch
-from septet.git.address import parse_address
-from septet.git.place import Place
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import prepare
-from septet.git.workspace import open_workspace
+from septet.git.vault.vault import prepare
+from septet.git.workspace.workspace import open_workspace
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 

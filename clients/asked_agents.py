@@ -6,10 +6,10 @@ from pathlib import Path
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
 from septet.errors import GitError, InvalidInputError, RepositorySettingsError
-from septet.git.address import parse_address
-from septet.git.engine import Git
-from septet.git.files_at import read_files_at
-from septet.git.mirror import find_base
+from septet.git.engine.address import parse_address
+from septet.git.engine.engine import Git
+from septet.git.engine.files_at import read_files_at
+from septet.git.workspace.mirror import find_base
 
 
 def agents_asked_for(

@@ -24,12 +24,12 @@ from septet.contracts.names import SETTINGS_PATH, IssueClass, Step
 from septet.contracts.order import WorkOrderInput
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.forges.choose import token_for
-from septet.git.address import Address, parse_address
-from septet.git.configuration import write_configuration
-from septet.git.engine import Git
-from septet.git.files_at import read_files_at
-from septet.git.mirror import Base, find_base, refresh_mirror
-from septet.git.remote import Remote
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.configuration import write_configuration
+from septet.git.engine.engine import Git
+from septet.git.engine.files_at import read_files_at
+from septet.git.engine.remote import Remote
+from septet.git.workspace.mirror import Base, find_base, refresh_mirror
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from workers.announced_agents import AnnouncedAgents, announced_agents

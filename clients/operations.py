@@ -41,8 +41,8 @@ from septet.contracts.replies import (
 from septet.contracts.task import Task
 from septet.costs.estimate import REST_STEPS, Question, WorkAhead
 from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError, SeptetError
-from septet.git.address import parse_address
-from septet.git.project import with_project
+from septet.git.engine.address import parse_address
+from septet.git.engine.project import with_project
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect, is_loopback
@@ -317,7 +317,7 @@ class Operations:
 
     async def _was_used_here(self, order_id: str) -> bool:
         """Say whether this host has the workspace of a work order, which may be one that was deleted since."""
-        from septet.git.record import find_record
+        from septet.git.workspace.record import find_record
 
         is_id = ORDER_ID.fullmatch(order_id) is not None
         return is_id and await asyncio.to_thread(find_record, self.state, order_id) is not None

@@ -10,7 +10,7 @@ from septet.contracts.amounts import parse_limit
 from septet.contracts.names import AGENTS, SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError, RepositorySettingsError
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 
 if TYPE_CHECKING:
     from septet.contracts.pipeline import PipelineInput

@@ -8,7 +8,7 @@ from septet.contracts.pipeline import PipelineInput, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_replies import DryRunIssue, PipelineDryRunReply
 from septet.costs.estimate import WHOLE
 from septet.forges.choose import forge_for
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.pipelines.forge_issues import read_issues
 from septet.pipelines.issues import merge_issues, order_issues
 from septet.settings import Settings

@@ -20,8 +20,8 @@ from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
 from septet.costs.estimate import WHOLE, Question, WorkAhead
 from septet.errors import SeptetError
-from septet.git.address import parse_address
-from septet.git.project import with_project
+from septet.git.engine.address import parse_address
+from septet.git.engine.project import with_project
 from septet.pipelines.forge_issues import read_issues
 from septet.pipelines.issues import order_issues
 from septet.pipelines.work_ahead import work_ahead

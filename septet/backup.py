@@ -19,7 +19,7 @@ from typing import Final
 
 from septet.agents.runs.lease import ATTEMPTS_FILE, RESTORED
 from septet.errors import SeptetError, UsageError
-from septet.git.place import RECORDS, mirror_lock, vault_lock
+from septet.git.engine.place import RECORDS, mirror_lock, vault_lock
 from septet.state import StateDir
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock

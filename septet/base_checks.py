@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.contracts.wire import Wire
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.state import StateDir
 from septet.system.durable import write_durably
 from septet.system.json_files import read_model

@@ -52,9 +52,9 @@ from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import LockHeldError, SeptetError
 from septet.forges.pauses import PAUSES
-from septet.git.address import parse_address
-from septet.git.checkpoint_remote import ORIGIN
-from septet.git.configuration import ELSEWHERE, write_configuration
+from septet.git.checkpoints.checkpoint_remote import ORIGIN
+from septet.git.engine.address import parse_address
+from septet.git.engine.configuration import ELSEWHERE, write_configuration
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.masking import hide

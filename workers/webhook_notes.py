@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from septet.contracts.intake import INTAKE_PREFIX, delivered_at
 from septet.errors import InvalidInputError
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 
 _TRUSTED: Final = timedelta(days=1)
 """So long after its last delivery a webhook counts as one that works."""

@@ -10,7 +10,7 @@ from septet.answers.dressed import bare_values
 from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError
-from septet.git.evidence import plan_file
+from septet.git.evidence.evidence import plan_file
 from septet.pipelines.outline import outline_of
 from septet.pipelines.solution import IssueScope, findings, findings_text
 

@@ -19,13 +19,13 @@ from septet.base_checks import result_of
 from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step
 from septet.errors import EvidenceError
-from septet.git.commit import commit_all, with_trailer
-from septet.git.engine import Git
-from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
-from septet.git.lfs import whole_lfs_files
-from septet.git.outgoing import refuse_large_files, refuse_unfit_commits
-from septet.git.place import Place
-from septet.git.staging import new_files
+from septet.git.commits.commit import commit_all, with_trailer
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.evidence.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.evidence.lfs import whole_lfs_files
+from septet.git.evidence.outgoing import refuse_large_files, refuse_unfit_commits
+from septet.git.evidence.staging import new_files
 from septet.system.durable import write_durably
 
 _FILES_BEFORE: Final = "files-before-checks"

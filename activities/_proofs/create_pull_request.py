@@ -28,14 +28,14 @@ from septet.errors import (
 )
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.forges.opening import without_links_to
-from septet.git.evidence import is_in_commit
-from septet.git.keys_in_work import refuse_keys_in_commits
-from septet.git.new_base import MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
-from septet.git.place import Place
-from septet.git.protected_changes import ProtectedChange
-from septet.git.push import push, remote_branch
-from septet.git.remote import Remote
-from septet.git.rework_tree import go_to
+from septet.git.commits.new_base import MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
+from septet.git.commits.push import push, remote_branch
+from septet.git.commits.rework_tree import go_to
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import is_in_commit
+from septet.git.evidence.keys_in_work import refuse_keys_in_commits
+from septet.git.evidence.protected_changes import ProtectedChange
 from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 

@@ -9,7 +9,7 @@ from activities._plan_text import read_plan_text
 from activities.host import Host
 from septet.answers.dressed import bare_values
 from septet.contracts.answers import FindPlanFileAnswer
-from septet.git.evidence import is_ignored, plan_file
+from septet.git.evidence.evidence import is_ignored, plan_file
 
 NONE: Final = "0"
 """What the agent answers when there is no plan."""

@@ -15,8 +15,8 @@ from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.forge import ended_one
 from septet.forges.opening import own_pull_request
-from septet.git.branches import branches_of, create_branch, free_name, usable_name
-from septet.git.own_pushes import is_own_push
+from septet.git.commits.branches import branches_of, create_branch, free_name, usable_name
+from septet.git.commits.own_pushes import is_own_push
 from septet.system.masking import mask
 
 

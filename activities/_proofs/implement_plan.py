@@ -13,10 +13,10 @@ from activities.host import Host
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
-from septet.git.evidence import contains, keeps, read_base_file
-from septet.git.new_base import unfit_files
-from septet.git.outgoing import refuse_large_files
-from septet.git.staging import look, stage
+from septet.git.commits.new_base import unfit_files
+from septet.git.evidence.evidence import contains, keeps, read_base_file
+from septet.git.evidence.outgoing import refuse_large_files
+from septet.git.evidence.staging import look, stage
 from septet.pipelines.execution import check_execution
 from septet.pipelines.paths import normal_path_in, why_outside
 from septet.system.text import name_some

@@ -9,8 +9,8 @@ from activities.host import Host
 from activities.leaving import Leaving, join_findings, parts_of, suspicion
 from septet.contracts.answers import ReadOutgoingAnswer
 from septet.contracts.facts import KeyFinding
-from septet.git.place import Place
-from septet.git.view import view_git
+from septet.git.engine.place import Place
+from septet.git.worktree.view import view_git
 
 _MOST: Final = 10
 

@@ -18,13 +18,13 @@ from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, GitE
 from septet.forges.conversation import Conversation, FollowedForge
 from septet.forges.feedback import mark_answer
 from septet.forges.forge import NewPullRequest, pull_request_number
-from septet.git.commit import commit_all, with_trailer
-from septet.git.evidence import keeps
-from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
-from septet.git.new_base import refuse_erased_base
-from septet.git.outgoing import refuse_large_files
-from septet.git.push import push, remote_branch
-from septet.git.rework_tree import fetch_tips, is_clean, unresolved
+from septet.git.commits.commit import commit_all, with_trailer
+from septet.git.commits.new_base import refuse_erased_base
+from septet.git.commits.push import push, remote_branch
+from septet.git.commits.rework_tree import fetch_tips, is_clean, unresolved
+from septet.git.evidence.evidence import keeps
+from septet.git.evidence.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.evidence.outgoing import refuse_large_files
 from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."

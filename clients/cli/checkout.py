@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from septet.errors import GitError
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.settings import load_settings
 
 

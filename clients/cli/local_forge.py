@@ -227,7 +227,7 @@ def _forge(repo: str | None, remedy: str) -> "LocalForge":
     """
     from clients.repository_path import repository_here
     from septet.forges.local import LocalForge
-    from septet.git.address import parse_address
+    from septet.git.engine.address import parse_address
     from septet.settings import load_settings
 
     settings = load_settings()

@@ -16,12 +16,12 @@ from septet.commands.needs import missing
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, token_for
-from septet.git.address import parse_address
-from septet.git.configuration import ELSEWHERE, write_configuration
-from septet.git.evidence import list_base_folder, read_base_files
-from septet.git.mirror import refresh_mirror
-from septet.git.record import place_for
-from septet.git.remote import Remote
+from septet.git.engine.address import parse_address
+from septet.git.engine.configuration import ELSEWHERE, write_configuration
+from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import list_base_folder, read_base_files
+from septet.git.workspace.mirror import refresh_mirror
+from septet.git.workspace.record import place_for
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir

@@ -41,7 +41,7 @@ def _check_run(
 ) -> None:
     """See what is wrong with a new work order, before any server is asked."""
     from clients.tracked_issue import check_unread_order
-    from septet.git.record import check_order_id
+    from septet.git.workspace.record import check_order_id
     from septet.settings import load_settings
     from workers.connection import is_loopback, server_address
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from clients.disk.runs import place_of
 from septet.errors import SeptetError
-from septet.git.record import find_place
-from septet.git.view import view_git
+from septet.git.workspace.record import find_place
+from septet.git.worktree.view import view_git
 from septet.state import StateDir
 
 

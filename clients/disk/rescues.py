@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from clients.disk.runs import lanes_of, owner_of
 from septet.contracts.replies import KeptSnapshot
 from septet.errors import NotFoundError
-from septet.git.engine import Git
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.vault import find, list_snapshots, vaults_in
+from septet.git.engine.engine import Git
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, list_snapshots, vaults_in
 from septet.state import StateDir
 
 

@@ -11,9 +11,9 @@ from clients.disk.runs import place_of, started_runs
 from clients.tool_calls import EDITS
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
-from septet.git.difference import difference
-from septet.git.inside import read_inside
-from septet.git.record import find_place, find_record
+from septet.git.evidence.difference import difference
+from septet.git.workspace.record import find_place, find_record
+from septet.git.worktree.inside import read_inside
 from septet.state import StateDir
 from septet.system.preview import scrub
 

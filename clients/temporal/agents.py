@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
 from septet.errors import AgentMissingError
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from workers.announced_agents import AnnouncedAgents, announced_agents
 
 _ANSWERED_WITHIN: Final = timedelta(seconds=3)

@@ -30,7 +30,7 @@ from septet.contracts.issue_request import IssueRequest
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
 from septet.forges.comment_commands import is_own_text, parse_command
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
 
 _NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")

@@ -32,7 +32,7 @@ from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, Int
 from septet.contracts.repository import without_credentials
 from septet.contracts.seal import key_id_of
 from septet.errors import AlreadyRunningError, NotFoundError, SealedError
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
 from septet.trackers.team_page import team_page
 

@@ -31,8 +31,8 @@ from septet.contracts.repository import without_credentials
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
-from septet.git.address import parse_address
-from septet.git.project import with_project
+from septet.git.engine.address import parse_address
+from septet.git.engine.project import with_project
 from septet.system.timestamps import timestamp
 from workflows.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE, start_attributes
 

@@ -13,7 +13,7 @@ from septet.forges.gitlab.kind import GITLAB
 from septet.forges.kind import ForgeAccess, ForgeKind
 from septet.forges.local import LocalForge
 from septet.forges.logins import LOGINS
-from septet.git.address import Address
+from septet.git.engine.address import Address
 from septet.settings import Settings
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)

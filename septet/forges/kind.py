@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from septet.forges.forge import Forge
-from septet.git.address import Address
+from septet.git.engine.address import Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from septet.forges.local_merge import holds, merge_branch
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.ref_store import RefStore, StoreContents
 from septet.forges.renames import asked_for
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.system.timestamps import timestamp
 
 REF: Final = "refs/septet/forge"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import RefusedTransitionError
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.system.text import name_some
 
 _NAMED: Final = 10

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 _NOTHING: Final = ""
 """To `git update-ref`, as the old value, it means that there is no such ref."""

@@ -17,7 +17,10 @@ from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
-from septet.git.destroy import (
+from septet.git.engine.engine import Git
+from septet.git.engine.packs import clear_unfinished_packs
+from septet.git.engine.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
+from septet.git.snapshots.destroy import (
     RescueOptions,
     clear_trash,
     drop_forgotten,
@@ -28,13 +31,10 @@ from septet.git.destroy import (
     remove_closed,
     remove_workspace,
 )
-from septet.git.engine import Git
-from septet.git.mirror import tidy_mirror
-from septet.git.packs import clear_unfinished_packs
-from septet.git.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
-from septet.git.record import find_record
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import list_snapshots, owners, vault_at, vaults_in
+from septet.git.workspace.mirror import tidy_mirror
+from septet.git.workspace.record import find_record
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir
 from septet.system.durable import DRAFTS

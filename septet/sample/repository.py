@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
 
 _BRANCH: Final = "main"

@@ -22,8 +22,8 @@ from fakes.septet_command import Septet, free_port
 from fakes.waiting import until, until_temporal
 from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook, now
 
-from septet.git.issue_claims import IssueClaims
-from septet.git.remote import Remote
+from septet.git.commits.issue_claims import IssueClaims
+from septet.git.engine.remote import Remote
 
 pytestmark = pytest.mark.faces
 SECRETS = {"github": SECRET, "gitea": SECRET, "gitlab": "whsec_" + base64.b64encode(b"a key of GitLab's").decode()}

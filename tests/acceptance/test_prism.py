@@ -26,7 +26,7 @@ from septet.forges.forge import Forge, NewPullRequest
 from septet.forges.github.client import asking
 from septet.forges.new_comments import CommentedForge
 from septet.forges.polls import PolledForge
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 
 pytestmark = pytest.mark.faces

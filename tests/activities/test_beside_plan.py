@@ -11,7 +11,7 @@ from fakes.step_lab import PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.vault.vault import find, vault_at
 from workers.registry import parts_of
 
 _FOUND = f"answer({{'plan_path': {PLAN!r}}})"

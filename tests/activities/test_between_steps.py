@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
-from septet.git.plan import holds_plan
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.vault.vault import find, vault_at
+from septet.git.workspace.plan import holds_plan
 from workers.log_words import withhold_words
 
 PLAN_TOLD = "the plan's file was changed; it was restored to the plan that was found"

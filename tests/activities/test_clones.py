@@ -9,7 +9,7 @@ from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.vault.vault import find, vault_at
 
 TREE = ".claude/worktrees/agent-1"
 IN_A_WORKTREE = f"""

@@ -8,7 +8,7 @@ from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import EvidenceError
-from septet.git.keys_in_work import refuse_keys_in_commits
+from septet.git.evidence.keys_in_work import refuse_keys_in_commits
 from septet.system.masking import hide, reveal
 from workers.registry import parts_of
 

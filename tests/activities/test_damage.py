@@ -11,7 +11,7 @@ from fakes.waiting import wait_until
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
-from septet.git.destroy import RescueOptions, remove_workspace
+from septet.git.snapshots.destroy import RescueOptions, remove_workspace
 
 pytestmark = pytest.mark.law
 

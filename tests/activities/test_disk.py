@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from septet.agents.turns.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
-from septet.git.snapshots.vault import find, vault_at, verify
+from septet.git.vault.vault import find, vault_at, verify
 from workers.registry import parts_of
 
 pytestmark = [pytest.mark.small_disk, pytest.mark.law]

@@ -22,7 +22,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.forges.local import LocalForge
 from septet.forges.pauses import PAUSES
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.settings import Settings
 from septet.state import StateDir
 

@@ -10,8 +10,8 @@ from septet.contracts.names import SETTINGS_PATH, Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.forges.forge import NewPullRequest
 from septet.forges.local import LocalForge
-from septet.git.own_pushes import note_push
-from septet.git.push import push
+from septet.git.commits.own_pushes import note_push
+from septet.git.commits.push import push
 from workers.registry import parts_of
 
 NO_PREFIX = 'branch_prefix = ""'

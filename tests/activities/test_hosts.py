@@ -26,7 +26,7 @@ from septet.agents.turns.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.vault.vault import find, vault_at
 from workers.registry import parts_of
 
 HostOf = Callable[..., Any]

@@ -27,8 +27,8 @@ from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import EndCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError
-from septet.git.own_pushes import is_own_push, note_push, pushed_branches
-from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
+from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
+from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 
 PLANNER = Lane(id="pl-planner", pipeline="pl", opened_by="pl-run")

@@ -15,7 +15,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import forge_for
 from septet.forges.local import LocalForge
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 
 
 async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:

@@ -11,7 +11,7 @@ from activities.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.forges.local import REF, LocalForge
 from septet.forges.ref_store import RefStore
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
-from septet.git.destroy import remove_workspace
+from septet.git.snapshots.destroy import remove_workspace
 from septet.telemetry.metrics import PROXY_REFUSALS
 
 _SETTINGS = ".septet/septet.toml"

@@ -19,7 +19,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
 from septet.agents.turns.warm import warm_orders
 from septet.contracts.pipeline_view import PipelineView
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -28,7 +28,7 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.limits import Timeouts
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)

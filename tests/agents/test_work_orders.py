@@ -16,7 +16,7 @@ from septet.agents.clis.endings import AFTER_RESULT
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.network import network_lines
 from septet.contracts.names import SandboxChoice
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -21,8 +21,8 @@ from fakes.guests import CANARY, machine_with_canaries
 from fakes.repositories import git_env, make_origin
 
 from septet.agents.turns.supervisors import Supervisors
-from septet.git.address import parse_address
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 pytestmark = pytest.mark.needs("bubblewrap")

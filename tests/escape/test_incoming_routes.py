@@ -16,7 +16,7 @@ from septet.contracts.issue_request import IssueRequest
 from septet.forges.choose import forge_for
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import TellingForge, Writers, read_request
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.outgoing.visible import visible_text
 from septet.settings import Settings
 

@@ -11,13 +11,13 @@ from fakes.repositories import git_env, make_origin
 
 from septet.agents.turns.supervisors import Supervisors
 from septet.errors import EvidenceError
-from septet.git.address import parse_address
-from septet.git.outgoing import refuse_unfit_commits
-from septet.git.place import Place
-from septet.git.push import push, remote_branch
-from septet.git.remote import Remote
-from septet.git.view import view_folder
-from septet.git.workspace import open_workspace
+from septet.git.commits.push import push, remote_branch
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.outgoing import refuse_unfit_commits
+from septet.git.workspace.workspace import open_workspace
+from septet.git.worktree.view import view_folder
 from septet.state import StateDir
 
 pytestmark = pytest.mark.needs("bubblewrap")

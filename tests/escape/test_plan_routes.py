@@ -11,15 +11,15 @@ from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
 from fakes.repositories import git_env, make_origin
 
 from septet.agents.turns.supervisors import Supervisors
-from septet.git.address import parse_address
-from septet.git.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
-from septet.git.destroy import RescueOptions
-from septet.git.place import Place
-from septet.git.repository_stamp import note_baseline
-from septet.git.snapshots.layout import read
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
+from septet.git.snapshots.destroy import RescueOptions
+from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import prepare, vault_at
-from septet.git.workspace import open_workspace
+from septet.git.vault.layout import read
+from septet.git.vault.vault import prepare, vault_at
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 pytestmark = pytest.mark.needs("bubblewrap")

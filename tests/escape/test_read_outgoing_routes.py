@@ -14,8 +14,8 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer
 from septet.contracts.names import READ_OUTGOING
-from septet.git.address import parse_address
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 _FENCE = re.compile(r"(?s)^<outgoing-([0-9a-f]{16})>\n.*?^</outgoing-\1>$", re.MULTILINE)

@@ -19,9 +19,9 @@ from septet.agents.clis.endings import without_result
 from septet.agents.clis.outcome import ExitRecord
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.replies import LogEntry
-from septet.git.address import parse_address
-from septet.git.difference import difference
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.evidence.difference import difference
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 from septet.system.preview import scrub
 

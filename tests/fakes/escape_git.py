@@ -15,20 +15,20 @@ from fakes.guests import CANARY, Machine
 
 from septet.agents.guest.description import GuestFiles
 from septet.errors import SeptetError
-from septet.git.branches import create_branch
-from septet.git.commit import commit_all
-from septet.git.destroy import RescueOptions, own_repository
-from septet.git.difference import difference
-from septet.git.engine import Git
-from septet.git.evidence import gather, plan_file
-from septet.git.place import Place
-from septet.git.protected_changes import protected_changes
-from septet.git.push import push
-from septet.git.repository_stamp import note_baseline
+from septet.git.commits.branches import create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.push import push
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.evidence.difference import difference
+from septet.git.evidence.evidence import gather, plan_file
+from septet.git.evidence.protected_changes import protected_changes
+from septet.git.evidence.staging import look, stage
+from septet.git.snapshots.destroy import RescueOptions, own_repository
+from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
-from septet.git.snapshots.vault import prepare
-from septet.git.staging import look, stage
-from septet.git.view import view_folder
+from septet.git.vault.vault import prepare
+from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths
 
 _SECONDS = 3.0

@@ -1,9 +1,9 @@
 """What a checkpoint remote has, asked of the remote itself."""
 
-from septet.git.checkpoint_remote import CheckpointRef
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.vault import vault_at
+from septet.git.checkpoints.checkpoint_remote import CheckpointRef
+from septet.git.engine.place import Place
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import vault_at
 
 
 def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) -> bool:

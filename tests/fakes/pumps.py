@@ -25,9 +25,9 @@ from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
 from septet.forges.comment_commands import parse_command
 from septet.forges.opening import without_links_to
-from septet.git.changes import file_changes, read_status
-from septet.git.git_words import shown_words
-from septet.git.remote_failures import failure_of, remote_words
+from septet.git.engine.git_words import shown_words
+from septet.git.engine.remote_failures import failure_of, remote_words
+from septet.git.worktree.changes import file_changes, read_status
 from septet.key_scan.patches import read_added_lines
 from septet.key_scan.scanner import may_hold_a_key
 from septet.pipelines.issues import depends_on_in

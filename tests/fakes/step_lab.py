@@ -23,8 +23,8 @@ from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from septet.git.place import Place
-from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.git.engine.place import Place
+from septet.git.vault.vault import list_snapshots, vault_at
 from septet.settings import Settings
 from workers.registry import Parts
 

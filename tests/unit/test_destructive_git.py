@@ -1,7 +1,7 @@
 """The source holds the project's rules on what can lose work, start a process or read the environment.
 
 A rule is broken by code, never by a comment or a docstring: the syntax tree is walked. To lose work on purpose, go
-through `septet/git/destroy.py`, which takes a verified snapshot first.
+through `septet/git/snapshots/destroy.py`, which takes a verified snapshot first.
 """
 
 import ast
@@ -36,7 +36,7 @@ RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_c
 
 MAY_DESTROY = {
     # The one choke point, and what it alone uses.
-    "septet/git/destroy.py": (
+    "septet/git/snapshots/destroy.py": (
         "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
         "remove_folder(aside)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
@@ -48,20 +48,20 @@ MAY_DESTROY = {
     # What agents have left in a home, whose sessions were taken out of it before.
     "septet/agents/homes/home.py": ("shutil.rmtree(gone, ignore_errors=True)",),
     # Into a new folder that no agent has seen, under a name that is no workspace's.
-    "septet/git/workspace.py": (
+    "septet/git/workspace/workspace.py": (
         "shutil.rmtree(clone, ignore_errors=True)",
         "mirror.run('read-tree', '-m', '-u', place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)",
     ),
     # Into a new folder as well, where a workspace moves to; and the loser of a race for a checkpoint remote.
-    "septet/git/move.py": ("shutil.rmtree(fresh, ignore_errors=True)", "shutil.rmtree(fresh)"),
-    "septet/git/checkpoint_remote.py": ("shutil.rmtree(unfinished)",),
+    "septet/git/checkpoints/move.py": ("shutil.rmtree(fresh, ignore_errors=True)", "shutil.rmtree(fresh)"),
+    "septet/git/checkpoints/checkpoint_remote.py": ("shutil.rmtree(unfinished)",),
     # The engine's own: an unfinished mirror, one that was fetched to mend another, and a view that is made again.
-    "septet/git/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
-    "septet/git/damage.py": (
+    "septet/git/workspace/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
+    "septet/git/workspace/damage.py": (
         "shutil.rmtree(fresh, ignore_errors=True)",
         "shutil.rmtree(fresh, ignore_errors=True)",
     ),
-    "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
+    "septet/git/worktree/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
     # A person's clean checkout goes along with a merge, and back: git refuses what would be lost.
     "septet/forges/local_merge.py": (
         "checkout.run('read-tree', '-m', '-u', before, commit)",
@@ -83,9 +83,9 @@ MAY_DESTROY = {
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
 
 MAY_REMOVE_AND_LAY = {
-    "septet.git.snapshots.removal": {"septet/git/destroy.py"},
+    "septet.git.snapshots.removal": {"septet/git/snapshots/destroy.py"},
     "septet.git.snapshots.lay": {
-        "septet/git/destroy.py",
+        "septet/git/snapshots/destroy.py",
         "septet/git/snapshots/restore.py",  # into a new or empty folder
         "septet/git/snapshots/patch.py",  # into a temporary one
     },

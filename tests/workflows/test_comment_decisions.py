@@ -34,7 +34,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import SeptetError
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from workers.registry import parts_of
 from workflows.comment import CommentCommandWorkflow

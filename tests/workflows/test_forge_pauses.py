@@ -37,7 +37,7 @@ from concurrent.futures import ThreadPoolExecutor
 from temporalio.client import Client
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from workers.plugin import SeptetPlugin
 from workers.worker import running_worker

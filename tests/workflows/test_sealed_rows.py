@@ -28,7 +28,7 @@ from septet.contracts.pull_request_names import FOLLOWS, WATCHER, watch_id
 from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.telemetry.metrics import PAUSED_LOGINS
 from septet.telemetry.recorder import Recorder
 from workers.accounts import FleetAccounts

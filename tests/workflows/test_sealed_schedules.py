@@ -17,7 +17,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.intake import IntakeInput
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.seal import key_id_of
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.key_ring import new_key_line
 from workers.intake_seals import seal_intakes_anew
 from workers.janitor import schedule_id, schedule_janitor

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from clients.temporal.intakes import IntakeClient
 from septet.contracts.intake import IntakeInput
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from workers.webhook_notes import WebhookNotes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

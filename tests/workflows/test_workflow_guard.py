@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import _restrictions
 
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from workers.build_id import import_closure
 from workers.workflow_guard import guard_module, install_guard
 

@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.pull_request import Follow
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
-    from septet.git.project import with_project
+    from septet.git.engine.project import with_project
     from workflows._cancellation import wait_despite_cancel
     from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, failure_facts
     from workflows.hosts.host_watch import place_call

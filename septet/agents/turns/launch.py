@@ -27,7 +27,7 @@ from septet.agents.turns.warm import WarmStart
 from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
 from septet.errors import DiskFullError, WorkspaceError
-from septet.git.dot_git import clear_locks
+from septet.git.worktree.dot_git import clear_locks
 from septet.system.disk import full_disk
 from septet.system.timestamps import seconds_since_boot, timestamp
 

@@ -6,7 +6,7 @@ from septet.forges.gitea.client import REMEDIES
 from septet.forges.gitea.forge import GiteaForge
 from septet.forges.http_client import ForgeApi
 from septet.forges.kind import ForgeAccess, ForgeKind, web_address
-from septet.git.address import Address
+from septet.git.engine.address import Address
 
 
 def connect_gitea(address: Address, access: ForgeAccess) -> GiteaForge:

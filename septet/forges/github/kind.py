@@ -4,7 +4,7 @@ from typing import Final
 
 from septet.forges.github.forge import GitHubForge
 from septet.forges.kind import ForgeAccess, ForgeKind
-from septet.git.address import Address
+from septet.git.engine.address import Address
 
 _PUBLIC: Final = "github.com"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
-from septet.git.place import Place
-from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.ledger import EntryKind, Mark, Record, load, new_ledger, save
-from septet.git.snapshots.survey import join
-from septet.git.snapshots.vault import list_snapshots, points_to, vault_at
+from septet.git.engine.place import Place
+from septet.git.vault.contents import FOLDER
+from septet.git.vault.ledger import EntryKind, Mark, Record, load, new_ledger, save
+from septet.git.vault.survey import join
+from septet.git.vault.vault import list_snapshots, points_to, vault_at
 
 LEDGER: Final = "ledger"
 _KEPT: Final = 16

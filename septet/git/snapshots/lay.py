@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final, Protocol
 
-from septet.git.snapshots.contents import FOLDER, LINK
-from septet.git.snapshots.layout import Item
-from septet.git.snapshots.survey import open_below
+from septet.git.vault.contents import FOLDER, LINK
+from septet.git.vault.layout import Item
+from septet.git.vault.survey import open_below
 from septet.system.durable import close_after
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -8,13 +8,13 @@ from typing import Final
 import msgspec
 
 from septet.errors import GitError, WorkspaceError
-from septet.git.dot_git import read_head
-from septet.git.engine import Git
-from septet.git.place import Place
-from septet.git.snapshots.contents import FILE, FOLDER
-from septet.git.snapshots.ledger import LedgerEntry, Mark, Record
-from septet.git.snapshots.pack import object_id
-from septet.git.snapshots.survey import GIT_FOLDER, join
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.vault.contents import FILE, FOLDER
+from septet.git.vault.ledger import LedgerEntry, Mark, Record
+from septet.git.vault.pack import object_id
+from septet.git.vault.survey import GIT_FOLDER, join
+from septet.git.worktree.dot_git import read_head
 
 _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({

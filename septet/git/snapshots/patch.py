@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, SnapshotError
-from septet.git.engine import Git
-from septet.git.place import Place
-from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
 from septet.git.snapshots.lay import lay
-from septet.git.snapshots.layout import Item, read
-from septet.git.snapshots.objects import read_blobs
-from septet.git.snapshots.outside import LONGEST_PATH_BYTES
-from septet.git.snapshots.survey import OPEN_FOLDER, above
-from septet.git.snapshots.vault import vault_at
+from septet.git.vault.contents import FOLDER
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.layout import Item, read
+from septet.git.vault.objects import read_blobs
+from septet.git.vault.outside import LONGEST_PATH_BYTES
+from septet.git.vault.survey import OPEN_FOLDER, above
+from septet.git.vault.vault import vault_at
 from septet.system.durable import close_after, fsync
 
 _SUBMODULE: Final = b"160000"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from septet.git.snapshots.survey import OPEN_FOLDER
+from septet.git.vault.survey import OPEN_FOLDER
 from septet.system.durable import close_after
 
 _OWNER_ALL: Final = 0o700

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, SnapshotError
-from septet.git.dot_git import read_file
-from septet.git.engine import Git
-from septet.git.own_repository import own_items
-from septet.git.place import borrowed_from
-from septet.git.repository_stamp import find_baseline
-from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.engine import Git
+from septet.git.engine.place import borrowed_from
 from septet.git.snapshots.lay import lay
-from septet.git.snapshots.layout import Item, read
-from septet.git.snapshots.objects import read_blobs
-from septet.git.snapshots.survey import OPEN_FOLDER
+from septet.git.snapshots.own_repository import own_items
+from septet.git.snapshots.repository_stamp import find_baseline
+from septet.git.vault.contents import FOLDER
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.layout import Item, read
+from septet.git.vault.objects import read_blobs
+from septet.git.vault.survey import OPEN_FOLDER
+from septet.git.worktree.dot_git import read_file
 from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"

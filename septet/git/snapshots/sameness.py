@@ -4,12 +4,12 @@ import os
 import stat
 from typing import Final
 
-from septet.git.inside import read_inside
-from septet.git.place import Place
-from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.pack import object_id
+from septet.git.engine.place import Place
 from septet.git.snapshots.scan import WorktreeScan
-from septet.git.snapshots.survey import parent
+from septet.git.vault.contents import FOLDER
+from septet.git.vault.pack import object_id
+from septet.git.vault.survey import parent
+from septet.git.worktree.inside import read_inside
 
 _LIMIT_BYTES: Final = 64 * 1024 * 1024
 _EXECUTABLE: Final = 0o100

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from septet.errors import GitError, SnapshotError
-from septet.git.changes import shown_path
-from septet.git.place import Place
+from septet.git.engine.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, recall
-from septet.git.snapshots.ledger import Record
-from septet.git.snapshots.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at
+from septet.git.vault.ledger import Record
+from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at
+from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 

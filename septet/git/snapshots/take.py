@@ -14,20 +14,20 @@ from typing import Final, Literal
 import msgspec
 
 from septet.errors import GitError, SnapshotError
-from septet.git.changes import shown_path
-from septet.git.engine import Git
-from septet.git.place import Place
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
-from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
-from septet.git.snapshots.facts import LeftOut, Snapshot, SnapshotKind, shorten
-from septet.git.snapshots.layout import compose
-from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
-from septet.git.snapshots.outside import Scene, Sorting, sort
-from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.scan import differing, refuse_too_large
-from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
-from septet.git.snapshots.vault import next_name, publish
+from septet.git.vault.contents import CLOCK_STEP_NS, Builder, usual_bits
+from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, shorten
+from septet.git.vault.layout import compose
+from septet.git.vault.ledger import Record
+from septet.git.vault.outside import Scene, Sorting, sort
+from septet.git.vault.pack import Pack
+from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
+from septet.git.vault.vault import next_name, publish
+from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 

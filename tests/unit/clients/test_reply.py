@@ -143,7 +143,7 @@ async def work():
     warnings.warn("old")
     import structlog
     structlog.get_logger().debug("said")
-    from septet.git.git_words import shown_words
+    from septet.git.engine.git_words import shown_words
     shown_words(b"12:00:00 git.c:455 trace: built-in: git fetch")
     return CommandReply({"much": 1})
 import typer

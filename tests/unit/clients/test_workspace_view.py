@@ -8,8 +8,8 @@ from fakes.repositories import git_env, make_origin
 
 from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
-from septet.git.address import parse_address
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 RECORD = RunRecord(

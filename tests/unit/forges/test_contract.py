@@ -26,7 +26,7 @@ from septet.forges.conversation import FollowedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
 from septet.forges.new_comments import CommentedForge
 from septet.forges.pauses import PAUSES
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 
 SHA = "b" * 40

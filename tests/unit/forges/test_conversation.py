@@ -16,7 +16,7 @@ from septet.forges.choose import forge_for
 from septet.forges.conversation import LOG_LIMIT, FollowedForge
 from septet.forges.feedback import Feedback, mark_answer, read_feedback
 from septet.forges.forge import NewPullRequest
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 
 SHA = "b" * 40

@@ -22,7 +22,7 @@ from septet.forges.github.forge import GitHubForge
 from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.local import LocalForge
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import MASK, hide, reveal
 

@@ -19,7 +19,7 @@ from septet.errors import NotFoundError
 from septet.forges.choose import forge_for
 from septet.forges.github.issue_history import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers, read_request
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.timestamps import timestamp
 

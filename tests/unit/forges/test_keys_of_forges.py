@@ -14,7 +14,7 @@ from fakes.forges.serving import serving_forge
 from septet.errors import ForgeError, NotFoundError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.github.app import INSTALLATIONS, GitHubApp, InstallationTokens
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import hidden_values, mask
 

@@ -12,7 +12,7 @@ from septet.forges.forge import ISSUE_LIMIT_BYTES, NewPullRequest, PullRequest
 from septet.forges.local import LocalForge
 from septet.forges.local_merge import holds, merge_branch
 from septet.forges.ref_store import RefStore
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1", labels=("bug", "bug"))
 

@@ -26,7 +26,7 @@ import json, sys
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
 from septet.forges.pauses import PAUSES
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.state import StateDir
 settings = Settings.model_validate(json.loads(sys.argv[1]))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git_env, make_origin
 
-from septet.git.address import parse_address
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import prepare
-from septet.git.workspace import open_workspace
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import prepare
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]

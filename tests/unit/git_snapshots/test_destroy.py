@@ -9,12 +9,12 @@ from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
 from septet.errors import SnapshotError
-from septet.git.destroy import RescueOptions, remove_workspace, return_to
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.place import Place
+from septet.git.snapshots.destroy import RescueOptions, remove_workspace, return_to
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import take
-from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import list_snapshots, vault_at
 
 pytestmark = pytest.mark.law
 

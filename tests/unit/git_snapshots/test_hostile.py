@@ -10,13 +10,13 @@ from fakes.permissions import bound_by_permissions
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.layout import read, read_left_out
+from septet.git.engine.place import Place
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.survey import MAX_DEPTH
-from septet.git.snapshots.vault import vault_at, verify
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.layout import read, read_left_out
+from septet.git.vault.survey import MAX_DEPTH
+from septet.git.vault.vault import vault_at, verify
 
 pytestmark = pytest.mark.law
 

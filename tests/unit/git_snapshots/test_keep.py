@@ -14,18 +14,18 @@ from fakes.pictures import picture
 from fakes.repositories import Origin, git
 
 from septet.errors import GitError, NotFoundError
-from septet.git.address import parse_address
-from septet.git.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
-from septet.git.destroy import RescueOptions
-from septet.git.evidence import gather
-from septet.git.keep import MovedError, expect_hold, keep
-from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
-from septet.git.place import Place
-from septet.git.record import place_for, record_of
-from septet.git.remote import Remote
-from septet.git.snapshots.facts import Snapshot
+from septet.git.checkpoints.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
+from septet.git.checkpoints.keep import MovedError, expect_hold, keep
+from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepare_host
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import gather
+from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import take
-from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import list_snapshots, vault_at
+from septet.git.workspace.record import place_for, record_of
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law
@@ -34,7 +34,7 @@ Take = Callable[..., Snapshot]
 MOVES = """\
 import pickle, sys
 from pathlib import Path
-from septet.git.move import move_here
+from septet.git.checkpoints.move import move_here
 move_here(*pickle.loads(Path(sys.argv[1]).read_bytes()))
 """
 OPTIONS = RescueOptions("the work order comes back", 1 << 20)

@@ -8,10 +8,10 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import SnapshotError
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.place import Place
 from septet.git.snapshots.patch import write_patch
-from septet.git.snapshots.vault import vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import vault_at
 
 Snap = Callable[..., Snapshot]
 

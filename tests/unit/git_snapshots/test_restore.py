@@ -8,10 +8,10 @@ import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.place import Place
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.vault import vault_at, verify
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import vault_at, verify
 
 pytestmark = pytest.mark.law
 

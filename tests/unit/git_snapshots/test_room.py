@@ -14,7 +14,9 @@ import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
-from septet.git.destroy import (
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.snapshots.destroy import (
     RescueOptions,
     drop_forgotten,
     forget_chain,
@@ -22,12 +24,10 @@ from septet.git.destroy import (
     has_forgotten,
     remove_workspace,
 )
-from septet.git.engine import Git
-from septet.git.place import Place
-from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.vault import find, list_snapshots, vault_at, verify
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.pack import Pack
+from septet.git.vault.vault import find, list_snapshots, vault_at, verify
 
 pytestmark = pytest.mark.law
 
@@ -37,8 +37,8 @@ DROP = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from septet.git.destroy import drop_forgotten
-from septet.git.engine import Git
+from septet.git.snapshots.destroy import drop_forgotten
+from septet.git.engine.engine import Git
 print("ready", flush=True)
 drop_forgotten(Git(Path(sys.argv[1]), env={"PATH": sys.argv[2]}), timedelta(0))
 """

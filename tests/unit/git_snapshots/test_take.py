@@ -14,15 +14,15 @@ import pytest
 from fakes.repositories import git
 
 from septet.errors import SnapshotError
-from septet.git.branches import create_branch
-from septet.git.difference import difference
-from septet.git.place import Place
-from septet.git.snapshots.contents import usual_bits
-from septet.git.snapshots.facts import Snapshot
+from septet.git.commits.branches import create_branch
+from septet.git.engine.place import Place
+from septet.git.evidence.difference import difference
 from septet.git.snapshots.scan import scan
-from septet.git.snapshots.survey import Figures
 from septet.git.snapshots.take import take
-from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
+from septet.git.vault.contents import usual_bits
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.survey import Figures
+from septet.git.vault.vault import list_snapshots, prepare, vault_at, verify
 from septet.system.durable import write_atomically
 
 pytestmark = pytest.mark.law

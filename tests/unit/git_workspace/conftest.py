@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, copy_origin, git_env, make_origin
 
-from septet.git.address import parse_address
-from septet.git.place import Place
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from septet.contracts.repository import without_credentials
 from septet.errors import InvalidInputError
-from septet.git.address import Address, parse_address
+from septet.git.engine.address import Address, parse_address
 
 HOME = Path("/home/ada")
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from septet.contracts.branch_name import is_branch_name
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.branches import branch_refusal, branches_of, create_branch, free_name
-from septet.git.dot_git import Head
-from septet.git.evidence import current_head
-from septet.git.place import Place
+from septet.git.commits.branches import branch_refusal, branches_of, create_branch, free_name
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head
+from septet.git.worktree.dot_git import Head
 
 NAME = "feat-issue-7-wo-1-add-a-thing"
 

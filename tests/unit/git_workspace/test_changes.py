@@ -3,7 +3,7 @@
 import pytest
 
 from septet.contracts.facts import FileChange
-from septet.git.changes import StatusEntry, file_changes, read_name_status, read_status
+from septet.git.worktree.changes import StatusEntry, file_changes, read_name_status, read_status
 
 _FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
 

@@ -7,12 +7,12 @@ import pytest
 from fakes.repositories import git, make_origin
 
 from septet.errors import EvidenceError, GitError
-from septet.git.branches import create_branch
-from septet.git.commit import commit_all, with_trailer
-from septet.git.dot_git import Head
-from septet.git.evidence import current_head, gather
-from septet.git.place import Place
-from septet.git.view import view_folder
+from septet.git.commits.branches import create_branch
+from septet.git.commits.commit import commit_all, with_trailer
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head, gather
+from septet.git.worktree.dot_git import Head
+from septet.git.worktree.view import view_folder
 
 Open = Callable[..., Place]
 

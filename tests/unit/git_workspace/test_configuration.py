@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from septet.errors import GitError
-from septet.git.configuration import write_configuration
+from septet.git.engine.configuration import write_configuration
 from septet.settings import Settings
 
 

@@ -9,10 +9,10 @@ from fakes.pictures import picture
 from fakes.repositories import git
 
 from septet.errors import SeptetError, WorkspaceError
-from septet.git.difference import FileCount, difference
-from septet.git.inside import read_inside
-from septet.git.place import Place
-from septet.git.view import view_folder
+from septet.git.engine.place import Place
+from septet.git.evidence.difference import FileCount, difference
+from septet.git.worktree.inside import read_inside
+from septet.git.worktree.view import view_folder
 
 LIMIT = 10_000
 

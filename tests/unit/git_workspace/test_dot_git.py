@@ -8,8 +8,8 @@ import pytest
 from fakes.repositories import git
 
 from septet.errors import WorkspaceError
-from septet.git.dot_git import Head, clear_locks, read_file, read_head, refuse_links, switch_head
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.worktree.dot_git import Head, clear_locks, read_file, read_head, refuse_links, switch_head
 
 
 @pytest.fixture

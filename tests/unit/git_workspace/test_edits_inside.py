@@ -8,11 +8,11 @@ from typing import Final
 import pytest
 from fakes.repositories import git, git_env, make_origin
 
-from septet.git.address import parse_address
-from septet.git.edits_inside import edits_inside
-from septet.git.place import Place
-from septet.git.staging import look
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.evidence.edits_inside import edits_inside
+from septet.git.evidence.staging import look
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 ALLOW: Final = {

@@ -9,8 +9,8 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.evidence import contains, gather, keeps, plan_file, read_base_file, read_base_files
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import contains, gather, keeps, plan_file, read_base_file, read_base_files
 
 Open = Callable[..., Place]
 Write = Callable[[str, str], None]

@@ -10,15 +10,15 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import EvidenceError, SeptetError, WorkspaceError
-from septet.git.branches import branch_refusal, create_branch
-from septet.git.commit import commit_all
-from septet.git.difference import difference
-from septet.git.evidence import gather, keeps, plan_file, read_base_file
-from septet.git.place import Place
-from septet.git.push import push
-from septet.git.rework_tree import merge_trees
+from septet.git.commits.branches import branch_refusal, create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.push import push
+from septet.git.commits.rework_tree import merge_trees
+from septet.git.engine.place import Place
+from septet.git.evidence.difference import difference
+from septet.git.evidence.evidence import gather, keeps, plan_file, read_base_file
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import prepare
+from septet.git.vault.vault import prepare
 
 Open = Callable[..., Place]
 LIMIT = 1_000_000

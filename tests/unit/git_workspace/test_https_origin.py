@@ -11,7 +11,7 @@ from fakes.repositories import Origin, git, make_origin
 from fakes.tls_front import Authority
 
 from septet.errors import GitError
-from septet.git.remote import Remote
+from septet.git.engine.remote import Remote
 
 TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake
 

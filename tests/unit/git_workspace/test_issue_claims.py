@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin
 
-from septet.git.issue_claims import IssueClaims
-from septet.git.remote import Remote
+from septet.git.commits.issue_claims import IssueClaims
+from septet.git.engine.remote import Remote
 
 FIRST, LATER = "2026-01-01T00:00:00.000Z", "2026-01-01T00:05:00.000Z"
 

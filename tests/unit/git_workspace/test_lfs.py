@@ -1,7 +1,7 @@
 """Files that a repository keeps in Git LFS, where nobody runs its filter."""
 
-from septet.git.lfs import whole_lfs_files
-from septet.git.place import Place
+from septet.git.engine.place import Place
+from septet.git.evidence.lfs import whole_lfs_files
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from septet.contracts.facts import FileChange
-from septet.git.address import parse_address
-from septet.git.changes import file_changes, read_name_status
-from septet.git.commit import commit_all
-from septet.git.evidence import gather
-from septet.git.place import Place
-from septet.git.staging import look, stage
-from septet.git.workspace import open_workspace
+from septet.git.commits.commit import commit_all
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import gather
+from septet.git.evidence.staging import look, stage
+from septet.git.workspace.workspace import open_workspace
+from septet.git.worktree.changes import file_changes, read_name_status
 from septet.state import StateDir
 
 Edit = Callable[[Path], object]

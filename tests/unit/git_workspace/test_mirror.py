@@ -9,9 +9,9 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, InvalidInputError, NotFoundError, SeptetError
-from septet.git.engine import Git
-from septet.git.mirror import Base, find_base, refresh_mirror, tidy_mirror
-from septet.git.remote import Remote
+from septet.git.engine.engine import Git
+from septet.git.engine.remote import Remote
+from septet.git.workspace.mirror import Base, find_base, refresh_mirror, tidy_mirror
 
 
 @pytest.fixture

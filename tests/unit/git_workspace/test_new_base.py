@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
-from septet.git.address import parse_address
-from septet.git.branches import create_branch
-from septet.git.commit import commit_all
-from septet.git.destroy import RescueOptions
-from septet.git.evidence import gather
-from septet.git.new_base import (
+from septet.git.commits.branches import create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.new_base import (
     LostBaseError,
     UnfitWorkError,
     is_behind,
@@ -20,11 +17,14 @@ from septet.git.new_base import (
     unfit_files,
     work_on_base,
 )
-from septet.git.place import Place
-from septet.git.rework_tree import go_to
+from septet.git.commits.rework_tree import go_to
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import gather
+from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import prepare
-from septet.git.workspace import open_workspace
+from septet.git.vault.vault import prepare
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 BRANCH = "feat/x"

@@ -10,15 +10,15 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import SnapshotError
-from septet.git.address import parse_address
-from septet.git.destroy import RescueOptions, disarm_repository, own_repository, return_to
-from septet.git.place import Place
-from septet.git.repository_stamp import gitlinks, is_own, note_baseline
-from septet.git.snapshots.facts import Snapshot
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_baseline
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at
-from septet.git.workspace import open_workspace
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, list_snapshots, prepare, vault_at
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 LIMIT = 10_000_000

@@ -12,12 +12,12 @@ from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
-from septet.git.address import parse_address
-from septet.git.branches import branch_refusal, create_branch
-from septet.git.commit import commit_all
-from septet.git.place import Place
-from septet.git.push import push, remote_branch
-from septet.git.workspace import open_workspace
+from septet.git.commits.branches import branch_refusal, create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.push import push, remote_branch
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law

@@ -10,13 +10,13 @@ from fakes.git_http import GitHttp, serving_git
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, RemoteFullError, SeptetError
-from septet.git.address import parse_address
-from septet.git.branches import branch_refusal, create_branch
-from septet.git.commit import commit_all
-from septet.git.push import push, remote_branch
-from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, printable
-from septet.git.workspace import open_workspace
+from septet.git.commits.branches import branch_refusal, create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.push import push, remote_branch
+from septet.git.engine.address import parse_address
+from septet.git.engine.remote import Remote
+from septet.git.engine.remote_failures import failure_of, printable
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake

@@ -4,16 +4,16 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import EvidenceError, GitError
-from septet.git.branches import create_branch
-from septet.git.commit import commit_all
-from septet.git.destroy import RescueOptions
-from septet.git.dot_git import read_head
-from septet.git.place import Place
-from septet.git.push import push
-from septet.git.rework_tree import fetch_tips, go_forward, is_clean, lay_merge, merge_trees, unresolved
-from septet.git.snapshots.facts import Snapshot
+from septet.git.commits.branches import create_branch
+from septet.git.commits.commit import commit_all
+from septet.git.commits.push import push
+from septet.git.commits.rework_tree import fetch_tips, go_forward, is_clean, lay_merge, merge_trees, unresolved
+from septet.git.engine.place import Place
+from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import list_snapshots, prepare, vault_at
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import list_snapshots, prepare, vault_at
+from septet.git.worktree.dot_git import read_head
 
 pytestmark = pytest.mark.law
 

@@ -8,12 +8,12 @@ from typing import Final
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
-from septet.git.address import parse_address
-from septet.git.place import Place
-from septet.git.remote import Remote
-from septet.git.staging import look, stage
-from septet.git.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.staging import look, stage
+from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 ALLOW: Final = {

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from septet.errors import WorkspaceError
-from septet.git.commit import commit_all
-from septet.git.place import Place
-from septet.git.view import hold_head
+from septet.git.commits.commit import commit_all
+from septet.git.engine.place import Place
+from septet.git.worktree.view import hold_head
 
 DEEP, WIDE = 9, 10
 

@@ -11,11 +11,11 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, WorkspaceError
-from septet.git.address import parse_address
-from septet.git.evidence import current_head, gather
-from septet.git.place import Place
-from septet.git.record import find_place, find_record, place_for, record_of
-from septet.git.workspace import open_workspace
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head, gather
+from septet.git.workspace.record import find_place, find_record, place_for, record_of
+from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]

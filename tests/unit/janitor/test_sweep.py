@@ -29,12 +29,12 @@ from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import WarmProcess
-from septet.git.address import parse_address
-from septet.git.place import Place
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import find, list_snapshots, prepare, publish, vault_at, verify
-from septet.git.workspace import open_workspace
+from septet.git.vault.vault import find, list_snapshots, prepare, publish, vault_at, verify
+from septet.git.workspace.workspace import open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Owner, SweepReport, Terms
 from septet.state import StateDir

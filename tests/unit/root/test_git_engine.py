@@ -4,7 +4,7 @@ import pytest
 from fakes.repositories import git, git_env, make_origin
 
 from septet.errors import GitError
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from septet.git.own_pushes import is_own_push, note_push, pushed_branches
-from septet.git.place import Place
+from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
+from septet.git.engine.place import Place
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from septet.contracts.steps import StepCall
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, fork_for
-from septet.git.address import parse_address
+from septet.git.engine.address import parse_address
 from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir

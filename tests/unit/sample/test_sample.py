@@ -17,7 +17,7 @@ from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress
 from septet.contracts.workspace import Workspace
 from septet.errors import GitError
-from septet.git.engine import Git
+from septet.git.engine.engine import Git
 from septet.repository_settings import load_repository_settings
 from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
 from septet.sample.repository import Sample, make_sample

@@ -1,0 +1,1 @@
+"""Snapshots on a remote, from which another host opens a workspace."""

@@ -1,0 +1,131 @@
+"""The checkpoint remote: where snapshots are kept so that another host can go on when theirs is gone.
+
+One ref for each work order, `refs/septet/checkpoints/<work order>/<digest of its first run>`. Its commits are a
+chain that only its holder may lengthen: each names the host that wrote it, and a push carries a lease on the
+commit before it, so that a host whose work order has moved finds its pushes refused.
+"""
+
+import hashlib
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, NotFoundError
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.engine.remote_failures import failure_of
+from septet.git.engine.stale_locks import share_guard
+
+ORIGIN: Final = "origin"
+"""The setting's word for hidden refs on the origin itself."""
+
+_REFS: Final = "septet/checkpoints"
+_DIGEST_LENGTH: Final = 16
+_PUSH_SECONDS: Final = 600.0
+_CONFIG: Final = """\
+[receive]
+\tunpackLimit = 1
+"""
+# One pack for each push, and its bytes are on disk: git leaves loose objects to the system's mercy.
+
+
+class StaleError(GitError):
+    """The work order's chain on the checkpoint remote is not where this host left it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRef:
+    """The place of one work order on the checkpoint remote."""
+
+    remote: Remote
+    ref: str
+    """The ref on the remote."""
+    folder: Path | None = None
+    """The bare repository, where it is a folder that this host makes when it is missing."""
+
+    @property
+    def local(self) -> str:
+        """The vault's own ref: what this host knows to be on the remote."""
+        return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
+
+    def tip(self, vault: Git) -> str | None:
+        """Return the last commit of the chain, or `None` where the remote has none.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            GitError: It refused.
+        """
+        if self.folder is not None and not self.folder.exists():
+            return None
+        return self.remote.refs(vault.git_dir, self.ref).shas.get(self.ref)
+
+    def fetch(self, vault: Git) -> str:
+        """Fetch the chain into the vault and return its last commit.
+
+        Raises:
+            NotFoundError: The remote has none of this work order.
+            GitUnavailableError: The remote was not reached.
+            GitError: It refused.
+        """
+        if self.tip(vault) is None:
+            raise NotFoundError(
+                f"{self.remote.url} keeps no checkpoint under {self.ref}.",
+                remedy="Start a worker on the state directory that has the work order.",
+            )
+        copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
+        with share_guard(vault.guard):
+            self.remote.fetch(vault.git_dir, f"+{self.ref}:{copy}")
+        return vault.text("rev-parse", copy)
+
+    def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
+        """Let the chain end with `commit` where it ends with `expected_tip` now, and note that it does.
+
+        Raises:
+            StaleError: It ends with another commit.
+            GitUnavailableError: The remote was not reached.
+            GitError: It refused.
+        """
+        self._make()
+        answer = self.remote.push(vault.git_dir, commit, self.ref, expected_tip or "", _PUSH_SECONDS)
+        if answer.rejection:
+            message = f"{self.remote.url} rejected {self.ref}: {answer.rejection}"
+            raise StaleError(message) if "stale info" in answer.rejection else GitError(message)
+        if not answer.is_done:
+            raise failure_of("push", self.remote.url, answer.stderr)
+        vault.run("update-ref", self.local, commit)
+
+    def _make(self) -> None:
+        """Make the bare repository beside its place and move it there; of two hosts the first one wins."""
+        if self.folder is None or self.folder.exists():
+            return
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished = self.folder.with_name(f"{self.folder.name}.{secrets.token_hex(4)}.new")
+        Git(unfinished, env=self.remote.env).init("--bare")
+        with (unfinished / "config").open("a", encoding="utf-8") as config:
+            config.write(_CONFIG)
+        try:
+            unfinished.rename(self.folder)
+        except OSError:
+            shutil.rmtree(unfinished)
+            if not self.folder.exists():
+                raise
+
+
+def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
+    """Return the ref in a folder of bare repositories, one for each repository."""
+    repository = folder / place.vault.name
+    return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
+
+
+def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
+    """Return the ref in a repository that is there."""
+    return CheckpointRef(remote, _ref(place.order_id, first_run_id))
+
+
+def _ref(order_id: str, first_run_id: str) -> str:
+    """Return the ref of a work order; another one of the same id, of another server, has another."""
+    digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

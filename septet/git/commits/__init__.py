@@ -1,0 +1,1 @@
+"""The engine's branches, commits and pushes."""

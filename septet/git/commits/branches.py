@@ -1,0 +1,197 @@
+"""The branch of a work order: whether its name may be used, and its making."""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from septet.contracts.branch_name import name_refusal
+from septet.errors import EvidenceError, GitError
+from septet.git.commits.own_pushes import is_own_push, pushed_branches
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote, RemoteRefs
+from septet.git.evidence.evidence import contains
+from septet.git.workspace.record import record_of
+from septet.git.worktree.dot_git import (
+    clear_locks,
+    read_head,
+    read_ref,
+    refuse_links,
+    switch_head,
+    unfinished_operation,
+)
+from septet.git.worktree.view import view_git
+
+_HEADS: Final = "refs/heads/"
+_NO_COMMIT: Final = "0" * 40
+_SHA: Final = re.compile(r"[0-9a-f]{40}")
+
+
+def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
+    """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
+
+    A branch at a commit that the engine pushed for this work order is its own. So is one that the remote has at
+    the worktree's HEAD, for the agent has pushed it; but not at `began_at`, the commit of another work order that
+    this one goes on from.
+
+    Args:
+        place: The work order's place.
+        name: The name.
+        began_at: The commit that the work order goes on from, where that is another work order's.
+        token: The forge's key.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    try:
+        free_name(place, (name,), began_at=began_at, token=token)
+    except EvidenceError as error:
+        return error.message
+    return None
+
+
+def free_name(place: Place, names: Sequence[str], *, began_at: str = "", token: str | None = None) -> str:
+    """Return the first of some names that can be this work order's branch; as `branch_refusal`.
+
+    Raises:
+        EvidenceError: None of them can be.
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    usable = [usable_name(place, name) for name in names]
+    there = Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", f"{_HEADS}*")
+    refusals = []
+    for name in usable:
+        refusal = _refusal_there(place, name, there, began_at)
+        if refusal is None:
+            return name
+        refusals.append(refusal)
+    raise EvidenceError(refusals[0])
+
+
+def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
+    """Return what stands in the way of a name on the remote, also where file names have no case."""
+    if f"{_HEADS}{name}" == there.head:
+        return f"{name} is the default branch there: use another branch for the work"
+    shas = {ref.removeprefix(_HEADS): sha for ref, sha in there.shas.items() if ref.startswith(_HEADS)}
+    if name in shas:
+        sha = shas[name]
+        is_agents = sha == read_head(place.worktree / ".git").sha and sha != began_at
+        ours = is_agents or is_own_push(place, name, sha)
+        return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
+    folded = name.casefold()
+    for other in shas:
+        if other.casefold() == folded:
+            return f"the remote has a branch {other}, which differs in case alone: choose another name"
+        if f"{folded}/".startswith(f"{other.casefold()}/") or other.casefold().startswith(f"{folded}/"):
+            return f"the remote has a branch {other}, so it cannot have a branch {name}: choose another name"
+    return None
+
+
+def branches_of(
+    place: Place, order_id: str, number: str = "", *, token: str | None = None
+) -> dict[str, str | None]:
+    """Return the origin's branches that may be a work order's, with their commits.
+
+    They are those that hold its id as a word, those that are named after its issue's `number`, and those that it
+    has pushed to; one of these that is gone has none.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    pushed = pushed_branches(place)
+    shas = Remote(place.destination, place.env, token).refs(place.mirror, f"{_HEADS}*").shas
+    there = {ref.removeprefix(_HEADS): sha for ref, sha in shas.items()}
+    words = [rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])"]
+    words += [rf"\b(?:bug|feat|chore|work)-{re.escape(number)}(?:-|$)"] if number else []
+    word = re.compile("|".join(words))
+    named = {name: sha for name, sha in there.items() if word.search(name)}
+    return {**{name: there.get(name) for name in pushed}, **named}
+
+
+def create_branch(place: Place, name: str) -> None:
+    """Make branch `name` at HEAD and the worktree's current branch; files and index stay as they are.
+
+    Idempotent: a branch that is checked out already, by the agent or an attempt before this one, is fine.
+
+    Raises:
+        EvidenceError: The worktree has a branch of this name with other commits.
+        WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.
+        GitError: git could not make the branch.
+    """
+    dot_git = place.worktree / ".git"
+    head = read_head(dot_git)
+    if head.branch == name:
+        return
+    clear_locks(dot_git)
+    refuse_links(dot_git, name)
+    git, ref = view_git(place), f"refs/heads/{name}"
+    try:
+        git.run("update-ref", ref, head.sha, _NO_COMMIT)
+    except GitError as error:
+        there = git.try_run("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
+        if not there:
+            raise
+        if there != head.sha:
+            message = f"The worktree has a branch {name} with other commits, and it is not checked out."
+            raise EvidenceError(message) from error
+    switch_head(dot_git, name, head)
+
+
+def bring_branch_to_head(place: Place, name: str, since: str) -> str:
+    """Let branch `name` go forward to HEAD, where an agent has left HEAD on a branch of its own or on none.
+
+    Files and index stay as they are. Where HEAD lacks a commit of the branch, or of where the work began, or
+    something is under way, nothing changes.
+
+    Args:
+        place: The work order's place.
+        name: The branch on which the work belongs.
+        since: The commit that the work began from.
+
+    Returns:
+        Where HEAD was, in words; the empty string where nothing changed.
+
+    Raises:
+        WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.
+        GitBusyError: A living git holds a lock.
+    """
+    dot_git = place.worktree / ".git"
+    head = read_head(dot_git)
+    if head.branch == name or unfinished_operation(dot_git):
+        return ""
+    clear_locks(dot_git)
+    refuse_links(dot_git, name)
+    was = (
+        (read_ref(dot_git, os.fsencode(f"refs/heads/{name}")) or _NO_COMMIT.encode())
+        .strip()
+        .decode(errors="replace")
+    )
+    if not _SHA.fullmatch(was):
+        return ""
+    if not all(contains(place, head.sha, older) for older in {since, was} - {_NO_COMMIT}):
+        return ""
+    if view_git(place).try_run("update-ref", f"refs/heads/{name}", head.sha, was).exit_code != 0:
+        return ""
+    switch_head(dot_git, name, head)
+    return f"branch {head.branch}" if head.branch else "no branch"
+
+
+def protected_branches(place: Place) -> frozenset[str]:
+    """Return the branches that a work order never writes: where it started, and the origin's default."""
+    return frozenset({place.base_branch, record_of(place).default_branch} - {""})
+
+
+def usable_name(place: Place, name: str) -> str:
+    """Return a name that a work order's branch may have, whatever the origin holds.
+
+    Raises:
+        EvidenceError: It may not have this name.
+    """
+    if refusal := name_refusal(name):
+        raise EvidenceError(refusal)
+    if name in protected_branches(place):
+        raise EvidenceError(f"{name} is where the work starts from: use another branch for the work")
+    return name

@@ -1,0 +1,105 @@
+"""The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.engine.identity import identity
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import contains
+from septet.git.evidence.staging import look, stage, staging_index
+from septet.git.worktree.dot_git import clear_locks, refuse_links
+from septet.git.worktree.view import give_index, take_index
+from septet.system.masking import mask
+from septet.system.text import without_controls
+
+_MESSAGE_LIMIT: Final = 65_536
+_TRAILER: Final = re.compile(r"[A-Za-z0-9-]+: \S.*")
+
+
+def commit_all(
+    place: Place,
+    message: str,
+    *,
+    sign: bool = False,
+    examine: Callable[[Git | None, str], None] = lambda _git, _head: None,
+    merges: str = "",
+) -> str:
+    """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
+
+    Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
+    `git status` in the worktree is clean.
+
+    Args:
+        place: The work order's place.
+        message: The whole message, untrusted text.
+        sign: Sign with the worker's own git settings.
+        examine: Looks at what is about to be committed, and raises where it must not be: it is given the index
+            that holds it, or `None` where HEAD holds all, and HEAD's commit.
+        merges: A commit that HEAD is to hold as well; its files are in the worktree already.
+
+    Raises:
+        EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
+        WorkspaceError: `.git` is damaged.
+        GitError: git failed, or the branch moved meanwhile.
+    """
+    clear_locks(place.worktree / ".git")
+    dirt = look(place)
+    if dirt.unfinished:
+        raise EvidenceError(f"Nothing can be committed: {dirt.unfinished}.")
+    also = merges if merges and not contains(place, dirt.head.sha, merges) else ""
+    if not dirt.entries and not also:
+        examine(None, dirt.head.sha)
+        give_index(place, place.worktree / ".git")
+        return dirt.head.sha
+    if dirt.head.branch is None:
+        raise EvidenceError("Nothing can be committed: HEAD is detached, and the work belongs on its branch.")
+    refuse_links(place.worktree / ".git", dirt.head.branch)
+    git = stage(place, dirt)
+    examine(git, dirt.head.sha)
+    tree = git.text("write-tree")
+    sha = dirt.head.sha
+    # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
+    if also or tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
+        sha = write_commit(git, tree, (dirt.head.sha, also), _clean_message(message), sign=sign)
+        git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
+    take_index(place, staging_index(place), sha)
+    return sha
+
+
+def with_trailer(message: str, trailer: str) -> str:
+    """Return a message with a trailer such as `Assisted-by: claude` at its end, beside those that it has.
+
+    A message that has the same line already stays, and so does every one where `trailer` is empty.
+    """
+    text = message.rstrip()
+    if not text or not trailer or trailer in text.splitlines():
+        return message
+    first, _, last = text.rpartition("\n\n")
+    has_trailers = bool(first) and all(_TRAILER.fullmatch(line) for line in last.splitlines())
+    between = "\n" if has_trailers else "\n\n"
+    return f"{text}{between}{trailer}\n"
+
+
+def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
+    """Write a commit of the engine's, to which nothing points yet, and return it.
+
+    Raises:
+        GitError: git failed.
+    """
+    git = git.with_env(**identity(git).environ)
+    signing = "--gpg-sign" if sign else "--no-gpg-sign"
+    named = [word for parent in parents if parent for word in ("-p", parent)]
+    output = git.run("commit-tree", signing, *named, "-F", "-", tree, stdin=message.encode())
+    return output.decode("ascii").strip()
+
+
+def _clean_message(message: str) -> str:
+    """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
+    text = mask(without_controls(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
+    cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    if not cleaned:
+        raise EvidenceError("Nothing can be committed: its message is blank.")
+    return cleaned + "\n"

@@ -1,0 +1,159 @@
+"""Work that an agent has left elsewhere in its clone: read as data, and by the engine's view."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, WorkspaceError
+from septet.git.commits.rework_tree import with_copied_index
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import contains
+from septet.git.snapshots.destroy import RescueOptions, change_tree
+from septet.git.vault.vault import first_and_last, vault_at
+from septet.git.worktree.changes import shown_path
+from septet.git.worktree.dot_git import Head, read_file, read_head, read_ref, refuse_links
+from septet.git.worktree.inside import read_inside
+from septet.git.worktree.view import hold_head, view_folder, view_git
+
+_MOST: Final = 5
+"""Worktrees and branches are named up to so many."""
+_LIMIT_BYTES: Final = 1 << 22
+_STEPS_BACK: Final = 50
+_SHA: Final = re.compile(rb"[0-9a-f]{40}")
+_BRANCH: Final = b"ref: refs/heads/"
+
+
+def lost_repository(place: Place) -> str:
+    """Return what became of a `.git` that is not the worktree's any more, in words; empty where it is.
+
+    A process is started where HEAD has moved since the engine looked.
+
+    Raises:
+        WorkspaceError: What git would read of `.git` is no plain file.
+    """
+    git_dir = place.worktree / ".git"
+    if git_dir.is_symlink() or git_dir.is_file():
+        return "`.git` was replaced by a file or a link"
+    for name in (".git", ".git/objects", ".git/refs"):
+        if not os.path.lexists(place.worktree / name):
+            return f"`{name}` was deleted"
+    refuse_links(git_dir)
+    try:
+        head = read_head(git_dir)
+    except WorkspaceError:
+        return "`.git` was made again, or its branch was deleted: HEAD leads to no commit"
+    is_known = (read_file(view_folder(place) / "HEAD") or b"").strip().decode() == head.sha
+    if is_known or view_git(place).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code == 0:
+        return ""
+    return f"`.git` was made again: it does not have commit {place.base_sha[:12]}, where the work began"
+
+
+def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
+    """Return where work stands that the worktree and its HEAD do not hold, in words; the first few of each kind.
+
+    Args:
+        place: The work order's place.
+        head: The worktree's.
+        own_branch: The branch on which the work belongs.
+
+    Raises:
+        WorkspaceError: What git would read of `.git` is no plain file.
+    """
+    worktrees = dict(_worktrees(place))
+    told = (
+        f"the worktree {path}, {f'on branch {at}' if at else 'on no branch'}" for path, at in worktrees.items()
+    )
+    branches = _branches_beside(place, head, {own_branch, *worktrees.values()})
+    return (*_stash(place), *told, *branches, *_commit_on_no_branch(place, head))
+
+
+def lay_back(place: Place, head: Head, options: RescueOptions) -> bool:
+    """Lay the files of the latest stash, or else of a branch, into the worktree, where that overwrites nothing.
+
+    Only what is built on HEAD is laid. HEAD, branches, stash and the agent's index stay as they are.
+
+    Returns:
+        Whether files were laid.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first; then nothing was changed.
+        WorkspaceError: git would wait at a pipe.
+    """
+    known = first_and_last(vault_at(place), place.order_id)
+    stash = (read_ref(place.worktree / ".git", b"refs/stash") or b"").strip().decode(errors="replace")
+    branches = view_git(place).try_run(
+        "for-each-ref", f"--no-merged={head.sha}", "--format=%(objectname)", "refs/heads/"
+    )
+    shas = [sha for sha in (stash, *branches.stdout.decode().split()) if _SHA.fullmatch(sha.encode())]
+    sha = next((sha for sha in shas if contains(place, sha, head.sha)), "")
+    if not sha or known is None:
+        return False
+    hold_head(place)
+    try:
+        tree = _whole_tree(place, sha)
+        change_tree(place, with_copied_index(place), head.sha, tree, options, known[1])
+    except GitError:  # something would be overwritten
+        return False
+    return True
+
+
+def _whole_tree(place: Place, sha: str) -> str:
+    """Return a commit's tree; of a stash with the files in it that git did not know."""
+    unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
+    if not unknown:
+        return sha
+    git = with_copied_index(place)
+    git.run("read-tree", sha)
+    git.run("read-tree", "--prefix=", unknown)
+    return git.text("write-tree")
+
+
+def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
+    """Return, as `work_elsewhere`, what is no part of work that is done: a stash, and branches with commits."""
+    return (*_stash(place), *_branches_beside(place, head, {own_branch}))
+
+
+def _stash(place: Place) -> tuple[str, ...]:
+    if _SHA.fullmatch((read_ref(place.worktree / ".git", b"refs/stash") or b"").strip()) is None:
+        return ()
+    entries = _read(place, "logs/refs/stash").count(b"\n")
+    return (f"a stash with {entries} entries" if entries > 1 else "a stash",)
+
+
+def _worktrees(place: Place) -> Iterator[tuple[str, str]]:
+    """Give the folder of each further worktree of the clone, and the branch that it has checked out."""
+    folder = place.worktree / ".git" / "worktrees"
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for name in sorted(each.name for each in folder.iterdir())[:_MOST]:
+        path = Path(os.fsdecode(_read(place, f"worktrees/{name}/gitdir").strip())).parent
+        inside = path.relative_to(place.worktree) if path.is_relative_to(place.worktree) else path
+        at = _read(place, f"worktrees/{name}/HEAD").strip()
+        yield (
+            shown_path(os.fsencode(inside)),
+            shown_path(at.removeprefix(_BRANCH)) if at.startswith(_BRANCH) else "",
+        )
+
+
+def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple[str, ...]:
+    options = (f"--no-merged={head.sha}", "--format=%(refname:lstrip=2)")
+    listed = view_git(place).try_run("for-each-ref", *options, "refs/heads/").stdout.splitlines()
+    return tuple(f"branch {name}" for name in map(shown_path, listed) if name not in others)[:_MOST]
+
+
+def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
+    """Return the latest commit that HEAD was on and no branch holds: a detached HEAD was left behind."""
+    steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-_STEPS_BACK:])
+    shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
+    options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")
+    if not shas:
+        return ()
+    listed = view_git(place).try_run("rev-list", *options, *shas, "--not", head.sha, "--branches").stdout.decode()
+    return (f"commit {listed.strip()}, on no branch",) if listed else ()
+
+
+def _read(place: Place, path: str) -> bytes:
+    """Return a file of `.git`; nothing where there is none, or a link."""
+    return read_inside(place.worktree, f".git/{path}", _LIMIT_BYTES) or b""

@@ -1,0 +1,150 @@
+"""Which issues were taken: a ref for each, `refs/septet/issues/<number>`, on the repository itself.
+
+Git creates a ref only where there is none, so that of several who take an issue at once one has it; it stays when
+Temporal has forgotten the work order, and only who may push can make one.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.engine.engine import Git
+from septet.git.engine.remote import Remote
+from septet.git.engine.remote_failures import failure_of
+
+_PREFIX: Final = "refs/septet/issues/"
+_PUSH_SECONDS: Final = 120.0
+_NAME: Final = re.compile(rf"{_PREFIX}([1-9][0-9]{{0,8}})")
+
+
+@dataclass(frozen=True, slots=True)
+class IssueClaims:
+    """The claims of one repository."""
+
+    remote: Remote
+    scratch: Path
+    """A folder of this host, in which a repository is made for a moment."""
+
+    def numbers(self) -> frozenset[int]:
+        """Return the issues that were taken, in one question.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            shas = self.remote.refs(git.git_dir, f"{_PREFIX}*").shas
+        return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
+
+    def claimants(self, number: int | None = None) -> frozenset[str]:
+        """Return who has taken an issue, or any of them.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            found = self._read_claimants(git, "*" if number is None else str(number))
+            return frozenset(claimant for claimant in found.values() if isinstance(claimant, str))
+
+    def left_by(self, claimants: AbstractSet[str]) -> frozenset[int]:
+        """Return the issues that some claimants have taken.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        if not claimants:
+            return frozenset()
+        with self._repository() as git:
+            found = self._read_claimants(git, "*")
+            return frozenset(number for number, claimant in found.items() if claimant in claimants)
+
+    def claim(
+        self, number: int, order_id: str, claimant: str, claimed_at: str, left_by: AbstractSet[str] = frozenset()
+    ) -> bool:
+        """Take an issue; return whether it is the claimant's now, which it stays however often this is asked.
+
+        Args:
+            number: Which one.
+            order_id: For which work order.
+            claimant: Who takes it.
+            claimed_at: When.
+            left_by: Claimants that have ended on the way: what one of them has taken may be taken over.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            commit = _commit(git, {"order": order_id, "claimant": claimant}, claimed_at)
+            ref = f"{_PREFIX}{number}"
+            there = self.remote.refs(git.git_dir, ref).shas.get(ref)
+            if there is None or there == commit:
+                return there == commit or self._push(git, commit, ref)
+            before = self._read_claimants(git, str(number)).get(number)
+            return before == claimant or (before in left_by and self._push(git, commit, ref, there))
+
+    def _read_claimants(self, git: Git, numbers: str) -> dict[int, object]:
+        """Return who has taken which of the issues that a number, or a pattern, names."""
+        refs = f"{_PREFIX}{numbers}"
+        names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
+        if names:
+            self.remote.fetch(git.git_dir, f"+{refs}:{refs}")
+        return {
+            int(name.removeprefix(_PREFIX)): _facts(git.text("log", "-1", "--format=%B", name)).get("claimant")
+            for name in names
+        }
+
+    def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
+        """Create the ref where there is none, or replace exactly one; return whether it is as it was wanted."""
+        answer = self.remote.push(git.git_dir, commit, ref, instead_of, _PUSH_SECONDS)
+        if answer.is_done:
+            return True
+        there = self.remote.refs(git.git_dir, ref).shas.get(ref)
+        if (
+            there is not None and there != instead_of
+        ):  # another one was faster, or this push arrived and its answer did not
+            return there == commit
+        if answer.rejection:
+            message = f"{self.remote.url} rejected {ref}: {answer.rejection}"
+            raise GitError(message, remedy="Give the worker's key the right to push to this repository.")
+        raise failure_of("push", self.remote.url, answer.stderr)
+
+    @contextmanager
+    def _repository(self) -> Iterator[Git]:
+        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="claim-") as folder:
+            git = Git(Path(folder) / "claims.git", env=self.remote.env)
+            git.init("--bare")
+            yield git
+
+
+def _facts(content: str) -> Mapping[str, object]:
+    """Return what a claim says; nothing of one that is none of ours."""
+    try:
+        facts = json.loads(content)
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _commit(git: Git, facts: Mapping[str, str], when: str) -> str:
+    """Make a commit without files that says who took an issue; the same facts make the same commit."""
+    who = {"NAME": "Septet", "EMAIL": "septet@localhost", "DATE": when}
+    own = git.with_env(
+        **{f"GIT_{role}_{name}": text for role in ("AUTHOR", "COMMITTER") for name, text in who.items()}
+    )
+    tree = own.run("mktree", stdin=b"").decode("ascii").strip()
+    return own.text("commit-tree", tree, "-m", json.dumps(facts, sort_keys=True))

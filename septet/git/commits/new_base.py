@@ -1,0 +1,241 @@
+"""Work on a base that was written anew meanwhile: what was taken out of the base does not go out with the work."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.commits.commit import write_commit
+from septet.git.commits.rework_tree import MergedTree, is_clean, lay_merge, merge_commits, unresolved
+from septet.git.engine.engine import Git
+from septet.git.engine.files_at import read_files_at
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import contains, keeps
+from septet.git.snapshots.destroy import RescueOptions
+from septet.git.vault.facts import Snapshot
+from septet.git.workspace.mirror import refresh_mirror
+from septet.git.worktree.changes import shown_path
+from septet.git.worktree.dot_git import read_head
+from septet.git.worktree.view import view_git
+from septet.system.durable import write_durably
+
+_FILE: Final = "moved_work.json"
+_BASES: Final = "bases"
+"""Where the base was when rounds began or ended: a branch may hold any of them by a merge."""
+_BASES_KEPT: Final = 50
+_MARKER: Final = b"<<<<<<< "
+_SHOWN: Final = 12
+_SHOWN_PATHS: Final = 5
+_REMEDY: Final = (
+    "Where that commit may be published again, push it to {branch} and run `septet retry ID`. Where it may not, "
+    "start another work order: it begins on {branch} as it is now. `septet rescue list` names the snapshots of "
+    "this work, and `septet rescue restore SNAPSHOT --to DIR` gets it."
+)
+
+
+class LostBaseError(GitError):
+    """The base branch no longer holds the commit that the work began from."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedWork:
+    """A commit's work on another base."""
+
+    commit: str
+    """As it was made on the base that the work began from."""
+    base: str
+    sha: str
+    """The commit that holds the same work on `base`."""
+    conflicts: tuple[str, ...] = ()
+    """The files that both have changed: then `sha` holds git's markers, and an agent is to make the work fit."""
+    was_checked: bool = False
+    """Whether that agent has, and the checks have seen what is on `base`."""
+
+
+class UnfitWorkError(LostBaseError):
+    """The work and the base as it is now have changed the same files, which an agent may bring together."""
+
+    def __init__(self, message: str, remedy: str, work: MovedWork) -> None:
+        """Say why the work cannot be pushed, and what it comes to with the conflicts in it."""
+        self.work = work
+        super().__init__(message, remedy=remedy)
+
+
+def work_on_base(  # noqa: PLR0913 -- which work, and how its commit is made
+    place: Place, branch: str, commit: str, began_at: str, *, sign: bool = False, token: str | None = None
+) -> MovedWork:
+    """Return a work order's commit on the origin's base branch: another one where that was written anew.
+
+    Where the base still holds what the work began from, or is gone, the commit stays as it is. Else what the work
+    has changed is laid over the base as it is now, in one commit with the message of `commit`. The worktree stays
+    as it is.
+
+    Args:
+        place: The work order's place.
+        branch: Its branch.
+        commit: The last commit of its work.
+        began_at: The commit that it began from, which may be another work order's.
+        sign: Sign with the worker's own git settings.
+        token: The worker's key for an https origin.
+
+    Raises:
+        UnfitWorkError: Both have changed the same files: `lay_on_base` lays them into the worktree.
+        LostBaseError: The work does not fit on the base as it is now; the message says why.
+        GitUnavailableError: The origin was not reached.
+        GitError: It refused.
+    """
+    work, unfit = _recall(place, commit, sign=sign)
+    name = f"refs/heads/{place.base_branch}"
+    origin = Remote(place.origin, place.env, token)
+    if name not in origin.refs(place.mirror, name).shas:
+        return work
+    tip = refresh_mirror(place.mirror, origin, place.base_branch).sha
+    if contains(place, tip, work.base):
+        return work
+    if unfit:
+        raise _lost_base(place, work, f"and {unfit}")
+    here = read_head(place.worktree / ".git")
+    if began_at != place.base_sha:
+        raise _lost_base(place, work, "and the work continues that of another work order")
+    if here.branch != branch or here.sha not in {commit, work.sha} or not _is_clean(place, commit):
+        raise _lost_base(place, work, "and the worktree is not at the work's last commit")
+    moved = _lay_over(place, work, tip, sign=sign)
+    if moved.conflicts:
+        named = ", ".join(moved.conflicts[:_SHOWN_PATHS])
+        why = f"and the work does not fit on {tip[:_SHOWN]}, where it is now: {named}"
+        error = _lost_base(place, work, why)
+        may_be_asked = len(read_files_at(view_git(place), tip, moved.conflicts)) == len(moved.conflicts)
+        raise UnfitWorkError(error.message, error.remedy, moved) if may_be_asked else error
+    _remember(place, moved)
+    return moved
+
+
+def lay_on_base(place: Place, work: MovedWork, options: RescueOptions, secured_by: Snapshot) -> None:
+    """Lay work that does not fit on its new base into the worktree, with git's markers; HEAD stays where it is.
+
+    A worktree in which it lies already stays.
+    """
+    if is_clean(place):
+        _remember(place, work)
+        lay_merge(place, MergedTree(f"{work.sha}^{{tree}}", work.conflicts), options, secured_by)
+
+
+def unfit_files(place: Place) -> tuple[str, ...]:
+    """Return the files in which markers are left of work that was laid over a new base here."""
+    work = _last_moved(place)
+    return unresolved(place, work.conflicts) if work is not None and keeps(place, work.commit) else ()
+
+
+def is_behind(place: Place, work: MovedWork) -> bool:
+    """Say whether the worktree is where the work was before it was moved, and may be brought after it."""
+    here = read_head(place.worktree / ".git").sha
+    return work.sha != here == work.commit and is_clean(place)
+
+
+def refuse_erased_base(place: Place, head: str, tip: str) -> None:
+    """See that no commit that the base has no longer is in a branch; where the base is now is noted.
+
+    Args:
+        place: The work order's place.
+        head: The branch's last commit.
+        tip: The base's.
+
+    Raises:
+        LostBaseError: One is.
+    """
+    moved, noted = _last_moved(place), place.records / _BASES
+    bases = noted.read_text(encoding="ascii").split() if noted.exists() else []
+    for base in (place.base_sha, *([moved.base] if moved is not None else []), *bases):
+        if contains(place, head, base) and not contains(place, tip, base):
+            branch, short = place.base_branch, base[:_SHOWN]
+            raise LostBaseError(
+                f"{branch} of {place.origin} was force-pushed and no longer holds {short}, which is in the branch "
+                f"of the pull request: nothing more is pushed there. Bring the branch onto {branch} in a clone of "
+                f"yours, without that commit (`git rebase --onto origin/{branch} {short}`), and force-push it."
+            )
+    if tip not in bases:
+        write_durably(noted, "\n".join((*bases, tip)[-_BASES_KEPT:]).encode())
+
+
+def _is_clean(place: Place, commit: str) -> bool:
+    """Say whether the worktree holds nothing but the commit, and what of it was laid over a new base."""
+    work = _last_moved(place)
+    return is_clean(place) or (work is not None and work.commit == commit and bool(work.conflicts))
+
+
+def _remember(place: Place, work: MovedWork) -> None:
+    write_durably(place.records / _FILE, json.dumps(asdict(work)).encode())
+
+
+def _last_moved(place: Place) -> MovedWork | None:
+    """Return what was moved here last."""
+    try:
+        facts = json.loads((place.records / _FILE).read_bytes())
+    except FileNotFoundError:
+        return None
+    return MovedWork(**facts | {"conflicts": tuple(facts["conflicts"])})
+
+
+def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
+    """Return where a commit's work was moved to before, also by an agent; where it began, where it was not.
+
+    Beside it stands why what an agent was to make fit does not; the empty string where it does, or none was asked.
+    """
+    moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
+    if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
+        if why := _why_unfit(place, moved, commit):
+            return began, why
+        git = view_git(place)
+        sha = write_commit(git, f"{commit}^{{tree}}", (moved.base,), _message(git, moved.commit), sign=sign)
+        moved = MovedWork(commit, moved.base, sha, was_checked=True)
+        _remember(place, moved)
+    return (moved if moved is not None and moved.commit == commit and not moved.conflicts else began), ""
+
+
+def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
+    """Return why a commit does not hold the work as it was laid over its new base; empty where it does.
+
+    What the base has changed is there still, and no line is back that was taken out of a file that both changed.
+    """
+    git, paths = view_git(place), work.conflicts
+    files, now, before = (read_files_at(git, sha, paths) for sha in (commit, work.base, place.base_sha))
+    for path in paths:
+        lines, kept, was = (set(each.get(path, b"").splitlines()) for each in (files, now, before))
+        if any(line.startswith(_MARKER) for line in lines):
+            return f"{path} still holds the markers of a conflict with it"
+        if back := {line for line in was & lines - kept if line.strip()}:
+            return f"{path} holds {len(back)} lines that were taken out of it"
+    changed, kept_too = (_paths_between(git, work.commit, sha) for sha in (work.sha, commit))
+    lost = changed - kept_too - {os.fsencode(path) for path in paths}
+    return f"what it has changed in {shown_path(min(lost))} is not in the work" if lost else ""
+
+
+def _paths_between(git: Git, since: str, sha: str) -> set[bytes]:
+    return set(git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", since, sha).split(b"\0")) - {b""}
+
+
+def _message(git: Git, sha: str) -> str:
+    return git.run("log", "-1", "--format=%B", sha).decode(errors="replace")
+
+
+def _lay_over(place: Place, work: MovedWork, tip: str, *, sign: bool) -> MovedWork:
+    """Return the work on `tip`: a commit that changes what the work has changed since its base.
+
+    git merges from a common ancestor: here that is the base as it was, and not what the two bases have in common,
+    or what was taken out of the base would count as the work's own.
+    """
+    git = view_git(place)
+    before = write_commit(git, f"{work.base}^{{tree}}", (), "before")
+    ours = write_commit(git, f"{tip}^{{tree}}", (before,), "ours")
+    theirs = write_commit(git, f"{work.sha}^{{tree}}", (before,), "theirs")
+    merged = merge_commits(place, ours, theirs)
+    sha = write_commit(git, merged.tree, (tip,), _message(git, work.sha), sign=sign and not merged.conflicts)
+    return MovedWork(work.commit, tip, sha, merged.conflicts)
+
+
+def _lost_base(place: Place, work: MovedWork, why: str) -> LostBaseError:
+    branch = place.base_branch
+    message = f"{branch} of {place.origin} was force-pushed and no longer holds {work.base[:_SHOWN]}, {why}."
+    return LostBaseError(message, remedy=_REMEDY.format(branch=branch))

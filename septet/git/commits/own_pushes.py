@@ -1,0 +1,51 @@
+"""What a work order itself has pushed: that it may replace, after a person sent it back to an earlier step."""
+
+import json
+from typing import Final
+
+from septet.git.engine.place import Place
+from septet.system.durable import write_durably
+
+_FILE: Final = "pushed.json"
+_OF: Final = ":"
+"""Between work order and branch, whose names cannot hold it."""
+
+
+def note_push(place: Place, branch: str, sha: str) -> None:
+    """Write down, on disk, that `sha` is about to be pushed to `branch`."""
+    pushes, key = _read(place), _key(place, branch)
+    if sha not in pushes.get(key, []):
+        pushes.setdefault(key, []).append(sha)
+        write_durably(place.records / _FILE, json.dumps(pushes).encode())
+
+
+def is_own_push(place: Place, branch: str, sha: str) -> bool:
+    """Say whether `sha` came to the origin's `branch` from this work order."""
+    return sha in _read(place).get(_key(place, branch), [])
+
+
+def pushed_branches(place: Place) -> tuple[str, ...]:
+    """Return the branches that this work order has pushed to, the first one first."""
+    keys = (key.rpartition(_OF) for key in _read(place))
+    return tuple(branch for visitor, _, branch in keys if visitor == place.visitor)
+
+
+def copy_pushes(lane: Place, place: Place) -> None:
+    """Let what a work order pushed from a lane, whose visitor it is there, be its own in `place`. Idempotent."""
+    pushes = _read(lane)
+    for branch in pushed_branches(lane):
+        for sha in pushes[_key(lane, branch)]:
+            note_push(place, branch, sha)
+
+
+def _key(place: Place, branch: str) -> str:
+    """Return what a branch's pushes are noted under: a lane serves several work orders, and each has its own."""
+    return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
+
+
+def _read(place: Place) -> dict[str, list[str]]:
+    try:
+        pushes: dict[str, list[str]] = json.loads((place.records / _FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    return pushes

@@ -1,0 +1,131 @@
+"""The engine's push: one commit to one branch of the origin, if the origin still is where it is expected to be."""
+
+import re
+from typing import Final
+
+from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.commits.branches import protected_branches
+from septet.git.commits.own_pushes import is_own_push, note_push
+from septet.git.engine.place import Place, borrowed_from
+from septet.git.engine.remote import Remote
+from septet.git.engine.remote_failures import REMOTE_IS_FULL, failure_of, printable, remote_words
+from septet.git.evidence.evidence import contains
+from septet.git.evidence.outgoing import refuse_unfit_commits
+from septet.git.worktree.dot_git import refuse_links
+from septet.git.worktree.foreign import refuse_foreign
+from septet.git.worktree.view import view_folder
+
+_SOMEBODY_ELSE: Final = (
+    "Someone else has pushed to the branch. Keep their commits elsewhere, delete the branch on the forge, "
+    "then run `septet retry ID`."
+)
+_PROTECTED: Final = (
+    "The branch is protected: let the worker's account push to {branch}, then run `septet retry ID`."
+)
+_SIGN_OFF: Final = (
+    "Restart the worker with SEPTET_SIGN_OFF=true, then `septet retry ID --from create_commit` makes the commit "
+    "again, with the worker's Signed-off-by. For later work orders set `sign_off = true` under `[commit]` in "
+    ".septet/septet.toml."
+)
+_SIGN: Final = (
+    "Restart the worker with SEPTET_SIGN_COMMITS=true and a signing key in its user's git settings; then "
+    "`septet retry ID --from create_commit` makes the commit again."
+)
+_LEAVE_OUT: Final = (
+    "`septet retry ID --from implement_plan --feedback 'Leave out what the forge refused'` does the work again, "
+    "without that."
+)
+_RULE: Final = (
+    "A rule of the remote forbids the push: see what it said. Once the rule allows it, run `septet retry ID`; "
+    "add `--from create_commit` for another commit, or `--from implement_plan` for other work."
+)
+_REMEDIES: Final = (
+    ("stale info", _SOMEBODY_ELSE),
+    ("non-fast-forward", _SOMEBODY_ELSE),
+    ("signed-off-by", _SIGN_OFF),
+    ("dco sign", _SIGN_OFF),
+    ("verified signature", _SIGN),
+    ("must be signed", _SIGN),
+    ("contain secrets", _LEAVE_OUT),
+    ("file size limit", _LEAVE_OUT),
+    ("large files", _LEAVE_OUT),
+    ("larger than", _LEAVE_OUT),
+    ("workflow", "The worker's token needs the right to write workflows."),
+    ("gh013", _RULE),
+    ("protected", _PROTECTED),
+    ("gh006", _PROTECTED),
+    ("hook declined", _RULE),
+    ("checked out", "The branch is checked out there: check out another one, then run `septet retry ID`."),
+    ("unpack", "Give the worker's user the right to write the origin's objects."),
+)
+
+
+def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
+    """Let the origin's `branch` be commit `sha`, and return what the origin has then.
+
+    Idempotent: a branch that is there already stays. It runs in the engine's view and names the origin by its
+    URL, so that no setting an agent can write is read.
+
+    Args:
+        place: The work order's place.
+        branch: Never the base or the default branch.
+        sha: A commit of the worktree.
+        expected_tip: Where the origin's branch is now, which `sha` must hold unless this work order has pushed it;
+            `None` where it must not be there yet.
+        token: The worker's key for an https origin.
+
+    Raises:
+        InvalidInputError: The branch is the base or the default branch.
+        GitUnavailableError: The origin was not reached, or has no room.
+        NotFoundError: It has no such repository.
+        EvidenceError: A commit holds a file that is too large, or what git refuses.
+        GitError: It refused: the branch is somewhere else, protected, or the account may not write.
+    """
+    if branch in protected_branches(place):
+        raise InvalidInputError(f"{branch} is where the work starts from, so Septet never pushes to it.")
+    refuse_links(place.worktree / ".git")
+    refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
+    replaces = expected_tip is not None and is_own_push(place, branch, expected_tip)
+    if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
+        message = f"{place.destination} has commits in {branch} that {sha[:12]} does not contain."
+        raise GitError(message, remedy=_SOMEBODY_ELSE)
+    refuse_unfit_commits(place, sha)
+    note_push(place, branch, sha)
+    ref = f"refs/heads/{branch}"
+    answer = Remote(place.destination, place.env, token).push(view_folder(place), sha, ref, expected_tip or "")
+    if answer.is_done or _is_there(place, branch, sha, token):
+        return sha
+    if answer.rejection and re.search(REMOTE_IS_FULL, printable(answer.stderr), re.IGNORECASE) is None:
+        raise _rejection(place.destination, branch, answer.rejection, remote_words(answer.stderr))
+    raise failure_of("push", place.destination, answer.stderr)
+
+
+def _is_there(place: Place, branch: str, sha: str, token: str | None) -> bool:
+    """Say whether the origin has it all the same.
+
+    git itself sends a push again whose answer was lost, and is told that its branch exists.
+    """
+    try:
+        return remote_branch(place, branch, token=token) == sha
+    except (GitError, NotFoundError):
+        return False
+
+
+def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:
+    """Return the commit that the origin has for `branch`, or `None`.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: It has no such repository.
+        GitError: It refused.
+    """
+    ref = f"refs/heads/{branch}"
+    return Remote(place.destination, place.env, token).refs(place.mirror, ref).shas.get(ref)
+
+
+def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
+    everything = f"{line}\n{stderr}".replace(branch, "").lower()  # a name has words too
+    remedy = next((remedy for word, remedy in _REMEDIES if word in everything), _RULE)
+    reason = line.rpartition("\t")[2] or line
+    message = f"{origin} rejected the push to {branch}: {reason}\n{stderr}"
+    return GitError(message, remedy=remedy.format(branch=branch))

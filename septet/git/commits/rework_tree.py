@@ -1,0 +1,178 @@
+"""The worktree of a rework: brought to where the branch is on its forge, with what it has to merge laid into it.
+
+Nothing of a person's is taken back: what they pushed is gone forward to, or merged with what was not pushed yet.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from septet.errors import EvidenceError, GitError, GitUnavailableError
+from septet.git.commits.own_pushes import is_own_push
+from septet.git.commits.push import remote_branch
+from septet.git.engine.engine import Git
+from septet.git.engine.git_words import shown_words
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import contains
+from septet.git.evidence.staging import look, staging_index
+from septet.git.snapshots.destroy import RescueOptions, change_tree
+from septet.git.snapshots.pipes import refuse_pipes
+from septet.git.vault.facts import Snapshot
+from septet.git.workspace.mirror import refresh_mirror
+from septet.git.worktree.changes import shown_path
+from septet.git.worktree.dot_git import clear_locks, read_head, refuse_links
+from septet.git.worktree.view import hold_head, take_index, view_folder, view_git
+
+_MARKER: Final = b"<<<<<<< "
+_MARKER_LIMIT_BYTES: Final = 4 * 1024 * 1024
+_CONFLICTS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTips:
+    """Where the origin's branches are."""
+
+    head: str
+    """The work order's."""
+    base: str
+    """The one that it goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTree:
+    """What a merge comes to."""
+
+    tree: str
+    conflicts: tuple[str, ...] = ()
+    """The paths that hold a conflict's markers, or whose conflict has no markers."""
+
+
+def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | None:
+    """Fetch the origin into the mirror, which the worktree borrows from; `None` where the branch is gone.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        GitError: It refused.
+    """
+    if (head := remote_branch(place, branch, token=token)) is None:
+        return None
+    base = refresh_mirror(place.mirror, Remote(place.origin, place.env, token), place.base_branch)
+    if place.fork:
+        target = f"+refs/heads/{branch}:refs/remotes/fork/{place.order_id}"
+        Remote(place.fork, place.env, token).fetch(place.mirror, target)
+    if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
+        message = f"{branch} of {place.destination} moved while it was being fetched."
+        raise GitUnavailableError(message, remedy="Septet tries again.")
+    return RemoteTips(head, base.sha)
+
+
+def is_clean(place: Place) -> bool:
+    """Say whether the worktree holds nothing that a commit would take up."""
+    dirt = look(place)
+    return not dirt.entries and not dirt.unfinished
+
+
+def go_forward(place: Place, branch: str, head: str, options: RescueOptions, secured_by: Snapshot) -> str:
+    """Bring a clean worktree to where its branch is on the forge, and return what is left to be merged with it.
+
+    A branch that others have written anew, over what was pushed from here, is taken as it is now: what they took
+    out stays out.
+
+    Args:
+        place: The work order's place.
+        branch: Its branch.
+        head: Where that is on the forge.
+        options: What a rescue says.
+        secured_by: The snapshot that holds what is there.
+
+    Returns:
+        `head` where commits from here were not pushed, and the forge has others; else the empty string.
+    """
+    git_dir = place.worktree / ".git"
+    clear_locks(git_dir)
+    here = read_head(git_dir)
+    if here.branch != branch:
+        raise EvidenceError(f"HEAD is on {here.branch or 'no branch'}, and the work belongs on {branch}.")
+    if contains(place, here.sha, head):
+        return ""
+    if not contains(place, head, here.sha) and not is_own_push(place, branch, here.sha):
+        return head
+    go_to(place, branch, head, options, secured_by)
+    return ""
+
+
+def go_to(place: Place, branch: str, sha: str, options: RescueOptions, secured_by: Snapshot) -> None:
+    """Bring a clean worktree, which is on `branch`, and that branch to commit `sha`."""
+    here = read_head(place.worktree / ".git")
+    refuse_links(place.worktree / ".git", branch)
+    hold_head(place)
+    git = with_copied_index(place)
+    change_tree(place, git, here.sha, sha, options, secured_by)
+    git.run("update-ref", f"refs/heads/{branch}", sha, here.sha)
+    take_index(place, staging_index(place), sha)
+
+
+def merge_trees(place: Place, theirs: str) -> MergedTree:
+    """Return what a merge of `theirs` into HEAD comes to; nothing in the worktree changes.
+
+    Raises:
+        WorkspaceError: git would wait at a pipe.
+        GitError: git cannot merge them.
+    """
+    refuse_pipes(place.worktree)
+    return merge_commits(place, read_head(place.worktree / ".git").sha, theirs)
+
+
+def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
+    """Return what a merge of two commits comes to.
+
+    Raises:
+        GitError: git cannot merge them.
+    """
+    completed = view_git(place).try_run(
+        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs
+    )
+    tree, *names = completed.stdout.rstrip(b"\0").split(b"\0")
+    if completed.exit_code not in {0, _CONFLICTS} or not tree:  # of a commit that is not there it prints none
+        raise GitError(f"{theirs[:12]} cannot be merged into {place.worktree}: {shown_words(completed.stderr)}")
+    paths = tuple(dict.fromkeys(shown_path(name) for name in names if name))
+    return MergedTree(tree.decode("ascii"), paths if completed.exit_code else ())
+
+
+def lay_merge(place: Place, merge: MergedTree, options: RescueOptions, secured_by: Snapshot) -> None:
+    """Lay what a merge comes to into a clean worktree; HEAD stays, and the agent's index holds what is new."""
+    git_dir = place.worktree / ".git"
+    refuse_links(git_dir)
+    head = hold_head(place)
+    git = with_copied_index(place)
+    change_tree(place, git, head.sha, merge.tree, options, secured_by)
+    staging_index(place).replace(view_folder(place) / "merged-index")
+    copy = git_dir / "index.septet"
+    copy.unlink(missing_ok=True)
+    copy.write_bytes((view_folder(place) / "merged-index").read_bytes())
+    copy.replace(git_dir / "index")
+
+
+def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the files that still hold a conflict's marker at the beginning of a line."""
+    return tuple(path for path in paths if _holds_marker(place, path))
+
+
+def _holds_marker(place: Place, path: str) -> bool:
+    file = place.worktree / path
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as opened:
+        content = opened.read(_MARKER_LIMIT_BYTES)
+    return content.startswith(_MARKER) or b"\n" + _MARKER in content
+
+
+def with_copied_index(place: Place) -> Git:
+    """Return the view over a copy of the index that holds HEAD's tree: a git that is killed spoils the copy."""
+    staging = staging_index(place)
+    staging.with_suffix(".lock").unlink(missing_ok=True)
+    staging.write_bytes((view_folder(place) / "index").read_bytes())
+    return view_git(place).using_index(staging)

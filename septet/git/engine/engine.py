@@ -1,0 +1,165 @@
+"""Engine git: directories always named, an agent's hooks never run, nobody ever asked at a prompt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.engine.git_words import shown_words
+from septet.git.engine.secret_config import open_secret_config
+from septet.git.engine.stale_locks import share_guard
+from septet.system import processes
+
+SAFE_CONFIG: Final[Mapping[str, str]] = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.quotePath": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    "protocol.ext.allow": "never",
+    "submodule.recurse": "false",
+    "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "diff.external": "",
+    "core.pager": "cat",
+}
+"""Whatever could make git run a program that an agent left behind, set to nothing; `.git` of other systems too."""
+
+_DEFAULT_TIMEOUT_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """One repository as the engine sees it. Every call names `git_dir` and, where there is one, `work_tree`.
+
+    Without its `.git`, a worktree lies inside whatever repository encloses it, and git would act on that one.
+    """
+
+    git_dir: Path
+    work_tree: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment of every call: PATH, HOME and what the worker allows git to see, nothing else."""
+    index: Path | None = None
+    """An index file of the engine's own."""
+    secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Settings that neither argv, nor an environment, nor a file of a disk may show: see `open_secret_config`."""
+    guard: Path | None = None
+    """What keeps sweeps of lock files away while a git runs here; `None` where nobody sweeps beside others."""
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        ok: tuple[int, ...] = (0,),
+        timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS,
+        limit_bytes: int | None = None,
+        **config: str,
+    ) -> bytes:
+        """Run `git args…` and return what it printed on stdout.
+
+        Args:
+            args: The git command and its arguments.
+            stdin: What git reads.
+            ok: Exit codes that are no error.
+            timeout_seconds: After that git is killed.
+            limit_bytes: With that much on stdout git is killed too, which is no error.
+            config: More settings, `core__autocrlf="false"` for `core.autocrlf`.
+
+        Raises:
+            GitError: git could not be started, took too long, or ended with another exit code.
+        """
+        completed = self.try_run(
+            *args, stdin=stdin, timeout_seconds=timeout_seconds, limit_bytes=limit_bytes, **config
+        )
+        if completed.timed_out:
+            message = f"git {args[0]} in {self.git_dir} took longer than {timeout_seconds:.0f} s."
+            raise GitError(message, remedy="Check whether the disk or the remote hangs, then run `septet retry`.")
+        if completed.exit_code not in ok and not completed.cut:
+            shown = shown_words(completed.stderr)
+            raise GitError(f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}")
+        return completed.stdout
+
+    def try_run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS,
+        limit_bytes: int | None = None,
+        **config: str,
+    ) -> processes.Completed:
+        """Run `git args…` and return how it ended, whatever the exit code.
+
+        Raises:
+            GitError: git could not be started.
+        """
+        try:
+            with share_guard(self.guard) as inherited, open_secret_config(self.secret_config) as secret:
+                return processes.run(
+                    self._argv(args, {**config, **({"include__path": secret.path} if secret.path else {})}),
+                    env={**self._environment(), **secret.env},
+                    cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
+                    stdin=stdin,
+                    timeout_seconds=timeout_seconds,
+                    limit_bytes=limit_bytes,
+                    pass_fds=(*inherited, *secret.descriptors),
+                )
+        except OSError as error:
+            message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."
+            raise GitError(
+                message, remedy="Install git 2.38 or newer, and make sure that the folder exists."
+            ) from error
+
+    def init(self, *options: str, branch: str = "main") -> None:
+        """Make an empty repository in the form that the engine reads as data, whatever is git's default.
+
+        Raises:
+            GitError: git failed.
+        """
+        self.run("init", "--quiet", "--template=", f"--initial-branch={branch}", *options)
+
+    def text(self, *args: str) -> str:
+        """Run `git args…` and return its one line of output."""
+        return self.run(*args).decode(errors="surrogateescape").strip()
+
+    def using_index(self, index: Path) -> "Git":
+        """Return the same repository with an index file of the engine's own."""
+        return replace(self, index=index)
+
+    def with_env(self, **values: str) -> "Git":
+        """Return the same repository with more environment."""
+        return replace(self, env={**self.env, **values})
+
+    def _argv(self, args: tuple[str, ...], config: Mapping[str, str]) -> list[str]:
+        options = {key.replace("__", "."): value for key, value in config.items()}
+        settings = [part for key, value in {**SAFE_CONFIG, **options}.items() for part in ("-c", f"{key}={value}")]
+        tree = [f"--work-tree={self.work_tree}"] if self.work_tree is not None else []
+        return [
+            "git",
+            "--no-pager",
+            "--literal-pathspecs",
+            *settings,
+            f"--git-dir={self.git_dir}",
+            *tree,
+            *args,
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        ceiling = self.work_tree.parent if self.work_tree is not None else self.git_dir.parent
+        environment = {
+            **self.env,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_CEILING_DIRECTORIES": str(ceiling),
+            "GIT_OPTIONAL_LOCKS": self.env.get("GIT_OPTIONAL_LOCKS", "0"),
+            "GIT_SSH_COMMAND": self.env.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
+            "GIT_ADVICE": "0",
+            "GIT_DEFAULT_HASH": "sha1",  # git 3 has other defaults; an older git does not know the second
+            "GIT_DEFAULT_REF_FORMAT": "files",
+            "LC_ALL": "C.UTF-8",
+        }
+        if self.index is not None:
+            environment["GIT_INDEX_FILE"] = str(self.index)
+        return environment

@@ -1,0 +1,49 @@
+"""Who commits: the worker's own identity where git knows one, else Septet's. Nobody's settings are written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from septet.git.engine.engine import Git
+
+_NAME: Final = "Septet"
+_EMAIL: Final = "septet@localhost"
+_ROLES: Final = ("author", "committer")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Author and committer, as git's settings `author.*`, `committer.*` and `user.*` have them."""
+
+    name: str
+    """Of `user.name`."""
+    email: str
+    roles: Mapping[str, Mapping[str, str]]
+    """What `author` and `committer` have of their own: `name`, `email`, or both."""
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables by which git takes them."""
+        usual = {"name": self.name, "email": self.email}
+        return {
+            f"GIT_{role}_{fact}".upper(): self.roles[role].get(fact) or usual[fact]
+            for role in _ROLES
+            for fact in usual
+        }
+
+
+def identity(git: Git) -> Identity:
+    """Return whoever commits in `git`.
+
+    Raises:
+        GitError: git could not be started.
+    """
+    settings = git.try_run("config", "--null", "--get-regexp", r"^(user|author|committer)\.(name|email)$").stdout
+    values = dict(
+        line.split("\n", 1) for line in settings.decode(errors="surrogateescape").split("\0") if "\n" in line
+    )
+    roles = {
+        role: {fact: value for fact in ("name", "email") if (value := values.get(f"{role}.{fact}"))}
+        for role in _ROLES
+    }
+    return Identity(values.get("user.name") or _NAME, values.get("user.email") or _EMAIL, roles)

@@ -1,0 +1,27 @@
+"""The project of a work order that nobody named, known before its repository is opened."""
+
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from septet.contracts.order import WorkOrderInput
+from septet.errors import InvalidInputError
+from septet.git.engine.address import parse_address
+
+_SOME_HOME: Final = Path("/")
+"""A folder's name is the same in every home."""
+
+
+def with_project(order: WorkOrderInput) -> WorkOrderInput:
+    """Return a work order with the project that its repository stands for, so that it has one while it waits.
+
+    One whose address is refused stays as it is: the worker that reads it says why.
+    """
+    if order.project is not None:
+        return order
+    try:
+        project = parse_address(order.repository, home=_SOME_HOME).project
+        return WorkOrderInput.model_validate({**dict(order), "project": project})
+    except (InvalidInputError, ValidationError):
+        return order

@@ -1,0 +1,238 @@
+"""The repository that everybody shares, reached by its literal URL, with the engine's own credentials."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from septet.errors import GitError, GitUnavailableError
+from septet.git.engine.engine import Git
+from septet.git.engine.remote_failures import UNREACHED_REMEDY, failure_of, printable, shallow
+from septet.system.processes import Completed
+
+TRANSFER_SECONDS: Final = 3600.0
+"""The longest that a fetch or a push may take; a silent line is given up much earlier."""
+_LISTING_SECONDS: Final = 120.0
+_SLOWEST_BYTES_PER_SECOND: Final = 1000
+_SILENT_SECONDS: Final = 60
+"""For so long a transfer over HTTP may be slower than that: a server may have much to count before it answers."""
+_SILENT_LISTING_SECONDS: Final = 20
+"""The same for a list of refs."""
+_SHALLOW: Final = b"shallow roots are not allowed to be updated"
+"""What git says of a ref that it does not fetch, and ends well."""
+_REJECTED: Final = 1
+"""git's exit code where the remote was reached and did not take the ref; others may end with it too."""
+_LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
+_LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
+"""As git traces what a server answered."""
+_MOST_REDIRECTS: Final = 5
+_NEW_ADDRESSES: Final[dict[str, str]] = {}
+"""Where servers have led this process, so that it asks there at once; forgotten when git fails there."""
+_SSH: Final = "ssh"
+_SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRefs:
+    """What a remote says it has."""
+
+    head: str | None
+    """The full name of the ref that its HEAD names; `None` where it is detached or dangling."""
+    shas: Mapping[str, str]
+    """SHA by full ref name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushAnswer:
+    """What a remote answered to a push of one ref."""
+
+    is_done: bool
+    rejection: str
+    """Its line about the ref, where it did not take it; empty where it did, or never came to it."""
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """An origin and the way to it."""
+
+    url: str
+    env: Mapping[str, str]
+    token: str | None = field(default=None, repr=False)
+    """The worker's key for an https origin. ssh brings keys of its own."""
+
+    def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
+        """Return the refs that match `patterns` (all, where none is given), in one question to the remote.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused.
+        """
+        completed = self.run(
+            git_dir,
+            *("ls-remote", "--symref", "--", self.url, *patterns),
+            timeout_seconds=_LISTING_SECONDS,
+            silent_seconds=_SILENT_LISTING_SECONDS,
+        )
+        head, shas = None, {}
+        for line in completed.stdout.decode(errors="surrogateescape").splitlines():
+            value, _, name = line.partition("\t")
+            if value.startswith("ref: "):
+                head = value.removeprefix("ref: ") if name == "HEAD" else head
+            else:
+                shas[name] = value
+        return RemoteRefs(head, MappingProxyType(shas))
+
+    def fetch(self, git_dir: Path, *refspecs: str, prune: bool = False) -> None:
+        """Fetch refs into a repository; nothing else of it changes.
+
+        Args:
+            git_dir: The repository.
+            refspecs: What to fetch and where to; tags only where they are named.
+            prune: Let the names make room that the remote has no longer.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            InvalidInputError: It is a shallow clone.
+            GitError: It refused.
+        """
+        completed = self.run(
+            git_dir,
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
+            *(["--prune"] if prune else []),
+            *("--", self.url, *refspecs),
+        )
+        if _SHALLOW in completed.stderr:
+            raise shallow(self.url)
+
+    def push(
+        self, git_dir: Path, commit: str, ref: str, instead_of: str, timeout_seconds: float = TRANSFER_SECONDS
+    ) -> PushAnswer:
+        """Put a commit at a ref of the remote, in the place of exactly one other commit, and return the answer.
+
+        Args:
+            git_dir: The repository that has the commit.
+            commit: Its SHA.
+            ref: The ref's full name.
+            instead_of: Where the ref is now; empty where it must not be there yet.
+            timeout_seconds: As in `run`.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused; a ref that it rejects is in the answer instead.
+        """
+        completed = self.run(
+            git_dir,
+            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
+            *(f"--force-with-lease={ref}:{instead_of}", "--", self.url, f"{commit}:{ref}"),
+            ok=(0, _REJECTED),
+            timeout_seconds=timeout_seconds,
+        )
+        rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
+        return PushAnswer(completed.exit_code == 0, printable(rejected), completed.stderr)
+
+    def run(
+        self,
+        git_dir: Path,
+        *args: str,
+        ok: tuple[int, ...] = (0,),
+        timeout_seconds: float = TRANSFER_SECONDS,
+        silent_seconds: int = _SILENT_SECONDS,
+    ) -> Completed:
+        """Run a git command that speaks to the remote, from a repository whose config no agent can write.
+
+        Args:
+            git_dir: The repository.
+            args: The git command and its arguments.
+            ok: Exit codes that are no error.
+            timeout_seconds: After that git is killed, with all that it runs.
+            silent_seconds: After that git gives up an HTTP connection on which next to nothing arrives.
+
+        Raises:
+            GitUnavailableError: The remote was not reached, or did not answer in time.
+            NotFoundError: It has no such repository.
+            GitError: It refused.
+        """
+        git = self._git(git_dir)
+        url = _NEW_ADDRESSES.get(self.url, self.url)
+        for _ in range(_MOST_REDIRECTS):
+            words = (url if each == self.url else each for each in args)
+            completed = git.try_run(
+                *words,
+                timeout_seconds=timeout_seconds,
+                http__lowSpeedLimit=str(_SLOWEST_BYTES_PER_SECOND),
+                http__lowSpeedTime=str(silent_seconds),
+                http__followRedirects="false" if git.secret_config else "initial",
+            )
+            if not (git.secret_config and _LED_ON.search(completed.stderr)):
+                break
+            url = self._led_on(git, url)
+        if completed.exit_code != 0:
+            _NEW_ADDRESSES.pop(self.url, None)
+        elif url != self.url:
+            _NEW_ADDRESSES[self.url] = url
+        if completed.timed_out:
+            message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
+            raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} Septet tries again.")
+        if completed.exit_code not in ok:
+            raise failure_of(args[0], self.url, completed.stderr)
+        return completed
+
+    def _led_on(self, git: Git, url: str) -> str:
+        """Return where the server leads from an address, as the new name of a repository does.
+
+        git itself would send the key along, to whatever host.
+
+        Raises:
+            GitError: It leads to another host, or away from https.
+        """
+        tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
+        told = tracing.try_run(
+            *("ls-remote", "--", url), timeout_seconds=_LISTING_SECONDS, http__followRedirects="false"
+        )
+        found = _LEADS_TO.findall(told.stderr)
+        new = found[-1].decode(errors="replace") if found else ""
+        if urlsplit(new)[:2] != urlsplit(self.url)[:2]:
+            place = printable("{0.scheme}://{0.netloc}".format(urlsplit(new)).encode()) if new else "elsewhere"
+            message = f"{self.url} leads to {place}, which gets no key of the worker's."
+            raise GitError(message, remedy="Name the repository by its new address.")
+        return new
+
+    def _git(self, git_dir: Path) -> Git:
+        git = Git(git_dir, env={**self.env, "GIT_ASKPASS": "", "GCM_INTERACTIVE": "never"})
+        parts = urlsplit(self.url) if "://" in self.url else None
+        if parts is None or parts.scheme == "ssh":
+            return git if self.url.startswith("/") else git.with_env(GIT_SSH_COMMAND=self._ssh(git))
+        return replace(git, secret_config=self._credentials(parts.scheme, parts.netloc))
+
+    def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
+        """Return the token as a setting of the one git process that needs it.
+
+        Not in argv, which everybody on the machine reads; not in the environment, which `/proc` shows and every
+        child inherits; not in a file of a disk; and not through git's credential machinery, which hands what has
+        worked to the user's own helpers, to be kept. The key's URL keeps it from any other host.
+        """
+        if self.token is None:
+            return {}
+        basic = b64encode(f"x-access-token:{self.token}".encode()).decode()
+        return {
+            f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}",
+            "credential.helper": "",
+        }
+
+    def _ssh(self, git: Git) -> str:
+        """Return the user's own way to ssh, told never to ask.
+
+        A `GIT_SSH_COMMAND` of the environment is taken as it is: it need not be OpenSSH.
+        """
+        if own := self.env.get("GIT_SSH_COMMAND"):
+            return own
+        configured = git.try_run("config", "--get", "core.sshCommand").stdout.decode().strip()
+        return f"{configured or _SSH} {_SSH_OPTIONS}"

@@ -1,0 +1,138 @@
+"""The lines that a work order adds: staged for the next commit, or in commits that are to be pushed."""
+
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.worktree.view import view_git
+from septet.key_scan.patches import HEAD, MESSAGE, AddedLine, read_added_lines
+from septet.system.text import without_controls
+
+_PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
+_MIB: Final = 1024 * 1024
+_MOST_BYTES: Final = 64 * _MIB
+_SECONDS: Final = 120.0
+_SHORT: Final = 12
+_LINKS: Final = (b"tree ", b"parent ")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPatch:
+    """What one commit brings."""
+
+    commit: str
+    head: bytes
+    """Its author and committer, and what else git stores above the message; without its tree and parents."""
+    message: bytes
+    """As it is stored, in whatever encoding."""
+    patch: bytes
+    """Against its first parent, without context; of a binary file git shows no line."""
+
+
+def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
+    """Return what the commits after `since` add, in heads, messages and files, also where a later one removes it.
+
+    What an index adds to the last of them comes behind that.
+
+    Args:
+        place: The work order's place.
+        since: A commit.
+        head: The last of the commits, built on `since`.
+        staged: The engine's view with that index, where there is one.
+
+    Raises:
+        EvidenceError: Their messages and patches have more than 64 MiB.
+        GitError: git could not tell, or not in time.
+    """
+    patches = committed_patches(place, since, head)
+    lines = [line for each in patches for line in _lines_of(each)]
+    if staged is not None:
+        rest_bytes = _MOST_BYTES - sum(len(each.patch) for each in patches)
+        options = ("--cached", "--no-renames", *_PATCH, head, "--")
+        lines += read_added_lines(_whole(staged, "diff-index", *options, most_bytes=rest_bytes))
+    return tuple(line for line in lines if line.path)
+
+
+def refuse_controls(lines: Iterable[AddedLine]) -> None:
+    """See that no commit's message or names hold what moves a cursor, or makes it read otherwise than it is.
+
+    A carriage return passes at a line's end.
+
+    Raises:
+        EvidenceError: One does; the message names the commit.
+    """
+    for line in lines:
+        text = line.content.removesuffix(b"\r").decode(errors="replace")
+        if line.path in {HEAD, MESSAGE} and without_controls(text) != text:
+            part = "message" if line.path == MESSAGE else "head"
+            raise EvidenceError(
+                f"The {part} of commit {line.commit[:_SHORT]} has control characters in line {line.number}, or "
+                "some that change the direction of text.",
+                remedy="Recreate the branch's commits with messages and names that have none.",
+            )
+
+
+def committed_patches(
+    place: Place, since: str, sha: str, *published: str, context_lines: int = 0
+) -> tuple[CommitPatch, ...]:
+    """Return what each commit after `since` brings, the newest first; of `published` and before there is none.
+
+    Raises:
+        EvidenceError: Their messages and patches have more than 64 MiB.
+        GitError: git could not tell, or not in time.
+    """
+    if since == sha:
+        return ()
+    git = view_git(place)
+    mark = secrets.token_hex(16)  # no line holds it
+    lines = f"--unified={context_lines}"
+    options = ("--no-renames", "--diff-merges=first-parent", *_PATCH, lines, f"--format={mark}%H{mark}")
+    parts = _whole(git, "log", *options, sha, "--not", since, *published, "--").split(mark.encode())[1:]
+    stored = _stored_commits(git, parts[::2])
+    return tuple(CommitPatch(*each, patch) for each, patch in zip(stored, parts[1::2], strict=True))
+
+
+def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
+    """Give each commit, its head and its message as git stores them: a log shows neither whole."""
+    asked = b"".join(name + b"\n" for name in names)
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
+    if sum(map(int, sizes)) > _MOST_BYTES:
+        raise _too_much()
+    stored, at = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS), 0
+    for name in names:
+        begin = stored.index(b"\n", at) + 1
+        at = begin + int(stored[at:begin].split()[2]) + 1
+        head, _, message = stored[begin : at - 1].partition(b"\n\n")
+        own = (line for line in head.split(b"\n") if not line.startswith(_LINKS))
+        yield name.decode("ascii"), b"\n".join(own), message
+
+
+def _lines_of(patch: CommitPatch) -> Iterator[AddedLine]:
+    for number, line in enumerate(patch.head.split(b"\n"), 1):
+        yield AddedLine(HEAD, number, line, patch.commit)
+    yield from read_added_lines(patch.patch, patch.message, patch.commit)
+
+
+def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
+    """Return all that a git command prints: what is not read is not known to hold no key.
+
+    Raises:
+        EvidenceError: It prints more than `most_bytes`.
+        GitError: git failed, or took too long.
+    """
+    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    if len(output) > most_bytes:
+        raise _too_much()
+    return output
+
+
+def _too_much() -> EvidenceError:
+    return EvidenceError(
+        f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
+        remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
+        "commits without them.",
+    )

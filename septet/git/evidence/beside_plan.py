@@ -1,0 +1,261 @@
+"""After the planner, a workspace is as it was before the first agent, with the plan: nothing else goes on.
+
+What snapshots hold goes into a rescue. What they do not hold, such as ignored files over their limit, is moved
+out of the worktree, and stays on disk as long as that. Of files that set-up left and no snapshot holds, only those
+go that were touched since: their change time tells, which no guest can set.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import EvidenceError, SnapshotError, WorkspaceError
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import plan_file
+from septet.git.snapshots.destroy import RescueOptions, aside_of, put_index_back, return_to, set_aside
+from septet.git.snapshots.take import take
+from septet.git.vault.contents import LINK
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.layout import Item, read, read_left_out
+from septet.git.vault.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
+from septet.git.vault.vault import vault_at
+from septet.git.workspace.plan import plan_items
+from septet.git.worktree.changes import shown_path
+from septet.system.durable import close_after
+
+_NO_WORK: Final = frozenset({b".git/index", b".git/config"})
+"""What git rewrites by itself, and settings: put back like all else, and nobody's work."""
+_INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
+"""Where a snapshot's commit has the index."""
+_USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAgents:
+    """How a workspace was before its first agent."""
+
+    first: Snapshot
+    setup: tuple[Snapshot, Snapshot] | None = None
+    """The snapshots around a set-up that ran later, where the workspace has moved to this host."""
+    shares_files: bool = False
+    """Whether set-up may have linked files of a cache that others use: a new link changes their change time."""
+
+    @property
+    def since_ns(self) -> int:
+        """When the first agent may have begun."""
+        last = self.setup[1] if self.setup is not None else self.first
+        return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What is in a workspace beside its plan, and was not there before the first agent."""
+
+    adding: Mapping[bytes, Item]
+    """What the workspace is to hold beside what it held at first."""
+    unkept: tuple[bytes, ...]
+    """What no snapshot holds."""
+    paths: tuple[bytes, ...]
+    """All of it, in order; without what git rewrites by itself."""
+
+    @property
+    def shown_paths(self) -> tuple[str, ...]:
+        """The paths as people see them; what is in `.git` is one of them."""
+        names = (path if path.split(b"/")[0] != GIT_FOLDER else GIT_FOLDER for path in self.paths)
+        return tuple(dict.fromkeys(map(shown_path, names)))
+
+
+def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
+    place: Place,
+    current: Snapshot,
+    before: BeforeAgents,
+    path: str,
+    options_of: Callable[[Leftovers, Path | None], RescueOptions],
+    *,
+    begun_by: Snapshot | None = None,
+) -> tuple[bool, Snapshot | None]:
+    """Take everything out of a workspace that is neither its plan nor was there at first.
+
+    Returns whether anything was changed, and the rescue of what it was.
+
+    Args:
+        place: The workspace; no guest works in it.
+        current: The snapshot of it with all that agents have left.
+        before: How it was at first.
+        path: The plan's.
+        options_of: Returns what the rescue says, by what goes and the folder with what no rescue holds, if any.
+        begun_by: The last snapshot of an earlier call that has kept all that goes, and did not come to its end.
+            What that call has half returned is kept by a checkpoint: it is in the rescue already.
+
+    Raises:
+        EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
+        SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call can
+            be repeated with the same snapshot.
+    """
+    vault = vault_at(place)
+    unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
+    if before.setup is not None:
+        unkept_first |= read_left_out(vault, before.setup[1].commit)
+    touched = _touched_in(place, unkept_first, before)
+    if not (touched or before.setup or begun_by) and before.first.index:
+        changed = _changed_names(place, before.first, current) - _names_of(path)
+        if changed <= _INDEX_THERE:
+            if changed:
+                put_index_back(place, before.first)
+            return bool(changed), None
+    leftovers = _find_leftovers(place, current, before, path, unkept_first, touched)
+    if leftovers.unkept and not begun_by:
+        set_aside(place, leftovers.unkept)
+    options = options_of(leftovers, aside_of(place))
+    secured_by = None if leftovers.paths else current
+    if begun_by is not None:
+        limit = options.ignored_limit_bytes
+        half = take(place, "checkpoint", options.reason, ignored_limit_bytes=limit, unless_equal_to=begun_by)
+        secured_by = half or begun_by
+    rescue = return_to(place, before.first, options, adding=leftovers.adding, secured_by=secured_by)
+    plan_file(place, path)
+    return True, rescue
+
+
+def _find_leftovers(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and what no snapshot tells
+    place: Place,
+    current: Snapshot,
+    before: BeforeAgents,
+    path: str,
+    unkept_first: Collection[bytes],
+    touched: Collection[bytes],
+) -> Leftovers:
+    vault = vault_at(place)
+    have, first = read(vault, current.commit), read(vault, before.first.commit)
+    adding = _of_setup(place, before)
+    adding |= {
+        each: item
+        for each, item in have.items()
+        if each not in first and _is_within(each, unkept_first) and not _is_within(each, touched)
+    }
+    adding |= _plan_items(place, current, before.first, path, (first, have))
+    want = {**first, **adding}
+    unkept = [each for each in read_left_out(vault, current.commit) if each not in unkept_first]
+    unkept += [each for each in touched if each not in have]
+    differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
+    paths = tuple(sorted({*differing - _folders(differing), *unkept}))
+    return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
+
+
+def _changed_names(place: Place, first: Snapshot, current: Snapshot) -> set[bytes]:
+    """Return where two snapshots differ, as their commits have it: this takes no longer than what differs."""
+    options = ("-r", "-t", "-z", "--name-only", "--no-renames")
+    listed = vault_at(place).run("diff-tree", *options, first.commit, current.commit)
+    return set(listed.split(b"\0")[:-1])
+
+
+def _names_of(path: str) -> set[bytes]:
+    plan = b"tree/" + os.fsencode(path)
+    return {plan, *above(plan)}
+
+
+def _plan_items(
+    place: Place,
+    current: Snapshot,
+    first: Snapshot,
+    path: str,
+    contents: tuple[Mapping[bytes, Item], Mapping[bytes, Item]],
+) -> dict[bytes, Item]:
+    """Return the plan's file, and the folders that it needs; a link on the way to it counts where it was at first.
+
+    Raises:
+        EvidenceError: No snapshot holds the file, or it lies behind a new link or in the place of a file.
+    """
+    then, now = contents
+    own = os.fsencode(path)
+    for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
+        if then.get(link) != now[link]:
+            raise EvidenceError(f"{shown_path(link)} is a new link: write the plan into a plain file.")
+    real = (place.worktree / path).resolve().relative_to(place.worktree.resolve())
+    try:
+        return plan_items(place, first, current.name, str(real))
+    except WorkspaceError as error:
+        raise EvidenceError(f"{error.message} Write the plan into a plain file of an ordinary folder.") from error
+
+
+def _of_setup(place: Place, before: BeforeAgents) -> dict[bytes, Item]:
+    """Return what a later set-up has left outside of `.git`."""
+    if before.setup is None:
+        return {}
+    then, now = (read(vault_at(place), snapshot.commit) for snapshot in before.setup)
+    changed = [path for path, item in now.items() if then.get(path) != item and path]
+    made = {each for path in changed if path.split(b"/")[0] != GIT_FOLDER for each in (path, *above(path))}
+    return {path: now[path] for path in made}
+
+
+def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
+    return any(each in tops for each in (path, *above(path)))
+
+
+def _folders(paths: Collection[bytes]) -> set[bytes]:
+    """Return those of some paths that others of them lie below."""
+    return {folder for path in paths for folder in (*above(path), b"")}
+
+
+def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
+    """Return what was made or changed since then of what set-up left and no snapshot holds.
+
+    Raises:
+        SnapshotError: It cannot be looked at.
+    """
+    touched: set[bytes] = set()
+    is_newer = partial(_is_newer, before.since_ns, shares_files=before.shares_files)
+    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        for top in tops:
+            try:
+                holder = open_below(root, parent(top))
+            except OSError:  # what held it is gone, or a link
+                continue
+            try:
+                with close_after(holder) as folder, suppress(FileNotFoundError):
+                    touched |= set(_touched(folder, top, is_newer, 0)[0])
+            except OSError as error:
+                remedy = "Nothing was removed. Make it readable, then run `septet retry`."
+                raise SnapshotError(f"{place.worktree} cannot be checked: {error}.", remedy=remedy) from error
+    return touched
+
+
+def _touched(
+    folder: int, path: bytes, is_newer: Callable[[os.stat_result], bool], depth: int
+) -> tuple[list[bytes], bool]:
+    """Return what was touched of a file or a folder, and whether something of it was not.
+
+    A folder that has nothing untouched in it is one of its own.
+    """
+    name = path.rpartition(b"/")[2]
+    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    is_touched = is_newer(facts)
+    if not stat.S_ISDIR(facts.st_mode):
+        return ([path], False) if is_touched else ([], True)
+    if depth > MAX_DEPTH or (facts.st_mode & _USABLE != _USABLE and os.geteuid()):
+        return ([path], False) if is_touched else ([], True)
+    found, has_untouched = list[bytes](), False
+    with close_after(os.open(name, OPEN_FOLDER, dir_fd=folder)) as inner:
+        for child in _names(inner):
+            below, untouched = _touched(inner, join(path, child), is_newer, depth + 1)
+            found += below
+            has_untouched = has_untouched or untouched
+    if is_touched and not has_untouched:
+        return [path], False
+    return found, has_untouched or not is_touched
+
+
+def _is_newer(since_ns: int, facts: os.stat_result, *, shares_files: bool) -> bool:
+    is_shared = shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+    return facts.st_ctime_ns > since_ns and not is_shared
+
+
+def _names(folder: int) -> Iterator[bytes]:
+    with os.scandir(folder) as entries:
+        yield from [os.fsencode(entry.name) for entry in entries]

@@ -1,0 +1,131 @@
+"""What a work order has changed so far, for people who look while an agent works: nothing is locked or written."""
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place, borrowed_from
+from septet.git.snapshots.pipes import refuse_pipes
+from septet.git.worktree.dot_git import refuse_links
+from septet.git.worktree.foreign import refuse_foreign
+from septet.git.worktree.view import view_folder
+
+_LOOK_SECONDS: Final = 10.0
+_UNTRACKED_LISTED: Final = 2000
+_LARGEST_READ_BYTES: Final = 100 * 1024 * 1024
+"""A new file that is larger is not shown: git would read it, for its name among git's objects."""
+_FILES_COUNTED: Final = 500
+_COUNTS_BYTES: Final = 256 * 1024
+_BINARY_FROM: Final = "1m"
+"""Of a file that is larger than this its lines are not compared."""
+_EMPTY_BLOB: Final = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+_COUNT: Final = re.compile(r"(\d+|-)\t(\d+|-)\t(.+)")
+_DIFF: Final = (
+    "diff",
+    "--numstat",
+    "--patch",
+    "--find-renames",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--ignore-submodules=dirty",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """One file that differs from the base commit."""
+
+    path: str
+    """As git shows it: a rename has both names."""
+    added: int | None
+    """Lines; `None` for a binary or very large file, and so is `removed`."""
+    removed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between the base commit and the worktree, committed or not, ignored files aside."""
+
+    files: tuple[FileCount, ...]
+    patch: str
+    whole: bool
+    """Whether `files` and `patch` are all there is."""
+
+
+def difference(place: Place, *, limit_bytes: int) -> Difference:
+    """Return what differs from the base commit, with at most `limit_bytes` of the patch.
+
+    The engine's index is copied and its view's settings are used, so that this may run beside an agent and beside
+    a step. A symlink is shown as what it is, and never followed.
+
+    Raises:
+        WorkspaceError: The worktree's `.git` is gone or leads elsewhere, or git would wait at a pipe.
+        GitError: git could not read the worktree, or not in time.
+        OSError: There is no worktree, or no room for a copy of the index.
+    """
+    refuse_links(place.worktree / ".git")
+    refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
+    refuse_pipes(place.worktree)
+    with tempfile.TemporaryDirectory(prefix="septet-look-") as folder:
+        index = Path(folder) / "index"
+        shutil.copy2(view_folder(place) / "index", index)
+        git = Git(view_folder(place), place.worktree, place.env, index=index)
+        all_listed = _take_up_untracked(git, place.worktree)
+        content = git.run(
+            *_DIFF,
+            place.base_sha,
+            "--",
+            timeout_seconds=_LOOK_SECONDS,
+            limit_bytes=_COUNTS_BYTES + limit_bytes + 1,
+            core__bigFileThreshold=_BINARY_FROM,
+        )
+    return _read(content, limit_bytes, all_listed=all_listed)
+
+
+def _take_up_untracked(git: Git, worktree: Path) -> bool:
+    """Let the index know the untracked files, as empty ones; say whether those are all.
+
+    Their content is not read for that. A file that goes meanwhile is one that differs from nothing.
+    """
+    listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
+    paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]
+    shown = [path for path in paths[:_UNTRACKED_LISTED] if _size(worktree, path) <= _LARGEST_READ_BYTES]
+    entries = b"".join(b"100644 %s\t%s\0" % (_EMPTY_BLOB, path) for path in shown)
+    update = git.try_run("update-index", "-z", "--index-info", stdin=entries, timeout_seconds=_LOOK_SECONDS)
+    if update.timed_out:
+        raise GitError(f"git update-index in {git.git_dir} took longer than {_LOOK_SECONDS:.0f} s.")
+    # Paths that git refuses in an index are not shown.
+    return len(paths) == len(shown) and update.exit_code == 0
+
+
+def _size(worktree: Path, path: bytes) -> int:
+    try:
+        return (worktree / os.fsdecode(path)).lstat().st_size
+    except OSError:
+        return 0
+
+
+def _read(content: bytes, limit_bytes: int, *, all_listed: bool) -> Difference:
+    counts, _, patch = content.partition(b"\n\n")
+    files = [match.groups() for line in counts.decode("utf-8", "backslashreplace").split("\n")
+             if (match := _COUNT.fullmatch(line))]  # fmt: skip
+    return Difference(
+        files=tuple(
+            FileCount(path, _lines(added), _lines(removed)) for added, removed, path in files[:_FILES_COUNTED]
+        ),
+        patch=patch[:limit_bytes].decode("utf-8", "replace"),
+        whole=all_listed and len(files) <= _FILES_COUNTED and len(patch) <= limit_bytes,
+    )
+
+
+def _lines(count: str) -> int | None:
+    return int(count) if count != "-" else None

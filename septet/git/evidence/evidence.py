@@ -1,0 +1,176 @@
+"""What git says happened in a worktree, whatever the agent says."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.engine.files_at import read_files_at
+from septet.git.engine.place import Place
+from septet.git.evidence.staging import Dirt, look, stage
+from septet.git.worktree.changes import StatusEntry, file_changes, read_name_status, shown_path
+from septet.git.worktree.dot_git import Head, read_head
+from septet.git.worktree.view import view_git
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a step left behind."""
+
+    head: Head
+    files_changed: tuple[FileChange, ...]
+    """Every file that differs from the commit it was compared with, committed or not."""
+    clean: bool
+    """Whether HEAD holds all that a commit could hold."""
+    left_out: tuple[str, ...]
+    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    unfinished: str
+    """What the agent has begun and not ended, such as a merge; else the empty string."""
+
+
+def gather(place: Place, since: str | None = None) -> Evidence:
+    """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
+
+    One git process for a tree that the agent touched without git; up to five for renames and commits.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        GitError: git could not read the worktree, or does not know `since`.
+    """
+    dirt = look(place)
+    return Evidence(
+        head=dirt.head,
+        files_changed=_files_changed(place, dirt, since or place.base_sha),
+        clean=not dirt.entries,
+        left_out=tuple(shown_path(path.rstrip(b"/")) for path in dirt.nested),
+        unfinished=dirt.unfinished,
+    )
+
+
+def current_head(place: Place) -> Head:
+    """Return the worktree's branch and commit, without a process.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+    """
+    return read_head(place.worktree / ".git")
+
+
+def keeps(place: Place, sha: str) -> bool:
+    """Return whether the worktree's HEAD still contains commit `sha`: nothing was taken back.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+    """
+    return contains(place, current_head(place).sha, sha)
+
+
+def contains(place: Place, sha: str, older: str) -> bool:
+    """Return whether commit `sha` is built on commit `older`; not, where the worktree does not know it."""
+    if sha == older:
+        return True
+    return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
+
+
+def plan_file(place: Place, path: str) -> str:
+    """Return `path` relative to the worktree's root, if a non-empty file is there.
+
+    Args:
+        place: The work order's place.
+        path: As the agent gave it: relative to the root, or absolute inside the worktree.
+
+    Raises:
+        EvidenceError: There is no such file, it is empty or no plain file, or it lies outside, also by a symlink.
+    """
+    file_path = PurePosixPath(path.strip())
+    root = place.worktree.resolve()
+    for prefix in (place.worktree, root):
+        if file_path.is_relative_to(prefix):
+            file_path = file_path.relative_to(prefix)
+    if file_path.is_absolute() or ".." in file_path.parts:
+        raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
+    if not file_path.parts or file_path.parts[0] == ".git":
+        raise EvidenceError(f"{path!r} does not name a file in the worktree.")
+    _check_plan(root, place.worktree / file_path, str(file_path))
+    return str(file_path)
+
+
+def _check_plan(root: Path, file: Path, name: str) -> None:
+    try:
+        real = file.resolve(strict=True)
+        if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
+            raise EvidenceError(f"{name!r} is a symlink that points outside the worktree.")
+        if not real.is_file():
+            raise EvidenceError(f"{name!r} is not a plain file.")
+        if real.stat().st_size == 0:
+            raise EvidenceError(f"{name!r} is empty.")
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
+        raise EvidenceError(f"There is no file {name!r} in the worktree.") from error
+
+
+def is_ignored(place: Place, path: str) -> bool:
+    """Return whether a `.gitignore` keeps a file of the worktree out of commits.
+
+    Raises:
+        WorkspaceError: `.git` is damaged.
+        GitError: git could not read the worktree.
+    """
+    return bool(view_git(place).run("ls-files", "--others", "--ignored", "--exclude-standard", "--", path))
+
+
+def is_in_commit(place: Place, sha: str, path: str) -> bool:
+    """Return whether a commit of the worktree holds a file.
+
+    Raises:
+        WorkspaceError: `.git` is damaged.
+    """
+    return view_git(place).try_run("cat-file", "-e", f"{sha}:{path}").exit_code == 0
+
+
+def read_base_file(place: Place, path: str) -> bytes | None:
+    """Return a file as of the base commit, or `None` where there is none; an agent's edits do not count.
+
+    A symlink is followed inside the repository.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    return read_base_files(place, (path,)).get(path)
+
+
+def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return, by path, those of some files that are there as of the base commit; as `read_base_file`, by one git.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    return read_files_at(Git(place.mirror, env=place.env), place.base_sha, paths)
+
+
+def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
+    """Return the names of what lies in a folder as of the base commit; none where there is no such folder.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    names = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
+    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in names.split(b"\0")[:-1])
+
+
+def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
+    if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
+        return file_changes(entry.change for entry in dirt.entries if entry.change is not None)
+    staged = stage(place, dirt) if dirt.entries else dirt.git
+    # A `.gitmodules` may say that a submodule that has moved is passed over.
+    options = ("--find-renames", "--name-status", "--ignore-submodules=none", "-z")
+    output = staged.run("diff-index", "--cached", *options, since, "--")
+    return file_changes(read_name_status(output))
+
+
+def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
+    """Return whether a file is gone and another is untracked: git pairs them only once both are staged."""
+    kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
+    return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

@@ -1,0 +1,107 @@
+"""Keys of this process in what a work order is about to commit or to push: where they are, never what they are."""
+
+from collections.abc import Iterable
+from typing import BinaryIO, Final
+
+from septet.contracts.facts import FileChange, KeyFinding
+from septet.errors import EvidenceError
+from septet.git.engine.place import Place
+from septet.git.evidence.added_lines import committed_patches
+from septet.git.evidence.evidence import read_base_file
+from septet.git.worktree.inside import open_inside
+from septet.system.masking import MASK, hidden_values, longest_form_bytes, mask_bytes
+from septet.system.processes import check_halt
+from septet.system.text import cut
+
+_PART_BYTES: Final = 16 * 1024 * 1024
+_SHOWN: Final = 5
+_PATH_LENGTH: Final = 200
+_SHORT: Final = 12
+_WORKERS: Final = "worker-key"
+"""The rule of a finding that is a key of the worker's own."""
+
+
+class FindingsError(EvidenceError):
+    """The work holds what waits for a person's word."""
+
+    def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
+        """Say what the agent is told, and where a person finds it."""
+        self.findings = findings
+        super().__init__(message)
+
+
+class KeysFoundError(FindingsError):
+    """The work holds a key of the worker."""
+
+
+def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
+    """See that no changed file of the worktree holds more keys than it does in the base commit.
+
+    Files are read as they lie there, and git is asked of those that hold a key alone.
+
+    Raises:
+        KeysFoundError: One does; the message names files and lines.
+        OSError: A file cannot be read to its end.
+    """
+    if not hidden_values():
+        return
+    found = []
+    for change in changes:
+        with open_inside(place.worktree, change.path) as file:
+            count, line = _count_in(file) if file is not None else (0, 0)
+        if count and count > _count(read_base_file(place, change.path) or b""):
+            found.append(KeyFinding(path=cut(change.path, _PATH_LENGTH), line=line, rule=_WORKERS))
+    if found:
+        named = ", ".join(f"{finding.path} line {finding.line}" for finding in found[:_SHOWN])
+        message = f"A key of the worker is in {named}: take it out, it must not be committed."
+        raise KeysFoundError(message, tuple(found[:_SHOWN]))
+
+
+def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
+    """See that no commit after `since` brings a key, in head, message or lines, also where a later one removes it.
+
+    Raises:
+        KeysFoundError: One does; the message names the commit.
+        EvidenceError: There is more in them than is read.
+        GitError: git could not read them, or not in time.
+    """
+    if not hidden_values():
+        return
+    for each in committed_patches(place, since, sha):
+        brought = (line.removeprefix(b"+") for line in each.patch.split(b"\n") if not line.startswith(b"-"))
+        if _count(b"\n".join((each.head, each.message, *brought))):
+            short = each.commit[:_SHORT]
+            finding = KeyFinding(path="(the commit)", line=1, rule=_WORKERS, commit=short)
+            message = f"Commit {short} holds a key of the worker."
+            message = f"{message} Recreate the branch's commits without it: it must not be pushed."
+            raise KeysFoundError(message, (finding,))
+
+
+def _count_in(file: BinaryIO) -> tuple[int, int]:
+    """Return how many keys a file holds, and the number of the first line that holds one; 0 where none does.
+
+    It is read by parts, each with the end of the one before it, in which a key may begin.
+    """
+    count = first_line = newlines = 0
+    before, overlap_bytes = b"", longest_form_bytes() - 1
+    while part := file.read(_PART_BYTES):
+        check_halt()
+        content = before + part
+        found = _count(content) - _count(before)
+        if found and not count:
+            first_line = newlines + _first_line(content)
+        count += found
+        before = content[max(0, len(content) - overlap_bytes) :]
+        newlines += content.count(b"\n") - before.count(b"\n")
+    return count, first_line
+
+
+def _count(content: bytes) -> int:
+    marks = content.count(MASK.encode())
+    return mask_bytes(content).count(MASK.encode()) - marks
+
+
+def _first_line(content: bytes) -> int:
+    """Return the number of the first line that differs once it is masked; of a key of many lines the first."""
+    pairs = zip(content.split(b"\n"), mask_bytes(content).split(b"\n"), strict=False)
+    return next((number for number, (line, masked) in enumerate(pairs, 1) if line != masked), 1)

@@ -1,0 +1,105 @@
+"""What may leave this host: files of a size that a person would push, and objects that no git would refuse."""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError
+from septet.git.engine.place import Place
+from septet.git.worktree.view import view_git
+from septet.system.text import cut, one_line
+
+_MIB: Final = 1024 * 1024
+_SECONDS: Final = 120.0
+_MOST_BYTES: Final = 256 * _MIB
+"""Of trees and commits that one work order adds: a hundred thousand files have a tenth of that."""
+_SHOWN: Final = 200
+_FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
+"""What git's check says of an object; `fullPathname`, `hasDotgit`, …"""
+
+
+def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
+    """See that no changed file of the worktree is larger than what may be pushed; none is read for that.
+
+    Raises:
+        EvidenceError: One is; the message says what the agent is to do, and the setting.
+    """
+    for change in changes if place.file_limit_bytes else ():
+        try:
+            facts = os.lstat(place.worktree / change.path)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(facts.st_mode) and facts.st_size > place.file_limit_bytes:
+            raise _too_large(place, change.path, facts.st_size, "")
+
+
+def refuse_unfit_commits(place: Place, sha: str) -> None:
+    """See that the commits up to `sha` that the origin lacks hold no file that is too large, and no odd object.
+
+    The sizes are asked for before anything is read; commits and trees are read as a receiving git with
+    `transfer.fsckObjects` reads them, which many forges are not.
+
+    Raises:
+        EvidenceError: They do; the message says what.
+        GitError: git could not tell, or not in time.
+    """
+    if sha == place.base_sha:
+        return
+    git = view_git(place)
+    new = (
+        "rev-list",
+        "--objects",
+        sha,
+        "--not",
+        place.base_sha,
+        "--alternate-refs",
+    )  # the mirror has the origin's
+    listing = git.run(*new, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+    if len(listing) >= _MOST_BYTES:
+        raise _too_many(sha)
+    names = dict(line.partition(b" ")[::2] for line in listing.splitlines())
+    asked = b"\n".join((*names, b""))
+    facts = git.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked, timeout_seconds=_SECONDS)
+    folders, folder_bytes = [], 0
+    for (name, path), fact in zip(names.items(), facts.splitlines(), strict=True):
+        kind, _, size = fact.partition(b" ")
+        if kind != b"blob":
+            folders.append(name)
+            folder_bytes += int(size)
+        elif 0 < place.file_limit_bytes < int(size):
+            raise _too_large(place, path.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}")
+    if folder_bytes >= _MOST_BYTES:
+        raise _too_many(sha)
+    asked = b"\n".join((*folders, b""))
+    pack = git.run("pack-objects", "--stdout", "--quiet", stdin=asked, timeout_seconds=_SECONDS)
+    with tempfile.TemporaryDirectory(prefix="outgoing-", dir=place.records) as folder:
+        file = Path(folder) / "objects.pack"
+        file.write_bytes(pack)
+        checked = git.try_run("index-pack", "--strict", str(file), timeout_seconds=_SECONDS)
+    if checked.exit_code:
+        fault = _FAULT.search(checked.stderr)
+        which = f"object {fault[1][:12].decode()} has {fault[2].decode()}" if fault else "git's check fails"
+        raise EvidenceError(
+            f"The commits up to {sha[:12]} hold what git refuses ({which}): recreate the branch's commits with "
+            "`git add` and `git commit` alone, without names such as `.git` or with a slash in them.",
+            remedy="`septet retry ID --from implement_plan` does the work again.",
+        )
+
+
+def _too_many(sha: str) -> EvidenceError:
+    return EvidenceError(f"The commits up to {sha[:12]} add more than {_MOST_BYTES // _MIB} MiB of folders.")
+
+
+def _too_large(place: Place, name: str, size: int, where: str) -> EvidenceError:
+    limit = place.file_limit_bytes // _MIB
+    return EvidenceError(
+        f"{cut(one_line(name), _SHOWN)}{where} has {size // _MIB} MiB, and {limit} MiB are allowed for one: leave "
+        "it out, or name it in .gitignore.",
+        remedy="`septet retry ID --from implement_plan` does the work again. Where the file belongs there, raise "
+        "SEPTET_FILE_LIMIT_MIB, restart the worker, then run `septet retry ID`.",
+    )

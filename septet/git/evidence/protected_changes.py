@@ -1,0 +1,209 @@
+"""Changes of protected paths in a commit or in a tree that is about to be one: by name, and through symlinks."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.worktree.view import view_git
+from septet.protected_paths import ProtectedPaths
+
+_RAW: Final = ("--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+_LISTING: Final = ("ls-tree", "-r", "-z", "--full-tree")
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
+"""A million entries, which is more than a worktree may have, stay below it."""
+_SECONDS: Final = 120.0
+_LINK: Final = b"120000"
+_NO_FOLDERS: Final = (_LINK, b"160000")
+"""Modes of what may stand where a folder was, and lead to another one."""
+_LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
+_MOST_HOPS: Final = 40
+_ID_LENGTH: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedChange:
+    """A protected path that differs from the commits before."""
+
+    path: str
+    """Relative to the repository's root; what no person can see in it is escaped."""
+    what: str
+    """`added`, `changed`, `mode changed` or `deleted`, and which other name leads there."""
+    id: str
+    """Stands for this path with this content: another content is another change."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    old_mode: bytes
+    mode: bytes
+    old_object: bytes
+    object: bytes
+
+
+def protected_changes(
+    place: Place, paths: ProtectedPaths, since: tuple[str, ...], tree: str
+) -> tuple[ProtectedChange, ...]:
+    """Return what of the protected paths a tree has otherwise than each of some commits, in the order of paths.
+
+    A rename is a path that is gone and one that is new. A symlink counts that stands at such a path, above one, or
+    leads to one, and so does what a symlink at such a path leads to.
+
+    Args:
+        place: The work order's place.
+        paths: What is protected.
+        since: Commits whose content was published already.
+        tree: A commit, or a tree of the worktree's repository.
+
+    Raises:
+        EvidenceError: More files are changed than are looked at.
+        GitError: git could not tell.
+    """
+    if paths.is_empty:
+        return ()
+    git = view_git(place)
+    entries, *others = (_entries(git, commit, tree) for commit in since)
+    changed = {path: entry for path, entry in entries.items() if all(path in other for other in others)}
+    if not changed:
+        return ()
+    links = _links(git, tree)
+    ways = {path: _way(path, links) for path in links if paths.cover(path) or paths.lead_through(path)}
+    hops = {hop: path for path, way in ways.items() for hop in way[1:-1]}
+    leading = {way[-1]: path for path, way in ways.items() if way[-1] != path}
+    depths = {target.count("/") + 1 if target else 0 for target in leading}
+    found = []
+    for path, entry in sorted(changed.items()):
+        through = _reason(paths, path, entry, links)
+        if through is None and path in hops:
+            through = f"through {visible(hops[path])}"
+        elif through is None:
+            through = _through(paths, path, leading, depths)
+        if through is not None:
+            found.append(_change(path, entry, through))
+    return tuple(found)
+
+
+def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
+    """Return why a path counts by itself, beside its name; `None` where it does not."""
+    if paths.cover(path):
+        return ""
+    if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
+        return ""
+    if entry.mode == _LINK and path in links:
+        for target in (_way(path, links)[-1], links[path]):
+            if paths.cover(target) or paths.lead_through(target):
+                return f"a symlink to {visible(target)}"
+    return None
+
+
+def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depths: set[int]) -> str | None:
+    """Return by which protected name a symlink leads to a path; `None` where none does."""
+    parts = path.split("/")
+    for depth in depths:
+        name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
+        if name is not None and paths.cover("/".join((name, *parts[depth:]))):
+            return f"through {visible(name)}"
+    return None
+
+
+def _change(path: str, entry: _Entry, through: str) -> ProtectedChange:
+    if entry.mode == b"000000":
+        what = "deleted"
+    elif entry.old_mode == b"000000":
+        what = "added"
+    else:
+        what = "mode changed" if entry.old_object == entry.object else "changed"
+    identity = b"\0".join((path.encode("utf-8", "surrogateescape"), entry.mode, entry.object))
+    return ProtectedChange(
+        path=visible(path),
+        what=", ".join(filter(None, (what, through))),
+        id=hashlib.sha256(identity).hexdigest()[:_ID_LENGTH],
+    )
+
+
+def visible(path: str) -> str:
+    """Return a path in which every character can be seen."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in path.replace("\\", "\\\\"))
+
+
+def _entries(git: Git, commit: str, tree: str) -> dict[str, _Entry]:
+    fields = _whole(git, "diff-tree", *_RAW, commit, tree).split(b"\0")
+    entries = {}
+    for facts, path in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, mode, old_object, new_object, _ = facts.removeprefix(b":").split(b" ")
+        entries[_text(path)] = _Entry(old_mode, mode, old_object, new_object)
+    return entries
+
+
+def _links(git: Git, tree: str) -> dict[str, str]:
+    """Return all symlinks of a tree, with where each says that it leads."""
+    found = _LINK_ENTRY.findall(_whole(git, *_LISTING, tree, most_bytes=_MOST_LISTED_BYTES))
+    if not found:
+        return {}
+    asked = b"".join(name + b"\n" for name, _ in found)
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
+    if sum(int(size) for size in sizes if size.isdigit()) > _MOST_BYTES:
+        raise _too_much()
+    output = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS)
+    return {_text(path): target for (_, path), target in zip(found, _contents(output), strict=True)}
+
+
+def _contents(output: bytes) -> Iterator[str]:
+    start = 0
+    while start < len(output):
+        end = output.index(b"\n", start)
+        size = output[start:end].rpartition(b" ")[2]
+        start = end + 1
+        if not size.isdigit():  # a blob that is missing
+            yield ""
+            continue
+        yield _text(output[start : start + int(size)])
+        start += int(size) + 1
+
+
+def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the symlinks on the way that begins with a path, and where it ends: out of the tree at that path."""
+    left, here, way = path.split("/"), list[str](), list[str]()
+    while left:
+        name = left.pop(0)
+        if name in {"", "."}:
+            continue
+        if name == ".." and not here:
+            return (*way, path)
+        if name == "..":
+            here.pop()
+            continue
+        link = "/".join((*here, name))
+        target = links.get(link)
+        if target is None:
+            here.append(name)
+            continue
+        way.append(link)
+        if len(way) > _MOST_HOPS or target.startswith("/"):
+            return (*way, path)
+        left = [*target.split("/"), *left]
+    return (*way, "/".join(here))
+
+
+def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
+    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    if len(output) > most_bytes:
+        raise _too_much()
+    return output
+
+
+def _too_much() -> EvidenceError:
+    return EvidenceError(
+        "The work changes more files than are looked at for protected paths.",
+        remedy="Leave generated files out of it: name them in .gitignore, and recreate the branch's commits "
+        "without them.",
+    )
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")

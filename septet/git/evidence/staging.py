@@ -1,0 +1,131 @@
+"""What a commit would hold, made in an index of the engine's own; the agent's is read as data and never used."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.snapshots.pipes import refuse_pipes
+from septet.git.worktree.changes import StatusEntry, read_status, shown_path
+from septet.git.worktree.dot_git import Head, unfinished_operation
+from septet.git.worktree.view import hold_head, touched_index, view_folder, view_git
+
+_SHOWN_PATHS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dirt:
+    """How a worktree differs from its HEAD."""
+
+    git: Git
+    """The view, with the index that was compared."""
+    head: Head
+    entries: tuple[StatusEntry, ...]
+    """What a commit would take up."""
+    nested: tuple[bytes, ...]
+    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    unfinished: str
+    """What the agent has begun and not ended, such as a merge; else the empty string."""
+
+
+def look(place: Place) -> Dirt:
+    """Compare the worktree with its HEAD, all of it: one process, two where the agent has used git.
+
+    Raises:
+        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
+        GitError: git could not read the worktree.
+    """
+    refuse_pipes(place.worktree)
+    head = hold_head(place)
+    git, conflicts = _with_staged(place, head)
+    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
+    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    entries = tuple(read_status(output))
+    return Dirt(
+        git,
+        head,
+        entries=tuple(entry for entry in entries if not entry.is_nested_repository),
+        nested=tuple(entry.path for entry in entries if entry.is_nested_repository),
+        unfinished=_unfinished_work(place, conflicts),
+    )
+
+
+def new_files(place: Place) -> frozenset[bytes]:
+    """Return the files that git neither knows nor ignores, relative to the worktree's root.
+
+    Raises:
+        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
+        GitError: git could not read the worktree.
+    """
+    return frozenset(entry.path for entry in look(place).entries if entry.is_untracked)
+
+
+def stage(place: Place, dirt: Dirt) -> Git:
+    """Return the view with an index that holds everything in the worktree that is not ignored."""
+    git = dirt.git.using_index(_copy_of_index(dirt.git, place))
+    # What is gone goes first: a symlink may stand in its folder's place, and git refuses paths beyond one.
+    gone = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged == "D")
+    if gone:
+        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=gone)
+    there = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged not in {".", "D"})
+    if there:
+        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=there)
+    return git
+
+
+def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
+    """Return the view with what the agent has staged, and the conflicts in the agent's index.
+
+    Of the agent's index only two things count, for the worktree says all else: what it added (an ignored file by
+    force, a submodule) and what it took out (a file that is ignored from now on). Its flags, which could hide
+    changes, do not.
+    """
+    git, content = view_git(place), touched_index(place)
+    if content is None:
+        return git, ()
+    agents = view_folder(place) / "agents-index"
+    agents.write_bytes(content)
+    raw = git.using_index(agents).try_run(
+        *("diff-index", "--cached", "--raw", "--no-renames", "--diff-filter=ADU", "--ignore-submodules=none"),
+        *("-z", head.sha),
+    )
+    # An index that git cannot read stages nothing.
+    pairs = raw.stdout.split(b"\0") if raw.exit_code == 0 else []
+    staged = list(zip(pairs[::2], pairs[1::2], strict=False))
+    conflicts = tuple(path for facts, path in staged if facts.endswith(b"U"))
+    changes = b"".join(_index_info(facts, path) for facts, path in staged if not facts.endswith(b"U"))
+    if changes:
+        staging = git.using_index(_copy_of_index(git, place))
+        # Paths that git refuses in an index are not staged either.
+        if staging.try_run("update-index", "-z", "--index-info", stdin=changes).exit_code == 0:
+            return staging, conflicts
+    return git, conflicts
+
+
+def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
+    if what := unfinished_operation(place.worktree / ".git"):
+        return f"a {what} is still in progress"
+    if conflicts:
+        return f"the conflicts in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))} are not resolved"
+    return ""
+
+
+def _index_info(facts: bytes, path: bytes) -> bytes:
+    """Turn a line of `diff-index --raw` into one of `update-index --index-info`."""
+    _, mode, _, sha, _ = facts.split(b" ")
+    return mode + b" " + sha + b"\t" + path + b"\0"
+
+
+def staging_index(place: Place) -> Path:
+    """Return the index to stage in; the one that holds HEAD's tree stays as it is."""
+    return view_folder(place) / "staging-index"
+
+
+def _copy_of_index(git: Git, place: Place) -> Path:
+    staging = staging_index(place)
+    staging.with_suffix(".lock").unlink(missing_ok=True)  # of a git that was killed
+    if git.index is not None and git.index != staging:
+        shutil.copy2(git.index, staging)
+    return staging

@@ -1,0 +1,153 @@
+"""Which settings of a repository's own configuration survive a guest: by their names and by their values.
+
+git starts programs that settings name, so an allow-list says what a guest may leave. What was there before the
+first agent, written by the engine and by the set-up that the base commit asks for, is the baseline: such a setting
+survives as long as the file that it names is as it was.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from posixpath import basename, dirname, join, normpath
+from typing import Final
+
+from septet.git.engine.configuration import as_config_line
+from septet.git.engine.engine import Git
+
+Setting = tuple[str, str | None]
+"""A name as git lists it, and its value; `None` where the file gives none, which means true."""
+
+_BOOLEAN: Final = r"true|false|yes|no|on|off|0|1|"
+_URL: Final = r"(?!.*::)(?:(?:https?|ssh|git|file)://[^-\s]\S*|[\w.-]+@[\w.-]+:[^-\s]\S*|\.{0,2}/\S*)"
+_FILTER: Final = r"blob:none|blob:limit=\d+[kmg]?|tree:\d+"
+_HARMLESS: Final[Mapping[str, str]] = {
+    r"core\.repositoryformatversion": r"[01]",
+    r"core\.sparsecheckout(cone)?|index\.sparse": _BOOLEAN,
+    r"extensions\.(worktreeconfig|relativeworktrees|preciousobjects)": _BOOLEAN,
+    r"extensions\.objectformat": r"sha1",
+    r"extensions\.refstorage": r"files",
+    r"extensions\.partialclone": r"origin",
+    r"branch\..+\.remote": r"origin|\.",
+    r"branch\..+\.merge": r"refs/heads/\S+",
+    r"remote\.origin\.promisor": _BOOLEAN,
+    r"remote\.origin\.partialclonefilter": _FILTER,
+    r"submodule\..+\.url": _URL,
+    r"submodule\..+\.active": _BOOLEAN,
+    r"submodule\..+\.update": r"checkout|merge|rebase|none",
+}
+"""What a guest may set in the workspace's repository: name → value, both as a whole."""
+_HARMLESS_INSIDE: Final[Mapping[str, str]] = {
+    r"core\.(filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)": rf"{_BOOLEAN}|always",
+    r"remote\..+\.url": _URL,
+    r"remote\..+\.fetch": r"\+?refs/[^\s:]*:refs/[^\s:]*",
+}
+"""What else one may that is a submodule's, or lies inside the worktree."""
+_PLAIN: Final = re.compile(r"(user|author|committer)\.(name|email)|branch\..*|remote\..*\.(url|fetch|pushurl)")
+"""Settings of the baseline whose value never names a file or a program."""
+_INCLUDE: Final = re.compile(r"include(if\..*)?\.path")
+_BREAKS: Final = re.compile(r"[\s'\"=;|&<>()!]+")
+_LOOKS_AROUND: Final = re.compile(
+    r"(ba|da|z)?sh|bun|bunx|bundle|deno|make|node|npm|npx|perl|php|pipenv|pnpm|poetry|python[\d.]*|ruby|uvx?|yarn"
+)
+"""Programs that look for code in the folder in which they are started."""
+
+WHOLE_TREE: Final = b""
+"""What a setting depends on that names a program of the worktree: all of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChanges:
+    """What a guest may have done to the files of a worktree since its baseline."""
+
+    root: bytes
+    """The worktree's absolute path."""
+    is_unchanged: Callable[[bytes], bool]
+    """Whether a path is as it was, with all below it; `WHOLE_TREE` is the worktree without its `.git`."""
+
+
+def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) -> bytes:
+    """Return the workspace's configuration as the engine says: the baseline, and what is harmless of a guest's.
+
+    Args:
+        git: Any repository of the engine's: it only parses.
+        content: The file as a guest has left it.
+        baseline: The file as it was before the first agent.
+        changes: What has changed since then.
+    """
+    found = _settings(git, content)
+    harmless = [each for each in found if _is_allowed(each, _HARMLESS)]
+    names = {name for name, _ in harmless}
+    own = [
+        each
+        for each in _settings(git, baseline)
+        if each[0] not in names and all(map(changes.is_unchanged, _named_paths(each, changes.root)))
+    ]
+    return _as_file(content, found, own + harmless)
+
+
+def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
+    """Return what is harmless of the configuration of a submodule's repository, or of one inside the worktree.
+
+    Args:
+        git: Any repository of the engine's.
+        content: The file as a guest has left it.
+        git_dir: The folder of that repository, relative to the worktree.
+    """
+    found = _settings(git, content)
+    rules = {**_HARMLESS, **_HARMLESS_INSIDE}
+    return _as_file(
+        content, found, [each for each in found if _is_allowed(each, rules) or _is_inside(each, git_dir)]
+    )
+
+
+def named_paths(git: Git, content: bytes, root: bytes) -> set[bytes]:
+    """Return the paths of the worktree that the settings of a configuration depend on."""
+    return {path for each in _settings(git, content) for path in _named_paths(each, root)}
+
+
+def _named_paths(setting: Setting, root: bytes) -> Iterator[bytes]:
+    name, value = setting
+    if not value or _PLAIN.fullmatch(name) or re.fullmatch(_BOOLEAN, value):
+        return
+    words = [os.fsencode(word) for word in _BREAKS.split(value) if word]
+    if _INCLUDE.fullmatch(name) or (words and _LOOKS_AROUND.fullmatch(os.fsdecode(basename(words[0])))):
+        yield WHOLE_TREE
+        return
+    state = dirname(dirname(root)) + b"/"
+    for word in words:
+        path = normpath(join(root, word))
+        below = path.removeprefix(root + b"/")
+        if path.startswith(state) and (below == path or (len(words) > 1 and b"/" in word)):
+            yield WHOLE_TREE
+        elif len(words) == 1 and below != path:
+            yield below
+
+
+def _settings(git: Git, content: bytes) -> list[Setting]:
+    """Return a file's settings in their order, as git reads them; none of a file that git cannot read."""
+    listed = git.try_run("config", "--file", "-", "--no-includes", "--null", "--list", stdin=content)
+    if listed.exit_code != 0:
+        return []
+    lines = listed.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+    return [(name, value if given else None) for name, given, value in (line.partition("\n") for line in lines)]
+
+
+def _is_allowed(setting: Setting, rules: Mapping[str, str]) -> bool:
+    name, value = setting
+    return any(re.fullmatch(key, name) and re.fullmatch(allowed, value or "") for key, allowed in rules.items())
+
+
+def _is_inside(setting: Setting, git_dir: bytes) -> bool:
+    """Say whether a setting names the submodule's files, inside the worktree and outside of any `.git`."""
+    name, value = setting
+    path = normpath(join(git_dir, os.fsencode(value or ".")))
+    return name == "core.worktree" and not path.startswith((b"/", b"..")) and b".git" not in path.split(b"/")
+
+
+def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
+    """Return our settings as a file: the one that is there, where it says the same and something."""
+    by_name = lambda setting: setting[0]  # noqa: E731 -- git keeps the order of the values of one name
+    if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
+        return content
+    return b"".join(as_config_line(*name.rpartition(".")[::2], value) for name, value in own)

@@ -1,0 +1,80 @@
+"""Pipes in the place of what git opens by its name in a worktree: it would wait there for a writer.
+
+What is in the worktree's own `.git` is `septet.git.worktree.foreign`'s, but for the repositories of submodules.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from septet.errors import WorkspaceError
+from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below
+from septet.git.worktree.changes import shown_path
+from septet.system.durable import close_after
+
+_OPENED: Final = frozenset({
+    b".gitignore", b".gitattributes", b".gitmodules", b"HEAD", b"commondir", b"config", b"packed-refs",
+})  # fmt: skip
+"""In any folder: a `.git` elsewhere may lead to it, as a link or by what it says."""
+_OPENED_FOLDERS: Final = frozenset({GIT_FOLDER, b"refs"})
+_MODULES: Final = b".git/modules"
+_LONGEST_PATH_BYTES: Final = 4096
+
+
+def refuse_pipes(worktree: Path) -> None:
+    """Refuse a worktree in which git would wait at a pipe.
+
+    Raises:
+        WorkspaceError: There is one; the message names it.
+    """
+    if path := next(filter(_is_opened, _find_pipes(os.fsencode(worktree))), None):
+        raise WorkspaceError(
+            f"{worktree / shown_path(path)} is a pipe, and git would wait for somebody to write into it.",
+            remedy="Remove it, then run `septet retry ID`.",
+        )
+
+
+def _is_opened(path: bytes) -> bool:
+    folder, _, name = path.rpartition(b"/")
+    return name in _OPENED or not _OPENED_FOLDERS.isdisjoint(folder.split(b"/"))
+
+
+def _find_pipes(worktree: bytes) -> Iterator[bytes]:
+    """Give the pipes below a folder, by paths relative to it; what cannot be listed git cannot list either."""
+    folders = [b""]
+    while folders:
+        folder = folders.pop()
+        with suppress(OSError), _listing(worktree, folder) as entries:
+            for entry in entries:
+                path = join(folder, os.fsencode(entry.name))
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path if path != GIT_FOLDER else _MODULES)
+                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _is_pipe(entry):
+                    yield path
+
+
+@contextmanager
+def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[Any]]]:
+    """List a folder; one whose path is longer than the system takes is opened part by part, as git may reach it.
+
+    Raises:
+        OSError: It cannot be listed.
+    """
+    path = join(worktree, folder) if folder else worktree
+    if len(path) < _LONGEST_PATH_BYTES:
+        with os.scandir(path) as entries:
+            yield entries
+    else:
+        with (
+            close_after(os.open(worktree, OPEN_FOLDER)) as root,
+            close_after(open_below(root, folder)) as opened,
+            os.scandir(opened) as entries,
+        ):
+            yield entries
+
+
+def _is_pipe(entry: os.DirEntry[Any]) -> bool:
+    return stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode)

@@ -1,0 +1,1 @@
+"""The vault of snapshots: objects, the ledger of a worktree, and how a snapshot's commit holds a workspace."""

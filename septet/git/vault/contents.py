@@ -1,0 +1,245 @@
+"""From a look at a worktree to objects: reads what changed, and builds git's trees from the leaves up."""
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from septet.git.vault.ledger import EntryKind, LedgerEntry, Missing, Outside, Record, pack_entries
+from septet.git.vault.outside import Scene, Sorting
+from septet.git.vault.pack import Pack
+from septet.git.vault.survey import (
+    OVER_FILE_LIMIT,
+    OVER_LIMIT,
+    Figures,
+    blocks,
+    disk_usage,
+    join,
+    open_below,
+    pack_look,
+    parent,
+    unreadable,
+)
+
+FILE: Final = 0o100644
+PROGRAM: Final = 0o100755
+LINK: Final = 0o120000
+FOLDER: Final = 0o040000
+
+CLOCK_STEP_NS: Final = 20_000_000
+"""A file can change twice within one tick of a file system's clock (10 ms at most on Linux) and look the same."""
+_COARSE_STEP_NS: Final = 2_000_000_000
+"""The same for a file system that counts whole seconds (two on FAT)."""
+_SECOND_NS: Final = 1_000_000_000
+_SMALL_BYTES: Final = 1 << 20
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Neither follows a link nor waits at a FIFO that has just taken the file's place."""
+_TRIES: Final = 3
+_UNREADABLE_KINDS: Final[Mapping[int, str]] = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_CHANGING: Final = "changed while it was read"
+
+
+@dataclass(slots=True)
+class Builder:
+    """Turns one worktree into objects in a pack."""
+
+    root: int
+    """The descriptor of the worktree's root."""
+    scene: Scene
+    sorting: Sorting
+    pack: Pack
+    present: set[bytes]
+    """Ids of objects that the vault has: the pack passes over them."""
+    usual: Mapping[int, int]
+    """git's mode → the permission bits that its files and folders are expected to have."""
+    now_ns: int
+    """The file system's clock before the first file is read."""
+    file_limit_bytes: int = 0
+    """A larger file is left out unread; 0 is no limit."""
+    records: dict[bytes, Record] = field(default_factory=dict)
+
+    def build(self) -> dict[bytes, Record]:
+        """Return the record of every folder; only folders that differ cost anything."""
+        skipped = self._folders_left_out()
+        looks = self.scene.survey.looks
+        touched = self.sorting.resorted | {parent(path) for path in self.scene.survey.closed}
+        for path in reversed(looks):
+            if path in skipped:
+                continue
+            old = self.scene.records.get(path)
+            if old is not None and path not in self.scene.fresh and path not in touched:
+                self.records[path] = old
+                continue
+            record = self.records[path] = self._folder(path, old)
+            if old is None or old.tree != record.tree:
+                touched.add(parent(path))
+        return self.records
+
+    def _folders_left_out(self) -> set[bytes]:
+        """Return the folders that are left out, with all below them."""
+        folders: set[bytes] = set()
+        for path in self.scene.survey.looks if self.sorting.left_out else ():
+            if path in self.sorting.left_out or parent(path) in folders:
+                folders.add(path)
+        return folders
+
+    def _folder(self, path: bytes, old: Record | None) -> Record:
+        """Read what changed in one folder and return its record."""
+        before = old.look.entries() if old is not None else {}
+        figures = self.scene.fresh.get(path, before)
+        reading = _Reading(self, path, before, old)
+        try:
+            entries = {name: reading.entry(name, row) for name, row in figures.items()}
+        finally:
+            reading.close()
+        inside = {name: entry for name, entry in entries.items() if entry.sha and entry.kind < EntryKind.IGNORED}
+        return Record(
+            look=pack_look({name: self._lasting_figures(row, entries[name]) for name, row in figures.items()}),
+            packed=pack_entries(entries),
+            tree=self.pack.add("tree", tree_content(inside)),
+            outside=tuple(
+                Outside(name, entry, 0 if entry.mode == FOLDER else blocks(figures[name].size))
+                for name, entry in entries.items()
+                if entry.kind >= EntryKind.IGNORED
+            ),
+            odd=tuple(
+                (name, bits)
+                for name, row in figures.items()
+                if entries[name].sha and (bits := self._odd_bits(row)) is not None
+            ),
+            missing=tuple(reading.missing),
+            usage=disk_usage(figures),
+            size=sum(figures[name].size for name, entry in entries.items() if entry.sha and entry.mode != FOLDER),
+        )
+
+    def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
+        """Return figures that are met again by the same content alone: none for a file too young or not read."""
+        if stat.S_ISDIR(row.mode):
+            return row
+        step = _COARSE_STEP_NS if row.ctime_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
+        return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
+
+    def _odd_bits(self, row: Figures) -> int | None:
+        """Return the permission bits that git's mode does not tell; `None` when it does."""
+        bits = stat.S_IMODE(row.mode)
+        return None if stat.S_ISLNK(row.mode) or bits == self.usual.get(git_mode(row.mode)) else bits
+
+
+class _Reading:
+    """The entries of one folder, opened when the first file has to be read."""
+
+    def __init__(self, builder: Builder, path: bytes, before: Mapping[bytes, Figures], old: Record | None) -> None:
+        self._builder = builder
+        self._path = path
+        self._before = before
+        self._old = old.entries() if old is not None else {}
+        builder.present.update(entry.sha for entry in self._old.values())
+        self._folder: int | None = None
+        self.missing: list[Missing] = []
+
+    def close(self) -> None:
+        if self._folder is not None:
+            os.close(self._folder)
+
+    def entry(self, name: bytes, row: Figures) -> LedgerEntry:
+        """Return the object of one name, stored; without an id when there is none, and then it is on the list."""
+        full = join(self._path, name)
+        kind = self._kind(full, name)
+        sha, reason, size = self._content(full, name, row)
+        if reason:
+            self.missing.append(Missing(name, reason, size))
+        return LedgerEntry(git_mode(row.mode), sha, kind)
+
+    def _kind(self, full: bytes, name: bytes) -> EntryKind:
+        scene, sorting = self._builder.scene, self._builder.sorting
+        if full in sorting.outside:
+            return sorting.outside[full]
+        old = self._old.get(name)
+        tracked = full in scene.tracked or (old is not None and old.kind is EntryKind.TRACKED)
+        return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
+
+    def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
+        """Return a name's object id, or why there is none and how much it holds."""
+        builder = self._builder
+        if full in builder.sorting.left_out:
+            return b"", OVER_LIMIT, builder.sorting.left_out[full]
+        if full in builder.scene.survey.closed:
+            return b"", builder.scene.survey.closed[full], row.size
+        if stat.S_ISDIR(row.mode):
+            return builder.records[full].tree, "", 0
+        if self._before.get(name) == row and (old := self._old[name]).sha:
+            return old.sha, "", 0
+        if (what := _UNREADABLE_KINDS.get(stat.S_IFMT(row.mode))) is not None:
+            return b"", what, 0
+        return (b"", OVER_FILE_LIMIT, row.size) if self._is_too_large(full, name, row) else self._read(name, row)
+
+    def _is_too_large(self, full: bytes, name: bytes, row: Figures) -> bool:
+        """Say whether a file of the work, neither ignored nor git's own, is larger than what may be committed."""
+        is_over = 0 < self._builder.file_limit_bytes < row.size and stat.S_ISREG(row.mode)
+        return is_over and self._kind(full, name) < EntryKind.IGNORED
+
+    def _read(self, name: bytes, row: Figures) -> tuple[bytes, str, int]:
+        try:
+            if self._folder is None:
+                self._folder = open_below(self._builder.root, self._path)
+            if stat.S_ISLNK(row.mode):
+                target = os.readlink(name, dir_fd=self._folder)
+                return self._builder.pack.add("blob", target), "", 0
+            for _ in range(_TRIES):
+                sha = _read_file(self._folder, name, self._builder.pack)
+                if sha is not None:
+                    return sha, "", 0
+        except OSError as error:
+            return b"", unreadable(error), row.size
+        return b"", _CHANGING, row.size
+
+
+def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
+    """Store a file and return its object's id; `None` when it changed meanwhile."""
+    descriptor = os.open(name, _READ, dir_fd=folder)
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            return None
+        if before.st_size <= _SMALL_BYTES:
+            content = os.read(descriptor, before.st_size + 1)
+            sha = pack.add("blob", content) if len(content) == before.st_size else None
+        else:
+            sha = pack.add_stream(before.st_size, lambda size: os.read(descriptor, size))
+        after = os.fstat(descriptor)
+        same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+        return sha if same else None
+    finally:
+        os.close(descriptor)
+
+
+def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
+    """Return the content of a tree object, in git's order: a folder sorts as if its name ended with `/`."""
+    order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
+    return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)
+
+
+def git_mode(mode: int) -> int:
+    """Return git's mode for a file's mode; the file's own type where git has none."""
+    if stat.S_ISREG(mode):
+        return PROGRAM if mode & stat.S_IXUSR else FILE
+    return stat.S_IFMT(mode)
+
+
+def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
+    """Return the commonest permission bits of files, programs and folders: those need not be written down.
+
+    If two are equally common, the higher one counts, in whatever order a file system lists its files.
+    """
+    counts = Counter(
+        (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()
+    )
+    ascending = sorted((count, bits, mode) for (mode, bits), count in counts.items())
+    return {mode: bits for _, bits, mode in ascending if mode in {FILE, PROGRAM, FOLDER}}

@@ -1,0 +1,173 @@
+"""How a snapshot's commit holds a workspace, written and read.
+
+`tree/` is the worktree's files, tracked and untracked, raw bytes. `state` is the agent's whole `.git`, and
+`index` its index once more, where people look for it. `extra/` holds what is in no tree of git's: ignored
+files, the `.git` of nested repositories, names that git refuses. `manifest.json` says where each of `extra/`
+belongs, which permission bits git does not hold, and what was left out. An empty folder is an empty tree. All
+of it is objects, so that what two snapshots share is stored once.
+"""
+
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final, NamedTuple
+
+from septet.errors import GitError, SnapshotError
+from septet.git.engine.engine import Git
+from septet.git.vault.contents import FILE, FOLDER, tree_content
+from septet.git.vault.ledger import EntryKind, LedgerEntry, Record
+from septet.git.vault.pack import Pack
+from septet.git.vault.survey import GIT_FOLDER, join
+
+_VERSION: Final = 1
+_MISSING: Final = b"BAD"
+"""What `git ls-tree -l` gives as the size of a blob that is not there."""
+_TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
+_ROOT: Final = b""
+_LINK_BITS: Final = 0o777
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """`manifest.json`; paths are text with each byte that is not UTF-8 as a lone surrogate."""
+
+    version: int
+    usual: dict[str, str]
+    """git's mode → permission bits of whatever is not in `modes`; both octal."""
+    extra: list[str]
+    """Where the entries of `extra/` belong."""
+    modes: dict[str, str]
+    left_out: dict[str, str]
+    """What the snapshot does not hold, and why."""
+
+
+class Item(NamedTuple):
+    """One file, link or folder of a workspace, as a snapshot holds it."""
+
+    mode: int
+    """git's mode."""
+    sha: str
+    bits: int
+    """Permission bits."""
+    size: int
+    """Bytes; 0 for a folder."""
+    in_tree: bool = True
+    """Not ignored, and not part of a `.git`."""
+
+
+def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:
+    """Store what ties a workspace's trees together and return the tree of the snapshot's commit.
+
+    Args:
+        pack: Takes the objects.
+        records: Every folder of the workspace, stored.
+        usual: git's mode → permission bits that are not written down.
+        root_mode: The mode of the worktree's root.
+    """
+    outside = {
+        join(path, item.name): item.entry
+        for path, record in records.items()
+        for item in record.outside
+        if item.entry.sha
+    }
+    modes = {join(path, name): bits for path, record in records.items() for name, bits in record.odd}
+    modes[_ROOT] = stat.S_IMODE(root_mode)
+    missing = {join(path, item.name): item.reason for path, record in records.items() for item in record.missing}
+    state = outside.pop(GIT_FOLDER, None)
+    extra = sorted(outside)
+    manifest = _Manifest(
+        version=_VERSION,
+        usual={f"{mode:o}": f"{bits:o}" for mode, bits in sorted(usual.items())},
+        extra=[_text(path) for path in extra],
+        modes={_text(path): f"{bits:o}" for path, bits in sorted(modes.items())},
+        left_out={_text(path): reason for path, reason in sorted(missing.items())},
+    )
+    parts = {
+        _TREE: _folder(records[_ROOT].tree),
+        _MANIFEST: _file(pack.add("blob", json.dumps(asdict(manifest), indent=1).encode() + b"\n")),
+    }
+    if extra:
+        numbered = {b"%06d" % number: outside[path] for number, path in enumerate(extra)}
+        parts[_EXTRA] = _folder(pack.add("tree", tree_content(numbered)))
+    if state is not None:
+        parts[_STATE] = state
+    if index := index_of(records):
+        parts[_INDEX] = _file(index)
+    return pack.add("tree", tree_content(parts))
+
+
+def index_of(records: Mapping[bytes, Record]) -> bytes:
+    """Return the blob of the agent's index; empty without one."""
+    entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
+    return entry.sha if entry is not None and entry.mode == FILE else b""
+
+
+def read(vault: Git, commit: str) -> dict[bytes, Item]:
+    """Return everything that a snapshot holds by its path, folders before what is in them; the root is `b""`.
+
+    Raises:
+        SnapshotError: The commit holds something else.
+        GitError: An object is missing.
+    """
+    manifest = _read_manifest(vault, commit)
+    homes = {_TREE: _ROOT, _STATE: GIT_FOLDER}
+    homes |= {b"%s/%06d" % (_EXTRA, number): _bytes(path) for number, path in enumerate(manifest.extra)}
+    usual = {int(mode, 8): int(bits, 8) for mode, bits in manifest.usual.items()}
+    modes = {_bytes(path): int(bits, 8) for path, bits in manifest.modes.items()}
+    items: dict[bytes, Item] = {}
+    for line in vault.run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+        facts, _, path_there = line.partition(b"\t")
+        path = _home(path_there, homes)
+        if path is not None:
+            mode, _, sha, size = facts.split()
+            if size == _MISSING:
+                raise SnapshotError(f"Object {sha.decode()} is missing from {vault.git_dir}.")
+            number = int(mode, 8)
+            bits = modes.get(path, usual.get(number, _LINK_BITS))
+            items[path] = Item(
+                number, sha.decode(), bits, 0 if number == FOLDER else int(size), path_there.startswith(_TREE)
+            )
+    return dict(sorted(items.items()))
+
+
+def read_left_out(vault: Git, commit: str) -> dict[bytes, str]:
+    """Return every path that a snapshot does not hold, and why.
+
+    Raises:
+        SnapshotError: The commit holds something else.
+    """
+    return {_bytes(path): reason for path, reason in _read_manifest(vault, commit).left_out.items()}
+
+
+def _read_manifest(vault: Git, commit: str) -> "_Manifest":
+    try:
+        return _Manifest(**json.loads(vault.run("cat-file", "blob", f"{commit}:{_MANIFEST.decode()}")))
+    except (ValueError, TypeError, GitError) as error:
+        message = f"Commit {commit} of {vault.git_dir} has no manifest of a snapshot: {error}."
+        raise SnapshotError(message) from error
+
+
+def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
+    """Return where a path of the commit belongs in the workspace; `None` for what is only the commit's."""
+    parts = path.split(b"/", 2)
+    depth = 2 if parts[0] == _EXTRA else 1
+    home = homes.get(b"/".join(parts[:depth]))
+    rest = path.split(b"/", depth)[depth:]
+    return None if home is None else join(home, rest[0]) if rest else home
+
+
+def _folder(sha: bytes) -> LedgerEntry:
+    return LedgerEntry(FOLDER, sha, EntryKind.TRACKED)
+
+
+def _file(sha: bytes) -> LedgerEntry:
+    return LedgerEntry(FILE, sha, EntryKind.TRACKED)
+
+
+def _text(path: bytes) -> str:
+    return path.decode(errors="surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode(errors="surrogateescape")

@@ -1,0 +1,198 @@
+"""What lies in a worktree and in no tree of git's: ignored files up to a limit, and names that git refuses."""
+
+import re
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from septet.git.engine.engine import Git
+from septet.git.vault.ledger import EntryKind, Outside, Record
+from septet.git.vault.survey import (
+    OVER_LIMIT,
+    Figures,
+    Survey,
+    above,
+    blocks,
+    disk_usage,
+    join,
+    parent,
+    pipes_in,
+)
+
+LONGEST_PATH_BYTES: Final = 4000
+"""Longer paths are not asked about: they are beyond what the system lets git open."""
+
+_IGNORE_RULES: Final = b".gitignore"
+_UNSEEN_BY_HFS: Final = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+"""Code points that HFS+ passes over in a name; `git fsck` does as well."""
+_GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", re.DOTALL)
+"""`.git`, also as NTFS would read it."""
+
+
+@dataclass(slots=True)
+class Sorting:
+    """Which names belong outside git's trees, and what of them is left out."""
+
+    outside: dict[bytes, EntryKind] = field(default_factory=dict)
+    """Path → `IGNORED` or `REFUSED`; what is below such a folder belongs to it, but for further refused names."""
+    within: set[bytes] = field(default_factory=set)
+    """The folders that are outside, or below one that is."""
+    left_out: dict[bytes, int] = field(default_factory=dict)
+    """Ignored names over the limit → the bytes that they take on disk, as far as counted."""
+    resorted: set[bytes] = field(default_factory=set)
+    """Folders of which a name was sorted otherwise the last time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A worktree as it is, beside how it was."""
+
+    survey: Survey
+    records: Mapping[bytes, Record]
+    fresh: Mapping[bytes, dict[bytes, Figures]]
+    """The folders that look otherwise than `records` has them, unpacked."""
+    tracked: Container[bytes]
+    """Paths of the base commit, folders too; empty where `records` says it."""
+
+
+def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
+    """Find what belongs outside git's trees.
+
+    Args:
+        scene: The worktree.
+        vault: The vault over the worktree's files: git answers from their `.gitignore` alone.
+        limit_bytes: What all ignored files together may take on disk. The smallest go first, so that an `.env` is
+            kept where `node_modules` is not.
+    """
+    sorting = Sorting()
+    candidates = _find_candidates(scene, sorting)
+    unknown = _without_waiting(scene, candidates)
+    _take_ignored(scene, sorting, candidates, _ask(vault, unknown))
+    _apply_limit(scene, sorting, limit_bytes)
+    return sorting
+
+
+def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
+    """Return those of `paths` for which git reads no pipe: one in the place of a `.gitignore` ignores nothing."""
+    looks = scene.survey.looks if paths else {}
+    ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
+    silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
+    return [path for path in paths if silent.isdisjoint((*above(path), b""))] if silent else paths
+
+
+def is_refused(name: bytes) -> bool:
+    """Say whether git takes no such name into a tree, on any system."""
+    return _GIT_FOLDER.match(name.decode(errors="ignore").translate(_UNSEEN_BY_HFS).lower()) is not None
+
+
+def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
+    """Sort what can be told without asking and return the paths that git must be asked about, parents first."""
+    candidates: list[bytes] = []
+    rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
+    for path in scene.survey.looks:
+        inside = bool(path) and (path in sorting.outside or parent(path) in sorting.within)
+        if inside:
+            sorting.within.add(path)
+        record = scene.records.get(path)
+        if path not in scene.fresh and record is not None and not rules_changed:
+            sorting.outside.update((join(path, item.name), item.entry.kind) for item in record.outside)
+            continue
+        old = record.entries() if record is not None else {}
+        for name in scene.fresh.get(path, old):
+            full = join(path, name)
+            kind = old[name].kind if name in old else None
+            if is_refused(name):
+                sorting.outside[full] = EntryKind.REFUSED
+            elif inside or kind is EntryKind.TRACKED or full in scene.tracked:
+                continue
+            elif rules_changed or kind is None:
+                candidates.append(full)
+            elif kind is EntryKind.IGNORED:
+                sorting.outside[full] = kind
+    return candidates
+
+
+def _rules_differ(scene: Scene, path: bytes) -> bool:
+    """Say whether a folder's `.gitignore` came, went or changed."""
+    record = scene.records.get(path)
+    before = record.look.entries().get(_IGNORE_RULES) if record is not None else None
+    return scene.fresh[path].get(_IGNORE_RULES) != before
+
+
+def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
+    """Return those of `paths` that git ignores: none when it cannot say, and then all is kept."""
+    stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
+    if not stdin:
+        return set()
+    # check-ignore refuses the engine's literal pathspecs, and takes what begins with ./ literally.
+    question = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
+    answer = vault.try_run(*question, stdin=stdin, core__excludesFile="/dev/null")
+    return {path.removeprefix(b"./") for path in answer.stdout.split(b"\0")}
+
+
+def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
+    """Sort the candidates: the topmost ignored name counts, all below belongs to it."""
+    for full in candidates:
+        folder, _, name = full.rpartition(b"/")
+        is_root = full in ignored_paths and folder not in sorting.within
+        if is_root:
+            sorting.outside[full] = EntryKind.IGNORED
+        if is_root or folder in sorting.within:
+            sorting.within.update({full} & scene.survey.looks.keys())
+        record = scene.records.get(folder)
+        old = record.entries().get(name) if record is not None else None
+        if old is not None and (old.kind is EntryKind.IGNORED) != is_root:
+            sorting.resorted.add(folder)
+
+
+def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
+    """Leave out the largest of what is ignored, until the rest is within the limit."""
+    roots = [path for path, kind in sorting.outside.items() if kind is EntryKind.IGNORED]
+    if not roots:
+        return
+    totals = _folder_totals(scene, sorting)
+    usages = {path: usage for path in roots if (usage := _usage(scene, path, totals)) is not None}
+    used_bytes = 0
+    for path in sorted(usages, key=lambda path: (usages[path], path)):
+        if used_bytes + usages[path] > limit_bytes:
+            sorting.left_out[path] = usages[path]
+        else:
+            used_bytes += usages[path]
+    sorting.left_out.update({path: limit_bytes for path in roots if scene.survey.closed.get(path) == OVER_LIMIT})
+    for path in roots:
+        item = _record_of(scene, path)
+        if item is not None and bool(item.entry.sha) == (path in sorting.left_out):
+            sorting.resorted.add(parent(path))
+
+
+def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
+    """Return what each folder that is outside takes on disk, with all below it."""
+    totals: dict[bytes, int] = {}
+    for path in reversed(scene.survey.looks):
+        if path in sorting.within:
+            own = disk_usage(scene.fresh[path]) if path in scene.fresh else scene.records[path].usage
+            totals[path] = totals.get(path, 0) + own
+            totals[parent(path)] = totals.get(parent(path), 0) + totals[path]
+    return totals
+
+
+def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None:
+    """Return what an ignored name takes on disk; `None` for a folder that could not be looked at."""
+    if path in totals:
+        return totals[path]
+    if path in scene.survey.closed:
+        return None
+    folder, _, name = path.rpartition(b"/")
+    if folder in scene.fresh:
+        return blocks(scene.fresh[folder][name].size)
+    item = _record_of(scene, path)
+    return item.usage if item is not None else None
+
+
+def _record_of(scene: Scene, path: bytes) -> Outside | None:
+    """Return what the last snapshot knows of a name that was outside then."""
+    folder, _, name = path.rpartition(b"/")
+    record = scene.records.get(folder)
+    return next((item for item in record.outside if item.name == name), None) if record is not None else None

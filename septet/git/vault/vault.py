@@ -1,0 +1,236 @@
+"""The vault: the bare repository of a repository's snapshots, which no agent can reach."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, NotFoundError, SnapshotError
+from septet.git.engine.engine import Git
+from septet.git.engine.packs import has_many_packs, join_packs
+from septet.git.engine.place import Place, vault_lock
+from septet.git.engine.stale_locks import clear_unguarded_locks, guard_of, share_guard
+from septet.git.vault.facts import REFS, Snapshot, name_of, parse, ref_of
+from septet.git.vault.objects import read_objects
+from septet.system.durable import fsync_folder, write_durably
+from septet.system.locks import hold_lock
+
+_CONFIG: Final = """\
+[core]
+	fsync = committed,loose-object,reference
+	fsyncMethod = batch
+	hooksPath = /dev/null
+	logAllRefUpdates = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[pack]
+	useSparse = false
+"""
+# useSparse: a snapshot holds the files of the base commit in another folder, and a push must find them there.
+_RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
+"""No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
+_WRITTEN_LAST: Final = Path("info") / "attributes"
+_PACKED: Final = "packed-refs"
+_SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
+
+
+def prepare(place: Place) -> None:
+    """Create the vault of the work order's repository where there is none, and the work order's folder in it.
+
+    Safe to repeat, and for two work orders at once. The vault borrows the objects of the mirror.
+
+    Raises:
+        GitError: git could not create it, or a living one holds a lock of it.
+    """
+    with hold_lock(vault_lock(place.vault)):
+        clear_unguarded_locks(place.vault)
+        if not (place.vault / _WRITTEN_LAST).exists():
+            _create(place)
+        mirror_objects = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")
+        alternates = place.vault / "objects" / "info" / "alternates"
+        if not alternates.exists() or alternates.read_bytes() != mirror_objects:
+            write_durably(alternates, mirror_objects)
+        if has_many_packs(place.vault):
+            with suppress(GitError):  # the janitor joins them too, and says why not
+                join_packs(vault_at(place))
+    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def vault_at(place: Place) -> Git:
+    """Return the vault as a repository without a worktree."""
+    return Git(place.vault, env=place.env, guard=guard_of(place.vault))
+
+
+def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
+    """Return the vaults of a host; one that was never made to the end holds nothing."""
+    whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
+    return [Git(path, env=env, guard=guard_of(path)) for path in whole]
+
+
+def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] = ()) -> str:
+    """Return the name of the work order's next snapshot. Call it with the lock held.
+
+    Args:
+        place: The work order's place.
+        kind: What kind of snapshot it will be.
+        last: The latest snapshot that is known; git is asked when there is none.
+        others: Names that are about to be there too.
+    """
+    known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
+    names = (*_names(place.vault / ref_of(place.order_id)), *known, *others)
+    return f"{place.order_id}/{max(map(_number, names), default=-1) + 1:04d}-{kind}"
+
+
+def publish(place: Place, name: str, commit: str) -> None:
+    """Put the ref of a new snapshot on disk. Call it with the lock held."""
+    path = place.vault / ref_of(name)
+    with share_guard(guard_of(place.vault)):  # until it has its name it is called as git's lock files are
+        if not path.parent.exists():
+            path.parent.mkdir(exist_ok=True)
+            fsync_folder(path.parent.parent)
+        write_durably(path, f"{commit}\n".encode())
+
+
+def points_to(place: Place, name: str) -> str:
+    """Return the commit of a snapshot that was taken lately; empty when its ref is gone or was packed."""
+    return _loose(vault_at(place), ref_of(name))
+
+
+def find(vault: Git, name: str) -> Snapshot:
+    """Return the snapshot `<work order>/<number>-<kind>`.
+
+    Raises:
+        NotFoundError: The vault has none of that name.
+        SnapshotError: Its commit is missing, or is none of a snapshot.
+    """
+    return _read_snapshots(vault, name)[0]
+
+
+def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
+    """Return all snapshots of a vault by work order and age, or those of one work order.
+
+    One whose commit is missing is passed over: nothing is known of it but its name.
+    """
+    refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
+    contents = read_objects(vault, refs.values()) if refs else {}
+    objects = ((ref, commit, contents[commit]) for ref, commit in refs.items())
+    return [parse(ref, commit, content) for ref, commit, content in objects if content is not None]
+
+
+def owners(vault: Git) -> list[str]:
+    """Return those that have snapshots in a vault: work orders and lanes."""
+    return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
+
+
+def names_of_kind(place: Place, kind: str) -> list[str]:
+    """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
+
+    Those whose refs a person has packed are not among them.
+    """
+    names = [name for name in _names(place.vault / ref_of(place.order_id)) if name.endswith(f"-{kind}")]
+    return [f"{place.order_id}/{name}" for name in sorted(names, key=_number)]
+
+
+def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
+    """Return the oldest and the latest snapshot of a work order; `None` where it has none.
+
+    A lane has thousands: they are told by their names, and only these two are read.
+    """
+    packed = (vault.git_dir / _PACKED).exists()
+    names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
+    try:
+        if names:
+            ends = _read_snapshots(vault, f"{order_id}/{names[0]}", f"{order_id}/{names[-1]}")
+            return ends[0], ends[-1]
+    except (NotFoundError, SnapshotError):  # a person has removed it, or its commit is missing
+        pass
+    snapshots = list_snapshots(vault, order_id)
+    return (snapshots[0], snapshots[-1]) if snapshots else None
+
+
+def verify(vault: Git, snapshot: Snapshot) -> None:
+    """See that a snapshot's ref stands and that every object it needs is there.
+
+    Raises:
+        SnapshotError: It cannot be restored.
+    """
+    remedy = "Nothing was removed. Take another snapshot once the vault and the mirror are whole again."
+    try:
+        commit = vault.text("rev-parse", "--verify", "--quiet", f"{snapshot.ref}^{{commit}}")
+        vault.run("rev-list", "--objects", "--quiet", snapshot.commit)
+    except GitError as error:
+        message = f"Snapshot {snapshot.name} is not whole: {error.message}"
+        raise SnapshotError(message, remedy=remedy) from error
+    if commit != snapshot.commit:
+        message = f"Snapshot {snapshot.name} is {commit[:12]}, where {snapshot.commit[:12]} was taken."
+        raise SnapshotError(message, remedy=remedy)
+
+
+def _create(place: Place) -> None:
+    """Make the vault, and make again what another attempt did not finish."""
+    place.vault.mkdir(mode=0o700, exist_ok=True)
+    Git(place.vault, env=place.env).init("--bare")
+    for folder in ("info", "refs/septet", "objects/info"):
+        (place.vault / folder).mkdir(parents=True, exist_ok=True)
+    config = (place.vault / "config").read_bytes().partition(_CONFIG.encode())[0]
+    write_durably(place.vault / "config", config + _CONFIG.encode())
+    write_durably(place.vault / _WRITTEN_LAST, _RAW_ATTRIBUTES)
+    fsync_folder(place.vault.parent)
+
+
+def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
+    """Return snapshots by one git, as `find` does."""
+    commits = {name: _commit(vault, name) for name in names}
+    contents = read_objects(vault, commits.values())
+    snapshots = []
+    for name, commit in commits.items():
+        content = contents[commit]
+        if content is None:
+            raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
+        snapshots.append(parse(ref_of(name), commit, content))
+    return snapshots
+
+
+def _commit(vault: Git, name: str) -> str:
+    ref = ref_of(name)
+    commit = _loose(vault, ref) or _refs(vault, ref).get(ref)
+    if commit is None:
+        message = f"There is no snapshot {name} in {vault.git_dir}."
+        raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
+    return commit
+
+
+def _loose(vault: Git, ref: str) -> str:
+    """Return the commit of a snapshot's ref where it is a file of its own; git looks at all of its folder."""
+    try:
+        return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the last parts of the names of snapshots whose refs are files of their own."""
+    try:
+        with os.scandir(folder) as entries:
+            return [each.name for each in entries if each.name[0].isdigit()]
+    except FileNotFoundError:
+        return []
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("/")[2].partition("-")[0])
+
+
+def _refs(vault: Git, pattern: str) -> dict[str, str]:
+    """Return the commit of each snapshot's ref, whether it is there or not, by work order and age."""
+    lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
+    refs = dict(line.split(" ") for line in lines)
+    return {ref: refs[ref] for ref in sorted(refs, key=_age) if _SNAPSHOT_REF.fullmatch(ref)}
+
+
+def _age(ref: str) -> tuple[str, int]:
+    return ref.rpartition("/")[0], _number(ref)

@@ -1,0 +1,218 @@
+"""The host's bare mirror of a repository: fetched once, shared by all its workspaces, never collected."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.engine.engine import Git
+from septet.git.engine.git_words import looks_damaged
+from septet.git.engine.packs import (
+    has_many_loose_objects,
+    has_many_packs,
+    join_precious_packs,
+)
+from septet.git.engine.place import mirror_lock
+from septet.git.engine.remote import Remote, RemoteRefs
+from septet.git.engine.remote_failures import shallow
+from septet.git.engine.stale_locks import clear_stale_locks
+from septet.git.workspace.damage import mend, see_whole
+from septet.system.locks import hold_lock
+from septet.system.text import count_noun
+
+_HEADS: Final = "refs/heads/"
+_REMOTE_HEADS: Final = "refs/remotes/origin/"
+_SHA1_LENGTH: Final = 40
+_USUAL_BRANCHES: Final = ("main", "master", "develop", "trunk")
+
+# Workspaces borrow objects from here, so nothing may ever collect them: not git by itself (gc.auto), and not a
+# person with `git gc` or `git prune` (preciousObjects). Filters stay off, so that a checkout runs no program and
+# LFS pointers stay pointers.
+_CONFIG: Final = """\
+[core]
+\trepositoryformatversion = 1
+[extensions]
+\tpreciousObjects = true
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_ATTRIBUTES: Final = "* -filter\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where a work order starts."""
+
+    branch: str
+    sha: str
+    default_branch: str
+    """The origin's default branch; empty where its HEAD names none."""
+
+
+def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
+    """Fetch the origin into `mirror`, which is made where there is none, and return where to start.
+
+    Two work orders at once take turns. Branches that are gone from the origin stay in the mirror.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        remote: The origin.
+        base: The branch to start from; the origin's default branch when absent.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: There is no such repository or branch.
+        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
+        GitError: The origin refused.
+    """
+    with hold_lock(mirror_lock(mirror)):
+        os.utime(mirror_lock(mirror))  # the janitor looks when a mirror was last used
+        if not mirror.exists():
+            _create(mirror, remote)
+        clear_stale_locks(mirror)
+        try:
+            return _fetch_base(mirror, remote, base)
+        except GitError as error:
+            if error.retryable or not looks_damaged(error.message):
+                raise
+            mend(mirror, remote, partial(_make, env=remote.env))
+            return _fetch_base(mirror, remote, base)
+
+
+def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
+    """Return where a work order would start in a repository on this disk; nothing is fetched or written.
+
+    Args:
+        git_dir: The repository itself.
+        env: The environment of git.
+        base: The branch to start from; the repository's default branch when absent.
+
+    Raises:
+        NotFoundError: There is no such branch; the remedy names the likeliest.
+        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
+        GitError: It cannot be read.
+    """
+    place = git_dir.parent if git_dir.name == ".git" else git_dir
+    if (git_dir / "shallow").exists():
+        raise shallow(str(place))
+    refs = Remote(str(place), env).refs(git_dir, "HEAD", f"{_HEADS}*")
+    branch = _branch(str(place), refs, base)
+    return Base(branch, refs.shas[f"{_HEADS}{branch}"], _default_branch(refs))
+
+
+def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
+    """Complete a mirror that is damaged by what its origin has; what is there is kept.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        remote: The origin.
+        commit: What is needed of it.
+
+    Raises:
+        SeptetError: The origin was not reached or refused, or it does not have the commit any more.
+    """
+    with hold_lock(mirror_lock(mirror)):
+        mend(mirror, remote, partial(_make, env=remote.env))
+        see_whole(Git(mirror, env=remote.env), commit)
+
+
+def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
+    """Have few packs in a mirror instead of a file for each small object, where there are many by now.
+
+    A fetch of a branch unpacks what it brings. Nothing is dropped: whoever borrows an object finds it.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        scratch: Where a repository may be made for a moment.
+        env: The environment of git.
+
+    Raises:
+        GitError: git failed; then all is where it was.
+    """
+    if not (has_many_loose_objects(mirror) or has_many_packs(mirror)):
+        return
+    with hold_lock(mirror_lock(mirror)):
+        join_precious_packs(Git(mirror, env=env), scratch)
+
+
+def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:
+    refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
+    branch = _branch(remote.url, refs, base)
+    _fetch(mirror, remote)
+    sha = Git(mirror, env=remote.env).text("rev-parse", "--verify", f"{_REMOTE_HEADS}{branch}^{{commit}}")
+    return Base(branch, sha, _default_branch(refs))
+
+
+def _create(mirror: Path, remote: Remote) -> None:
+    """Make an empty mirror beside its place and move it there when it is whole."""
+    unfinished = mirror.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    _make(unfinished, remote.env)
+    unfinished.rename(mirror)
+
+
+def _make(folder: Path, env: Mapping[str, str]) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    Git(folder, env=env).init("--bare")
+    with (folder / "config").open("a", encoding="utf-8") as config:
+        config.write(_CONFIG)
+    (folder / "info").mkdir(exist_ok=True)
+    (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+
+
+def _fetch(mirror: Path, remote: Remote) -> None:
+    refspecs = (f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
+    try:
+        remote.fetch(mirror, *refspecs)
+    except GitError as error:
+        if "some local refs could not be updated" not in error.message:
+            raise
+        # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
+        remote.fetch(mirror, *refspecs, prune=True)
+
+
+def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
+    branches = [name.removeprefix(_HEADS) for name in refs.shas if name.startswith(_HEADS)]
+    if not branches:
+        remedy = "Push a first commit to it." if "://" in url else "Commit something there first."
+        raise InvalidInputError(f"{url} has no commit yet.", remedy=remedy)
+    if any(len(sha) != _SHA1_LENGTH for sha in refs.shas.values()):
+        raise InvalidInputError(
+            f"{url} uses SHA-256 object names, which Septet does not support.",
+            remedy="Use a repository with SHA-1 object names.",
+        )
+    if base is not None:
+        name = base.removeprefix(_HEADS)
+        if name not in branches:
+            near = get_close_matches(name, branches) or _likeliest(branches, _default_branch(refs))
+            others = f" and {count_noun(len(branches) - len(near), 'other')}" if len(branches) > len(near) else ""
+            raise NotFoundError(
+                f"base: {url} has no branch {name!r}.",
+                remedy=f"It has {', '.join(near)}{others}. Start a new work order with `--base BRANCH`.",
+            )
+        return name
+    if default := _default_branch(refs):
+        return default
+    if len(branches) == 1:
+        return branches[0]
+    remedy = f"Start a new work order with `--base BRANCH`: {', '.join(_likeliest(branches))} …"
+    raise InvalidInputError(f"base: the HEAD of {url} names none of its branches.", remedy=remedy)
+
+
+def _likeliest(branches: Sequence[str], default: str = "") -> list[str]:
+    """Return three branches that people start from: the default one first, then those of the usual names."""
+    usual = (default, *_USUAL_BRANCHES)
+    return sorted(branches, key=lambda name: usual.index(name) if name in usual else len(usual))[:3]
+
+
+def _default_branch(refs: RemoteRefs) -> str:
+    """Return the branch that the origin's HEAD names, if there is one."""
+    head = refs.head or ""
+    return head.removeprefix(_HEADS) if head in refs.shas else ""

@@ -1,0 +1,164 @@
+"""What is written down about a work order's workspace, in the engine's records on its host."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from septet.contracts.names import ORDER_ID
+from septet.contracts.wire import Wire
+from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
+from septet.git.engine.address import Address
+from septet.git.engine.place import RECORDS, Place
+from septet.git.workspace.mirror import Base
+from septet.state import StateDir
+from septet.system.durable import write_durably
+
+_FILE: Final = "workspace.json"
+
+
+class WorkspaceRecord(Wire):
+    """How a workspace was opened."""
+
+    order_id: str
+    first_run_id: str
+    """The first Temporal run of the work order: another one means that the id was used before."""
+    origin: str
+    kind: Literal["local", "remote"]
+    host: str
+    project: str
+    key: str
+    base_branch: str
+    base_sha: str
+    default_branch: str
+    fork: str = ""
+    """The URL of the fork that work is pushed to; empty where it is the origin itself."""
+
+    def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
+        """Return where its bytes lie."""
+        place = _place(state, self.order_id, self.origin, self.key, self.base_branch, self.base_sha, env)
+        return replace(place, fork=self.fork)
+
+
+def record_for(order_id: str, first_run_id: str, address: Address, base: Base, fork: str = "") -> WorkspaceRecord:
+    """Return the record of a workspace that is about to be opened."""
+    return WorkspaceRecord(
+        fork=fork,
+        order_id=order_id,
+        first_run_id=first_run_id,
+        origin=address.url,
+        kind=address.kind,
+        host=address.host,
+        project=address.project,
+        key=address.key,
+        base_branch=base.branch,
+        base_sha=base.sha,
+        default_branch=base.default_branch,
+    )
+
+
+def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
+    """Let a workspace be opened as another one on this host was: of the same repository, from the same commit.
+
+    One that has a record already keeps it.
+
+    Raises:
+        NotFoundError: The other one is not on this host.
+        WorkspaceError: Its record cannot be read.
+    """
+    if find_record(state, order_id) is not None:
+        return
+    record = find_record(state, source)
+    if record is None:
+        raise NotFoundError(f"This host has no workspace of {source}.", remedy="Ask the host that opened it.")
+    copy = record.model_copy(update={"order_id": order_id, "first_run_id": first_run_id})
+    write_record(copy.place(state, {}), copy)
+
+
+def place_for(  # noqa: PLR0913 -- each is a fact of the place, all by name
+    state: StateDir, order_id: str, address: Address, *, base_branch: str, base_sha: str, env: Mapping[str, str]
+) -> Place:
+    """Return where the bytes of a work order lie, opened or not.
+
+    Raises:
+        InvalidInputError: The id cannot be a folder's name.
+    """
+    check_order_id(order_id)
+    return _place(state, order_id, address.url, address.key, base_branch, base_sha, env)
+
+
+def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
+    """Return the place of a work order whose workspace was opened on this host.
+
+    Raises:
+        NotFoundError: It was not.
+        WorkspaceError: Its record cannot be read.
+    """
+    record = find_record(state, order_id)
+    if record is None:
+        raise NotFoundError(f"This host has no workspace of {order_id}.", remedy="Ask the host that opened it.")
+    return record.place(state, env)
+
+
+def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
+    """Return the record of a work order on this host, whatever its repository; `None` where there is none.
+
+    Raises:
+        WorkspaceError: The record cannot be read.
+    """
+    check_order_id(order_id)
+    if not state.vaults.is_dir():
+        return None
+    paths = (vault / RECORDS / order_id / _FILE for vault in state.vaults.iterdir())
+    path = next((path for path in paths if path.exists()), None)
+    return None if path is None else _read(path)
+
+
+def record_of(place: Place) -> WorkspaceRecord:
+    """Return the record of the workspace at `place`.
+
+    Raises:
+        WorkspaceError: There is none, or it cannot be read.
+    """
+    return _read(place.records / _FILE)
+
+
+def write_record(place: Place, record: WorkspaceRecord) -> None:
+    """Write the record, whole or not at all."""
+    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
+
+
+def check_order_id(order_id: str) -> None:
+    """Refuse an id that cannot be a folder's name.
+
+    Raises:
+        InvalidInputError: It is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
+    """
+    if not ORDER_ID.fullmatch(order_id):
+        raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
+
+
+def _place(  # noqa: PLR0913, PLR0917 -- as above
+    state: StateDir, order_id: str, origin: str, key: str, base_branch: str, base_sha: str, env: Mapping[str, str]
+) -> Place:
+    return Place(
+        order_id=order_id,
+        worktree=state.workspaces / order_id,
+        mirror=state.mirrors / f"{key}.git",
+        vault=state.vaults / f"{key}.git",
+        origin=origin,
+        base_branch=base_branch,
+        base_sha=base_sha,
+        env=env,
+    )
+
+
+def _read(path: Path) -> WorkspaceRecord:
+    try:
+        return WorkspaceRecord.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        remedy = "Use another id; the worktree and its snapshots stay."
+        raise WorkspaceError(f"The record {path} of a workspace cannot be read.", remedy=remedy) from error

@@ -1,0 +1,1 @@
+"""An agent's worktree, read as data: nothing in it configures or starts anything."""

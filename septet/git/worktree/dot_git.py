@@ -1,0 +1,152 @@
+"""A worktree's `.git`, read as data: nothing that an agent may have left in it configures or starts anything."""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import WorkspaceError
+from septet.git.engine.stale_locks import clear_stale_locks
+
+_SHA: Final = re.compile(rb"[0-9a-f]{40}")
+_REF: Final = re.compile(rb"refs/(?!.*(?:/\.|\.\.|//|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+")
+_SYMREF_DEPTH: Final = 5
+_HEAD_LIMIT_BYTES: Final = 4096
+_FILE_LIMIT_BYTES: Final = 512 * 1024 * 1024
+_UNFINISHED: Final = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+REMEDY: Final = (
+    "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
+    "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
+)
+"""What to do about a broken `.git`: nobody is sent into a worktree, where git obeys what an agent wrote."""
+
+
+_BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a worktree has checked out."""
+
+    branch: str | None
+    """Without `refs/heads/`; `None` where HEAD is detached."""
+    sha: str
+    """The commit."""
+
+
+def read_head(git_dir: Path) -> Head:
+    """Return the branch and commit of the worktree's HEAD.
+
+    Raises:
+        WorkspaceError: `.git` is gone or no plain folder, or HEAD leads to no commit.
+    """
+    refuse_links(git_dir)
+    content, name = read_file(git_dir / "HEAD", _HEAD_LIMIT_BYTES), b""
+    for _ in range(_SYMREF_DEPTH):
+        value = (content or b"").strip()
+        if _SHA.fullmatch(value):
+            branch = os.fsdecode(name).removeprefix("refs/heads/") if name else None
+            return Head(branch, value.decode("ascii"))
+        ref = value.removeprefix(b"ref:").strip()
+        if ref == value or not _REF.fullmatch(ref):
+            break
+        content, name = read_ref(git_dir, ref), name or ref
+    raise WorkspaceError(f"HEAD of {git_dir} leads to no commit.", remedy=REMEDY)
+
+
+def switch_head(git_dir: Path, branch: str, was: Head) -> None:
+    """Make `branch` the current branch, if HEAD still is what it was. No file and no index changes.
+
+    Raises:
+        WorkspaceError: HEAD has moved, or is being written by a running git process.
+    """
+    lock = git_dir / "HEAD.lock"
+    try:
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    except FileExistsError as error:
+        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=_BUSY) from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(b"ref: refs/heads/" + os.fsencode(branch) + b"\n")
+        _expect_head(git_dir, was)
+        lock.rename(git_dir / "HEAD")
+    except BaseException:
+        lock.unlink(missing_ok=True)
+        raise
+
+
+def _expect_head(git_dir: Path, head: Head) -> None:
+    if read_head(git_dir) != head:
+        raise WorkspaceError(f"HEAD of {git_dir} moved while it was switched.", remedy=REMEDY)
+
+
+def unfinished_operation(git_dir: Path) -> str:
+    """Return what the agent has begun and not ended (`merge`, `rebase`, …), or the empty string."""
+    return next((what for name, what in _UNFINISHED.items() if os.path.lexists(git_dir / name)), "")
+
+
+def clear_locks(git_dir: Path) -> None:
+    """Remove lock files that a killed git left behind. Only for when no agent runs in the worktree.
+
+    Raises:
+        WorkspaceError: A folder of `.git` leads elsewhere.
+        GitBusyError: A living git holds one, such as a person's.
+    """
+    refuse_links(git_dir)
+    if (heads := git_dir / "refs" / "heads").is_symlink():
+        raise WorkspaceError(f"{heads} points outside the worktree.", remedy=REMEDY)
+    clear_stale_locks(git_dir, git_dir.parent)
+
+
+def refuse_links(git_dir: Path, branch: str = "") -> None:
+    """Refuse a `.git` whose folders lead elsewhere: what is written in it stays in it, and git waits for no pipe.
+
+    Raises:
+        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder, or
+            `info/exclude` no plain file.
+    """
+    ref = ("heads", *branch.split("/")[:-1])
+    refs = git_dir / "refs"
+    on_the_way = [refs.joinpath(*ref[:depth]) for depth in range(1, len(ref) + 1)]
+    for folder in (git_dir, git_dir / "objects", refs):
+        if not folder.is_dir() or folder.is_symlink():
+            raise WorkspaceError(f"{folder} is no longer a plain folder.", remedy=REMEDY)
+    if link := next((folder for folder in on_the_way if folder.is_symlink()), None):
+        raise WorkspaceError(f"{link} points outside the worktree.", remedy=REMEDY)
+    if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
+        raise WorkspaceError(f"{exclude} is not a plain file.", remedy=REMEDY)
+
+
+def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
+    """Return what a plain file holds; `None` where there is none, or a link, a FIFO or a monster in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit_bytes:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
+    """Return the content of a loose ref, or the SHA of a packed one; `None` where there is none."""
+    loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
+    if loose is not None:
+        return loose
+    packed = re.search(
+        rb"^([0-9a-f]{40}) " + re.escape(ref) + rb"$", read_file(git_dir / "packed-refs") or b"", re.MULTILINE
+    )
+    return packed[1] if packed else None
