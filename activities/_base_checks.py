@@ -13,7 +13,7 @@ import structlog
 from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
-from septet.agents.turns.guest_run import GuestCommand
+from septet.agents.sandbox.guest_run import GuestCommand
 from septet.base_checks import (
     BaseChecks,
     FailedCheck,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from activities._fence import Fence
-from septet.agents.turns.guest_run import GuestRunner
+from septet.agents.sandbox.guest_run import GuestRunner
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step
 from septet.contracts.solution import Outline

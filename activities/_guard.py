@@ -12,7 +12,7 @@ from activities._prepared_steps import PreparedTurn
 from activities.cancellation import why_agent_ends
 from activities.failures import failure, will_retry
 from activities.host import Host
-from septet.agents.clis.endings import CANCELLED
+from septet.agents.outcomes.endings import CANCELLED
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.workspace import Workspace

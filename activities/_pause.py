@@ -11,8 +11,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
 from activities.cancellation import activity_handle, was_reset
-from septet.agents.clis.endings import PAUSED, RESET
-from septet.agents.turns.attachment import end_agent
+from septet.agents.outcomes.endings import PAUSED, RESET
+from septet.agents.sandbox.attachment import end_agent
 from septet.agents.turns.request import TurnRequest
 from septet.errors import AgentError
 

@@ -1,7 +1,7 @@
 """A command that a repository names, such as a check: run as a guest, and told in words where it failed."""
 
-from septet.agents.turns.command_failure import why_failed
-from septet.agents.turns.guest_run import GuestCommand, GuestRunner
+from septet.agents.sandbox.command_failure import why_failed
+from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:

@@ -31,9 +31,9 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
-from septet.agents.clis.answer_limit import bound_answer
+from septet.agents.outcomes.answer_limit import bound_answer
 from septet.agents.runs.refusals import recording_refusals
-from septet.agents.turns.guest_run import GuestRunner
+from septet.agents.sandbox.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.printed_calls import ends_in_printed_call

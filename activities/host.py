@@ -16,12 +16,12 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.session_folder import SessionFolder
+from septet.agents.sandbox.guest_run import GuestRunner
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.request import AgentRuntime
-from septet.agents.turns.runner_connection import RUNNER_LOCK
-from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.supervisors import Supervisors
 from septet.budgets.held_turns import HeldTurns
 from septet.contracts.facts import Rescue
 from septet.contracts.names import CONTROL

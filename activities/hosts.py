@@ -16,9 +16,9 @@ from activities.failures import OPENING_TRIES, translating_failures
 from activities.full_hosts import pass_on_if_full
 from activities.host import Host
 from activities.remote_checkpoints import bring_session, checkpoint_ref
-from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.clis.usable import check_usable
-from septet.agents.turns.attachment import end_agent
+from septet.agents.outcomes.endings import SUPERSEDED
+from septet.agents.sandbox.attachment import end_agent
 from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace

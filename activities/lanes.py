@@ -14,7 +14,7 @@ from activities.full_hosts import pass_on_if_full
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, checkpoint_ref, keep
 from activities.workspaces import WorkspaceActivities
-from septet.agents.clis.endings import SUPERSEDED
+from septet.agents.outcomes.endings import SUPERSEDED
 from septet.agents.runs.handover import pass_on
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane

@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.figure import Figure
 from bench.machine import ROOT
 from bench.pace import Pace
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord
 
 RECORDINGS = ROOT / "tests" / "data" / "recordings"
 MB = 1_000_000

@@ -46,8 +46,8 @@ from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import LockHeldError, SeptetError

@@ -13,7 +13,7 @@ from temporalio.worker import (
 )
 
 from septet.agents.clis.registry import adapter_for
-from septet.agents.supervisor.memory import memory_bytes
+from septet.agents.processes.memory import memory_bytes
 from septet.settings import MIB, Settings
 
 _ENGINE_MIB: Final = 512

@@ -13,9 +13,9 @@ from temporalio.client import Client
 from activities.cancellation import CLOSED, is_closed, is_paused
 from activities.host import Host
 from activities.turn_costs import is_unread, note_unread_turns
-from septet.agents.clis.endings import PAUSED, RESTARTED
+from septet.agents.outcomes.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.attachment import end_agent
+from septet.agents.sandbox.attachment import end_agent
 from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.finalize_run import end_all, finalize_runs, sweep_order
 from septet.agents.turns.warm import end_warm, is_warm, warm_orders

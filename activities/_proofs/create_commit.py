@@ -14,7 +14,7 @@ from activities._plan_place import refuse_plan
 from activities._repository_commands import run_command
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
-from septet.agents.turns.guest_run import GuestCommand
+from septet.agents.sandbox.guest_run import GuestCommand
 from septet.base_checks import result_of
 from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step

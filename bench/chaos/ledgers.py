@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from septet.agents.clis import endings
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes import endings
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run, Runs
 
 _PATIENCE_SECONDS = 120.0

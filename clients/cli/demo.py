@@ -21,8 +21,8 @@ from clients.cli.stop_signals import StopSignals
 from clients.cli.task_reply import WorkOrderFailedError
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.adapter import Machine, Turn
-from septet.agents.clis.endings import RESTARTED
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.names import SandboxChoice, Status

@@ -37,10 +37,10 @@ from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.toolchains import find_toolchains
 from septet.agents.runs.folders import Runs
-from septet.agents.turns import runner_connection
-from septet.agents.turns.network_trial import try_network
-from septet.agents.turns.probe import Probe, probe
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.sandbox import runner_connection
+from septet.agents.sandbox.network_trial import try_network
+from septet.agents.sandbox.probe import Probe, probe
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
 from septet.errors import (
     AgentCrashedError,

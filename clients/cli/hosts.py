@@ -190,7 +190,7 @@ def runner(as_json: given.Json = False) -> None:
     """
 
     async def work() -> CommandReply:
-        from septet.agents.turns.runner_connection import become_runner, hold_signals, listen, take_lock
+        from septet.agents.sandbox.runner_connection import become_runner, hold_signals, listen, take_lock
         from septet.settings import load_settings
         from septet.state import StateDir
 

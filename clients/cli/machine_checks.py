@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.processes.control_group import find_parent
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
-from septet.agents.supervisor.control_group import find_parent
 from septet.errors import UsageError
 from septet.forges.choose import KEY_WAYS, hosts_with_key
 from septet.settings import Settings

@@ -6,8 +6,8 @@ from itertools import count
 from typing import Final
 
 from clients.disk.runs import started_runs
-from septet.agents.clis.outcome import ExitRecord
-from septet.agents.clis.transcript import Transcript, TranscriptEntry
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import Written, pieces, times_written, written_last
 from septet.contracts.replies import LogEntry

@@ -20,9 +20,9 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from septet.agents.clis.endings import BUDGET
+from septet.agents.outcomes.endings import BUDGET
 from septet.agents.runs.folders import Run
-from septet.agents.turns.attachment import short_address
+from septet.agents.sandbox.attachment import short_address
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.turn_runs import seconds_of
 from septet.budgets.account_book import AccountBook

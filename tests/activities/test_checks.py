@@ -198,9 +198,9 @@ async def test_a_check_ends_with_the_worker_that_runs_it(lab: StepLab, tmp_path:
     program = f"""
 from pathlib import Path
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.guest_run import GuestCommand, GuestRunner
-from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 runs = Runs(Path({str(runs.root)!r}))
 writer_lock = runs.lock_writer("wo-9")
 runner = GuestRunner(runs, Supervisors(), Sandbox(), runs.folder_of("wo-9") / "checks", None, writer_lock)

@@ -15,7 +15,7 @@ from fakes.step_lab import BRANCH, PLAN, StepLab
 from activities.host import Host
 from activities.progress_comment import note_progress
 from activities.stage_label import set_stage_label
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult

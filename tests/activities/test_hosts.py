@@ -22,7 +22,7 @@ from activities.remote_checkpoints import checkpoint_ref
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.attachment import end_agent
+from septet.agents.sandbox.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError

@@ -13,8 +13,8 @@ from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
+from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Run
-from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.telemetry.metrics import PROXY_REFUSALS

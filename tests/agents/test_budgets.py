@@ -11,7 +11,7 @@ from fakes.waiting import wait_until
 
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
-from septet.agents.clis.endings import BUDGET
+from septet.agents.outcomes.endings import BUDGET
 from septet.agents.runs.usage import spent_in
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import LimitCall

@@ -22,10 +22,10 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
 from septet.errors import SeptetError

@@ -21,10 +21,10 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.sandbox.sandbox import find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.sandbox import find_sandbox
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.limits import Timeouts

@@ -13,8 +13,8 @@ from bench.chaos import agent
 from bench.chaos.answers import UNITS
 from bench.chaos.journal import Journal, Life
 from bench.chaos.processes import of_folder
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.system import processes
 
 WITHIN_SECONDS = 30.0

@@ -20,7 +20,7 @@ from fakes.escape_git import (
 from fakes.guests import CANARY, machine_with_canaries
 from fakes.repositories import git_env, make_origin
 
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.git.engine.address import parse_address
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir

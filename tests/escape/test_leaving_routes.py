@@ -9,7 +9,7 @@ from fakes.guests import machine_with_canaries
 from fakes.leaving_routes import LEAVING_ROUTES, LeavingRoute
 from fakes.repositories import git_env, make_origin
 
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.errors import EvidenceError
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address

@@ -10,7 +10,7 @@ from fakes.guests import machine_with_canaries
 from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
 from fakes.repositories import git_env, make_origin
 
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone

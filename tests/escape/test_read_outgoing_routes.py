@@ -10,7 +10,7 @@ from fakes.read_outgoing_routes import HIDING_ROUTES, KNOWN, LEAK, ORDER, STEERI
 from fakes.repositories import git_env, make_origin
 
 from activities.leaving import Leaving, LeavingParts, parts_of, reading_prompt
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer
 from septet.contracts.names import READ_OUTGOING

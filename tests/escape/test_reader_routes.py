@@ -15,9 +15,9 @@ from pygments.lexers import get_lexer_for_filename
 
 from clients.page import transcript
 from clients.page.changes import review_of
-from septet.agents.clis.endings import without_result
-from septet.agents.clis.outcome import ExitRecord
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.outcomes.endings import without_result
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.replies import LogEntry
 from septet.git.engine.address import parse_address
 from septet.git.evidence.difference import difference

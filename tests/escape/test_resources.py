@@ -28,11 +28,11 @@ from fakes.resource_routes import (
 )
 
 from septet.agents.guest.description import GuestFiles, World, describe
-from septet.agents.supervisor.confined import SandboxStart
-from septet.agents.supervisor.control_group import find_parent
-from septet.agents.supervisor.resource_limits import MOST_OPEN_FILES
-from septet.agents.turns.sandbox import find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.processes.confined import SandboxStart
+from septet.agents.processes.control_group import find_parent
+from septet.agents.processes.resource_limits import MOST_OPEN_FILES
+from septet.agents.sandbox.sandbox import find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 
 root_only = pytest.mark.needs("root", "bubblewrap")
 

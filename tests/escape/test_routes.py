@@ -10,8 +10,8 @@ from fakes.escape_routes import ROUTES, Route, escape_table, with_needs
 from fakes.guests import CANARY, Machine, machine_with_canaries
 
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.guest_run import GuestCommand, GuestRunner
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
+from septet.agents.sandbox.supervisors import Supervisors
 
 
 @pytest.fixture(scope="module")

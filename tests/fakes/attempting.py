@@ -12,10 +12,10 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import Pace, TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from septet.agents.turns.sandbox import BUNDLED_BUBBLEWRAP
+from septet.agents.sandbox.sandbox import BUNDLED_BUBBLEWRAP
 
 
 def copy_bundled(folder: Path) -> Path:

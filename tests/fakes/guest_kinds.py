@@ -15,10 +15,10 @@ from fakes.step_lab import StepLab
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.guest_run import GuestCommand, GuestRunner
-from septet.agents.turns.runner_connection import RUNNER_LOCK
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.settings import Settings
 from workers.registry import parts_of

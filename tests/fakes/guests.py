@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.guest.placements import OwnFolder
-from septet.agents.supervisor.order import Limits, Order, send_order
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.processes.order import Limits, Order, send_order
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.system.locks import lock, open_lock
 
 CANARY = "canary-5d1f"

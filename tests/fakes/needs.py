@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 
 from bench.chaos.slow_disk import can_slow_disk
-from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.sandbox.sandbox import find_sandbox
 
 _LIST: Final = "tests/skips.toml"
 _MADE_HERE: Final = pytest.StashKey[bool]()

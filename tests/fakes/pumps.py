@@ -13,11 +13,11 @@ from clients.page import transcript
 from clients.page.changes import review_of
 from clients.page.colours import LANGUAGES
 from clients.page.rendering import markdown_of
-from septet.agents.clis import api_errors, reset_times
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.plain_settings import read_object
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.network import hosts_in
+from septet.agents.outcomes import api_errors, reset_times
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.answers import markdown, printed_calls, reasoning
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step

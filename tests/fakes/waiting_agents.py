@@ -9,7 +9,7 @@ from fakes.agent_lab import Lab
 from fakes.step_lab import settings_of
 
 from activities.host import Host
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.state import StateDir
 
 

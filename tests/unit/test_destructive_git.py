@@ -71,7 +71,7 @@ MAY_DESTROY = {
     # A copy of its own that is made once more.
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
-    "septet/agents/turns/shared_packages.py": ("shutil.rmtree(path)",),
+    "septet/agents/sandbox/shared_packages.py": ("shutil.rmtree(path)",),
     # The state of earlier demos, whose work orders are of a sample repository.
     "clients/cli/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
     # The home and the run of a trial of `septet doctor --try`, which no work order has.
@@ -92,15 +92,15 @@ MAY_REMOVE_AND_LAY = {
 }
 MAY_START_PROCESSES = {
     "septet/system/processes.py",
-    "septet/agents/turns/supervisors.py",
+    "septet/agents/sandbox/supervisors.py",
     "septet/agents/supervisor/agent_run.py",
-    "septet/agents/supervisor/exec_agent.py",  # the fork that becomes the agent
+    "septet/agents/processes/exec_agent.py",  # the fork that becomes the agent
     "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
     "septet/system/keys.py",  # becomes itself again, with its keys out of sight
     "septet/agents/supervisor/recorder.py",
     "septet/agents/supervisor/runner.py",
-    "septet/agents/supervisor/way_out.py",  # the fork that becomes a guest's proxy
-    "septet/agents/turns/runner_connection.py",
+    "septet/agents/proxy/way_out.py",  # the fork that becomes a guest's proxy
+    "septet/agents/sandbox/runner_connection.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
 }
 MAY_READ_THE_ENVIRONMENT = {

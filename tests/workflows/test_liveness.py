@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from activities.host import Host
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
 from workers.capabilities import host_services

@@ -1,1 +1,1 @@
-"""The agent CLIs: one module for each, one outcome for all."""
+"""The agent CLIs: a folder for each, and what their adapters share."""

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.model_place import ModelPlace
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
-from septet.agents.clis.transcript import Transcript
+from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.transcript import Transcript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
 from septet.errors import AgentMissingError

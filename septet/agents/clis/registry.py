@@ -1,28 +1,25 @@
-"""The agents by name. A new one is a module and a line here."""
+"""The agents by name. A new CLI is a folder here, whose module `adapter` names its adapters in `ADAPTERS`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
+from septet.agents import clis
 from septet.agents.clis.adapter import Adapter
-from septet.agents.clis.claude import CLAUDE, SCRIPTED
-from septet.agents.clis.codex import CODEX
-from septet.agents.clis.command import COMMAND
-from septet.agents.clis.copilot import COPILOT
-from septet.agents.clis.gemini import GEMINI
-from septet.agents.clis.opencode import OPENCODE
 from septet.errors import AgentMissingError
 
-_ADAPTERS: Final[tuple[Adapter, ...]] = (
-    CLAUDE,
-    CODEX,
-    COMMAND,
-    COPILOT,
-    GEMINI,
-    OPENCODE,
-    SCRIPTED,
+
+def _find_adapters() -> Iterator[Adapter]:
+    for module in iter_modules(clis.__path__):
+        if module.ispkg:
+            yield from import_module(f"{clis.__name__}.{module.name}.adapter").ADAPTERS
+
+
+ADAPTERS: Final[Mapping[str, Adapter]] = MappingProxyType(
+    {adapter.name: adapter for adapter in sorted(_find_adapters(), key=lambda adapter: adapter.name)}
 )
-ADAPTERS: Final[Mapping[str, Adapter]] = MappingProxyType({adapter.name: adapter for adapter in _ADAPTERS})
 
 
 def adapter_for(name: str) -> Adapter:

@@ -12,10 +12,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from septet.agents.clis.endings import RESTARTED
-from septet.agents.clis.outcome import ExitRecord
+from septet.agents.outcomes.endings import RESTARTED
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.processes.process_tree import identity
 from septet.agents.runs.archive import read_archive
-from septet.agents.supervisor.process_tree import identity
 from septet.errors import InvalidInputError
 from septet.system.durable import create_file, write_atomically
 from septet.system.json_files import read_struct

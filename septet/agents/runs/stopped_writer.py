@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psutil
 
+from septet.agents.processes.process_tree import identity
 from septet.agents.runs.folders import Runs
-from septet.agents.supervisor.process_tree import identity
 from septet.system.lock_holder import read_lock_holders, stopped_holder
 
 WorkerId = tuple[int, int]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Final
 
-from septet.agents.clis.outcome import NO_USAGE, Outcome
+from septet.agents.outcomes.outcome import NO_USAGE, Outcome
 from septet.agents.runs.folders import Run, RunRecord
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire

@@ -1,4 +1,6 @@
-"""The fork server and the supervisors: small programs, which import nothing of ours outside this folder.
+"""The fork server and the supervisors: small programs.
+
+They import nothing of ours but `septet.agents.processes` and `septet.agents.proxy`.
 
 All that they need is imported when the fork server or the runner starts, and nothing after a fork: so an import
 costs one start and no agent's, and both go on while an upgrade moves these files.

@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 
-from septet.agents.supervisor.confined import (
+from septet.agents.processes.confined import (
     REPORT,
     SandboxStart,
     exit_code_inside,
@@ -23,15 +23,15 @@ from septet.agents.supervisor.confined import (
     report_to,
     start_failure,
 )
-from septet.agents.supervisor.control_group import GuestGroup, find_parent, make_group
-from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
-from septet.agents.supervisor.exit_file import utc_text, write_record
-from septet.agents.supervisor.order import Order
-from septet.agents.supervisor.own_user import RunUser, StagedFiles
-from septet.agents.supervisor.process_tree import group_of, has_others, identity, kill_below, read_file
+from septet.agents.processes.control_group import GuestGroup, find_parent, make_group
+from septet.agents.processes.exec_agent import AgentStart, exec_agent
+from septet.agents.processes.exit_file import utc_text, write_record
+from septet.agents.processes.order import Order
+from septet.agents.processes.own_user import RunUser, StagedFiles
+from septet.agents.processes.process_tree import group_of, has_others, identity, kill_below, read_file
+from septet.agents.processes.resource_limits import LOOK_SECONDS, ResourceWatch
+from septet.agents.proxy.way_out import ENDED_BEFORE, WayOut
 from septet.agents.supervisor.recorder import OutputRecorder, open_prompt
-from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
-from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20

@@ -9,7 +9,7 @@ import sys
 
 sys.path.append(__file__.rsplit("/", 4)[0])  # -I leaves the project off the path
 
-from septet.agents.supervisor.own_user import RunUser, StagedFiles
+from septet.agents.processes.own_user import RunUser, StagedFiles
 
 staged = StagedFiles(())
 staged.sources = [(path, writable) for path, writable in json.loads(os.fsencode(sys.argv[1]))]

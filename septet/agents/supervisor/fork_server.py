@@ -9,10 +9,10 @@ import os
 import signal
 import socket
 
+from septet.agents.processes.order import WARM, receive_order
+from septet.agents.processes.own_user import prepare_user
+from septet.agents.processes.process_tree import lead_orphans
 from septet.agents.supervisor.agent_run import Supervisor
-from septet.agents.supervisor.order import WARM, receive_order
-from septet.agents.supervisor.own_user import prepare_user
-from septet.agents.supervisor.process_tree import lead_orphans
 from septet.agents.supervisor.runner import Runner, fork_or_refuse, move_to_stdin
 from septet.agents.supervisor.warm_process import WarmSupervisor
 

@@ -12,8 +12,8 @@ import signal
 import time
 from collections.abc import Sequence
 
-from septet.agents.supervisor.process_tree import name_process, read_file
-from septet.agents.supervisor.proxy import close_others
+from septet.agents.processes.process_tree import name_process, read_file
+from septet.agents.proxy.proxy import close_others
 
 NAME = b"septet-recorder"
 NEVER = float("inf")

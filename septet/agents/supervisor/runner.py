@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from septet.agents.supervisor.process_tree import children, die_with_parent, kill_below, lead_orphans
+from septet.agents.processes.process_tree import children, die_with_parent, kill_below, lead_orphans
 from septet.agents.supervisor.recorder import is_recorder
 
 NEVER = float("inf")

@@ -2,7 +2,7 @@
 
 import json
 
-from septet.agents.supervisor.event_lines import object_at_end
+from septet.agents.processes.event_lines import object_at_end
 
 LINE_LIMIT_BYTES = 16 * 1024 * 1024
 """A longer line is passed on unread, as the reader of the stream skips it too."""

@@ -12,13 +12,13 @@ import signal
 import socket
 import time
 
+from septet.agents.processes.confined import REPORT
+from septet.agents.processes.order import Order, receive_beginning, receive_rest
+from septet.agents.processes.own_user import RunUser
+from septet.agents.processes.process_tree import are_stopped, descendants, group_of, read_file
+from septet.agents.processes.resource_limits import ResourceWatch
+from septet.agents.proxy.network_log import open_log
 from septet.agents.supervisor.agent_run import NEVER, WHY_LIMIT, Supervisor
-from septet.agents.supervisor.confined import REPORT
-from septet.agents.supervisor.network_log import open_log
-from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
-from septet.agents.supervisor.own_user import RunUser
-from septet.agents.supervisor.process_tree import are_stopped, descendants, group_of, read_file
-from septet.agents.supervisor.resource_limits import ResourceWatch
 from septet.agents.supervisor.warm_pipes import WarmPipes
 
 TURN_SOCKET = "../warm.sock"

@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
-from septet.agents.clis.endings import SUPERSEDED
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.homes.logins import LoginBusyError
+from septet.agents.outcomes.endings import SUPERSEDED
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
-from septet.agents.turns.attachment import Attachment, end_agent
+from septet.agents.sandbox.attachment import Attachment, end_agent
+from septet.agents.sandbox.model_hosts import model_keys, name_models
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import launch
-from septet.agents.turns.model_hosts import model_keys, name_models
 from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns

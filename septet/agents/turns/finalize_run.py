@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Final
 
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.runner_connection import await_sweep
-from septet.agents.turns.sweep import sweep_leftovers
+from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.runner_connection import await_sweep
+from septet.agents.sandbox.sweep import sweep_leftovers
 from septet.agents.turns.warm import end_warm
 from septet.errors import WorkspaceBusyError
 from septet.system.durable import close_after

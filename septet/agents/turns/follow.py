@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from septet.agents.clis import endings
 from septet.agents.clis.adapter import Dialect
-from septet.agents.clis.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes import endings
+from septet.agents.outcomes.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import note_written
-from septet.agents.turns.attachment import Attachment
+from septet.agents.sandbox.attachment import Attachment
 from septet.agents.turns.looks import Looks
 from septet.system.preview import end_of_file
 from septet.system.timestamps import seconds_since_boot, timestamp

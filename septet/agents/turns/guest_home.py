@@ -6,8 +6,8 @@ from typing import Final
 
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import AgentHome
+from septet.agents.sandbox.shared_packages import shared_packages
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.shared_packages import shared_packages
 from septet.agents.turns.warm import WarmProcess
 from septet.errors import LockHeldError
 from septet.system.durable import close_after

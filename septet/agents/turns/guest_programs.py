@@ -10,7 +10,7 @@ from typing import Final
 from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.toolchains import toolchain_paths
-from septet.agents.turns.sandbox import Sandbox
+from septet.agents.sandbox.sandbox import Sandbox
 
 _LOOK: Final = """
 set -f

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.clis.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SILENT, SUPERSEDED
-from septet.agents.clis.outcome import Outcome
+from septet.agents.outcomes.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SILENT, SUPERSEDED
+from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.folders import StartReason
 
 Rung = Literal["adopt", "read", "resume", "rerun"]

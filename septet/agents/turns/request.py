@@ -8,9 +8,9 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import Payer, RunKey, Runs
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
 

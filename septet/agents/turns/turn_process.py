@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from septet.agents.processes.order import Order, send_order
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.supervisor.order import Order, send_order
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.warm import (
     WarmProcess,
     WarmStart,

@@ -7,8 +7,8 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.model_names import names_another_model
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.network import tokens_seen

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from septet.agents.clis.outcome import Outcome
+from septet.agents.outcomes.outcome import Outcome
 from septet.contracts.amounts import usd_text
 from septet.contracts.facts import Usage
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
-from septet.agents.clis.api_errors import REFUSAL
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.api_errors import REFUSAL
 from septet.agents.runs.folders import Run
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.request import TurnRequest

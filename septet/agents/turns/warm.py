@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
+from septet.agents.processes.order import ORDER_VERSION
 from septet.agents.runs.folders import Runs
-from septet.agents.supervisor.order import ORDER_VERSION
-from septet.agents.turns.attachment import short_address
-from septet.agents.turns.runner_connection import await_sweep
-from septet.agents.turns.sweep import sweep_leftovers
+from septet.agents.sandbox.attachment import short_address
+from septet.agents.sandbox.runner_connection import await_sweep
+from septet.agents.sandbox.sweep import sweep_leftovers
 from septet.errors import AgentError
 from septet.system.json_files import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock

@@ -13,10 +13,10 @@ from fakes.agent_lab import Lab
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.attachment import end_agent
+from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import end_warm
 
 _MEASURED_PYTHON = """\

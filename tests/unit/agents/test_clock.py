@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from septet.agents.processes.order import Limits, Order
 from septet.agents.supervisor.agent_run import Supervisor
-from septet.agents.supervisor.order import Limits, Order
 
 ROOT = Path(__file__).resolve().parents[3]
 WALL_CLOCKS = {
     "septet/agents/turns/launch.py": "when a run began, for people",
     "septet/agents/supervisor/agent_run.py": "when an agent began and ended, for people",
-    "septet/agents/supervisor/network_log.py": "when a guest asked for a host, for people",
+    "septet/agents/proxy/network_log.py": "when a guest asked for a host, for people",
     "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
     "septet/agents/turns/busy_orders.py": "whether a folder is so young that it may change within the same time; a jump only has it asked again",
     "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from septet.agents.clis.endings import RESOURCES
-from septet.agents.clis.outcome import Cause, ExitRecord
-from septet.agents.turns.command_failure import why_failed
-from septet.agents.turns.guest_run import GuestEnd
+from septet.agents.outcomes.endings import RESOURCES
+from septet.agents.outcomes.outcome import Cause, ExitRecord
+from septet.agents.sandbox.command_failure import why_failed
+from septet.agents.sandbox.guest_run import GuestEnd
 from septet.errors import AgentCrashedError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.agents.turns.finalize_run import finalize_run
 from septet.errors import WorkspaceBusyError

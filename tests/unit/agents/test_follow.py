@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, RunKey, RunRecord
-from septet.agents.turns.attachment import Attachment
+from septet.agents.sandbox.attachment import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
 from septet.answers.steps import is_step_answer
 from septet.contracts.names import Step

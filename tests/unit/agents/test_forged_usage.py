@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.contracts.amounts import Spending
 
 HONEST: dict[str, list[dict[str, Any]]] = {

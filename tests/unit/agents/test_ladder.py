@@ -19,7 +19,7 @@ from fakes.writing import writing
 
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.attachment import end_agent
+from septet.agents.sandbox.attachment import end_agent
 from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.turn_runs import TurnResult

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.supervisor.memory import memory_bytes, most_memory_bytes
+from septet.agents.processes.memory import memory_bytes, most_memory_bytes
 
 MIB = 1024 * 1024
 

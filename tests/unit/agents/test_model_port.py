@@ -19,9 +19,9 @@ from fakes.guest_kinds import confine
 from septet.agents.clis.adapter import Invocation, Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.network import ModelKey, worthless_key
-from septet.agents.supervisor.model_port import ModelPort
-from septet.agents.supervisor.request_head import RequestHead
-from septet.agents.turns.model_hosts import model_keys, name_models, without_keys
+from septet.agents.proxy.model_port import ModelPort
+from septet.agents.proxy.request_head import RequestHead
+from septet.agents.sandbox.model_hosts import model_keys, name_models, without_keys
 
 KEY = "sk-real-5d1f-0123456789"
 ASKS = """

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from septet.agents.clis.adapter import Invocation, Machine
-from septet.agents.clis.outcome import Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.network import ModelKey, OwnNetwork, parse_way_out, worthless_key
+from septet.agents.outcomes.outcome import Outcome
+from septet.agents.proxy.model_port import ModelPort, RequestRefusal
+from septet.agents.proxy.network_rules import Network, NetworkRefusal
+from septet.agents.proxy.request_head import RequestHead
+from septet.agents.proxy.seen_usage import SeenUsage
 from septet.agents.runs.folders import Run, RunKey, RunRecord
-from septet.agents.supervisor.model_port import ModelPort, RequestRefusal
-from septet.agents.supervisor.network_rules import Network, NetworkRefusal
-from septet.agents.supervisor.request_head import RequestHead
-from septet.agents.supervisor.seen_usage import SeenUsage
+from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.turn_runs import with_seen_usage
 from septet.contracts.facts import Usage
 from septet.errors import InvalidInputError

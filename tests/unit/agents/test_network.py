@@ -17,17 +17,17 @@ from fakes.waiting import wait_until
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import NamedHost, OwnNetwork
-from septet.agents.supervisor.network_log import NETWORK_LOG, NetworkLog, open_log
-from septet.agents.supervisor.network_rules import (
+from septet.agents.proxy.network_log import NETWORK_LOG, NetworkLog, open_log
+from septet.agents.proxy.network_rules import (
     Network,
     NetworkRefusal,
     is_public,
     split_host,
     upstream_for,
 )
-from septet.agents.supervisor.proxy import Proxy
+from septet.agents.proxy.proxy import Proxy
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import NAME
-from septet.agents.turns.supervisors import Supervisors
 
 _ASK = """
 def ask(first):

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.runs.folders import Run
-from septet.agents.runs.network import network_lines, refused_hosts
-from septet.agents.supervisor.network_log import (
+from septet.agents.proxy.network_log import (
     MOST_BYTES,
     NETWORK_LOG,
     REFUSED_BYTES,
@@ -15,6 +13,8 @@ from septet.agents.supervisor.network_log import (
     NetworkLog,
     open_log,
 )
+from septet.agents.runs.folders import Run
+from septet.agents.runs.network import network_lines, refused_hosts
 
 WHY = "not in the list of hosts"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from septet.agents.supervisor.order import (
+from septet.agents.processes.order import (
     WARM,
     Confinement,
     Limits,

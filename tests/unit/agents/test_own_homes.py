@@ -20,9 +20,9 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.turn_runs import TurnResult
 from septet.errors import AgentCrashedError
 from septet.system.masking import MASK, mask

@@ -17,11 +17,11 @@ from fakes.two_networks import OTHER, two_networks
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Runs
-from septet.agents.supervisor.network_log import NETWORK_LOG
-from septet.agents.turns.guest_run import GuestCommand, GuestEnd, GuestRunner
-from septet.agents.turns.sandbox import find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.guest_run import GuestCommand, GuestEnd, GuestRunner
+from septet.agents.sandbox.sandbox import find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.system.locks import lock, open_lock
 
 pytestmark = pytest.mark.needs("root", "bubblewrap", "ip", "openssl")

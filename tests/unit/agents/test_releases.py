@@ -12,8 +12,8 @@ from fakes.agent_lab import Lab
 from fakes.runners import Runner, copy_packages
 
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.runner_connection import RUNNER_LOCK, await_sweep
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK, await_sweep
+from septet.agents.sandbox.supervisors import Supervisors
 
 
 @pytest.fixture

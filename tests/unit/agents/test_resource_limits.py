@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from septet.agents.supervisor.memory import most_memory_bytes
-from septet.agents.supervisor.open_files import OpenFiles, most_connections
-from septet.agents.supervisor.order import Limits, Order
-from septet.agents.supervisor.resource_limits import ResourceWatch, tree_below, use_more_memory
+from septet.agents.processes.memory import most_memory_bytes
+from septet.agents.processes.open_files import OpenFiles, most_connections
+from septet.agents.processes.order import Limits, Order
+from septet.agents.processes.resource_limits import ResourceWatch, tree_below, use_more_memory
 
 pytestmark = pytest.mark.needs("Linux")
 

@@ -20,11 +20,11 @@ from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
 from fakes.runners import ENDS_SECONDS, Runner
 from fakes.waiting import wait_until
 
-from septet.agents.clis.endings import RESTARTED
+from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.runs.folders import Runs
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK, await_sweep, take_lock
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import is_recorder
-from septet.agents.turns.runner_connection import RUNNER_LOCK, await_sweep, take_lock
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, AlreadyRunningError
 

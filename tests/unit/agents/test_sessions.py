@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.claude import CLAUDE, SCRIPTED
-from septet.agents.clis.copilot import COPILOT
+from septet.agents.clis.claude.adapter import CLAUDE, SCRIPTED
+from septet.agents.clis.copilot.adapter import COPILOT
 from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import AgentError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, RunKey, RunRecord
 from septet.agents.runs.usage import note_spent
 from septet.agents.turns.turn_runs import spending_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from septet.agents.clis.stream import LINE_LIMIT_BYTES, EventReader
+from septet.agents.outcomes.stream import LINE_LIMIT_BYTES, EventReader
 
 
 class Event(msgspec.Struct):

@@ -8,8 +8,8 @@ import pytest
 from fakes.agent_lab import Lab
 from fakes.waiting import until, wait_until
 
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor import PROGRAM
-from septet.agents.turns.supervisors import Supervisors
 from septet.errors import AgentCrashedError
 
 pytestmark = pytest.mark.law

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.clis.api_errors import classify
-from septet.agents.clis.endings import api_ending, with_ending
-from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.api_errors import classify
+from septet.agents.outcomes.endings import api_ending, with_ending
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, StartReason
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading

@@ -22,10 +22,10 @@ from septet.agents.clis.adapter import Adapter, Turn
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.supervisor.warm_process import REQUEST_SECONDS
-from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.finalize_run import end_all
-from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.limits import Timeouts

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
 
-from septet.agents.clis.api_errors import classify
-from septet.agents.clis.endings import api_ending, with_ending
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.api_errors import classify
+from septet.agents.outcomes.endings import api_ending, with_ending
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.system.timestamps import timestamp
 
 SPENDING = "API Error: 400 You have reached your specified API usage limits. You will regain access on {} UTC."

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from septet.agents.clis.api_errors import classify
-from septet.agents.clis.endings import api_ending, with_ending
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.api_errors import classify
+from septet.agents.outcomes.endings import api_ending, with_ending
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.system.timestamps import timestamp
 
 SAID: Final = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)

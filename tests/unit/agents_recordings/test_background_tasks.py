@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.endings import AFTER_RESULT
-from septet.agents.clis.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.endings import AFTER_RESULT
+from septet.agents.outcomes.outcome import ExitRecord, Outcome, StreamProgress
 
 EXITED: Final = ExitRecord("exited", exit_code=0)
 ENDED: Final = ExitRecord("ended", why=AFTER_RESULT, signal=15)

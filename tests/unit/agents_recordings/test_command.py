@@ -5,8 +5,8 @@ import json
 import pytest
 
 from septet.agents.clis.adapter import Dialect
-from septet.agents.clis.command import COMMAND, TEXT_LIMIT_BYTES
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.command.adapter import COMMAND, TEXT_LIMIT_BYTES
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 
 GOOD = ExitRecord("exited", exit_code=0)
 

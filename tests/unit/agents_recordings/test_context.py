@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.agents.turns.turn_runs import TurnResult, context_of
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.contracts.facts import Usage
 
 GOOD: Final = ExitRecord("exited", exit_code=0)

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.answers.steps import read_pieces
 from septet.contracts.names import Step
 

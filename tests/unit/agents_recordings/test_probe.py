@@ -9,8 +9,8 @@ from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.turns.probe import Probe, probe
-from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.sandbox.probe import Probe, probe
+from septet.agents.sandbox.sandbox import find_sandbox
 from septet.errors import AgentError, AgentMissingError
 
 NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)

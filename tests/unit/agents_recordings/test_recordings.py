@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 
 from septet.agents.clis.adapter import Dialect
-from septet.agents.clis.command import COMMAND
-from septet.agents.clis.endings import CANCELLED
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.clis.command.adapter import COMMAND
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.endings import CANCELLED
+from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.contracts.facts import Usage
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.outcome import Cause, ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import Cause, ExitRecord, Outcome
 
 ENDED: Final = "2026-11-28T12:00:00.000Z"
 WORDS: Final = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.stage import AGENT
-from septet.agents.clis.claude import SCRIPTED
-from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.claude.adapter import SCRIPTED
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.answers.steps import read_step_answer, request_schema_of
 from septet.contracts.names import Step
 

@@ -17,7 +17,7 @@ from clients.cli.machine_checks import (
     machine_checks,
     without_missing_agents,
 )
-from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.sandbox.sandbox import find_sandbox
 from septet.settings import Settings
 
 _SEPTET = "from clients.cli.main import main; main()"

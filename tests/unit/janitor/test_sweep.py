@@ -25,9 +25,9 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK, listen
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime
-from septet.agents.turns.runner_connection import RUNNER_LOCK, listen
-from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import WarmProcess
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place

@@ -25,8 +25,8 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_hosts, parse_way_out
-from septet.agents.turns.sandbox import find_sandbox
-from septet.agents.turns.supervisors import Supervisors
+from septet.agents.sandbox.sandbox import find_sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.names import Step
 from septet.contracts.pull_request import PullRequestLook
 from septet.contracts.rework import Rework

@@ -1,0 +1,1 @@
+"""The `claude` CLI, and `scripted`, which speaks its language."""

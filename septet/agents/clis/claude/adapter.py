@@ -1,0 +1,163 @@
+"""The `claude` CLI (Claude Code), tested with 2.1.332; and `scripted`, which speaks its language."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
+from septet.agents.clis.capabilities import Capabilities, ModelVariables
+from septet.agents.clis.claude.stream import ClaudeStream
+from septet.agents.clis.claude.transcript import ClaudeTranscript
+from septet.agents.clis.login_files import LoginFile, TokenFields
+from septet.agents.clis.model_place import MESSAGES, MODELS, ModelPlace, below
+from septet.agents.clis.plain_settings import SettingsFile
+from septet.contracts.limits import Tools
+from septet.errors import AgentError
+
+_LOGIN: Final = (
+    "ANTHROPIC_*",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+)
+_CUSTOM_HEADERS: Final = "ANTHROPIC_CUSTOM_HEADERS"
+_QUIET: Final[Mapping[str, str]] = {
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+}
+"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent. And
+sub-agents and commands run in the foreground: a turn is over with its result."""
+_TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
+    "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
+    "read": ("--tools", "Read,Glob,Grep"),
+    "none": ("--tools", ""),
+}
+"""The tools that are not allowed let the CLI go on after its result, whatever the variable of above says."""
+_MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
+"""Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
+_CAPABILITIES: Final = Capabilities(
+    tested_version="2.1.332",
+    memory_mib=400,
+    provider="anthropic",
+    tested_since="2.1.197",
+    own_session_id=True,
+    keeps_model=True,
+    schema=True,
+    without_tools=True,
+    input_stream=True,
+    turn_limit=True,
+    login_files=("~/.claude/.credentials.json", "~/.claude.json"),
+    login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    model_hosts=("api.anthropic.com", "platform.claude.com", "console.anthropic.com"),
+    model_variables=(
+        ModelVariables(
+            "ANTHROPIC_BASE_URL",
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+            ("HEAD /", *below("/v1", *MESSAGES, *MODELS)),
+            "https://api.anthropic.com",
+        ),
+    ),
+    home=("CLAUDE_CONFIG_DIR", "~/.claude"),
+    session_files="projects/*/{id}.jsonl",
+    packages=("~/.claude/local",),
+    logins=(
+        LoginFile(
+            "~/.claude/.credentials.json",
+            kept=("claudeAiOauth", "organizationUuid"),
+            tokens=TokenFields(
+                "claudeAiOauth",
+                "accessToken",
+                "refreshToken",
+                "expiresAt",
+                document_owner=("organizationUuid",),
+            ),
+        ),
+    ),
+    settings=(SettingsFile("~/.claude/settings.json"), SettingsFile("~/.claude/settings.local.json")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claude(Adapter):
+    """A CLI with claude's command line and stream."""
+
+    minds_root: bool = True
+    """It refuses to skip permissions as root outside a sandbox."""
+
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them. A process that is kept for further turns gets neither schema nor limit of turns.
+
+        Both would be those of its first turn.
+
+        Raises:
+            AgentError: It would run as root outside a sandbox.
+        """
+        if self._as_root(turn, host) and not host.sandboxed:
+            raise AgentError(
+                f"{self.name} refuses to work unattended as root.",
+                remedy="Start the worker (`septet up`) again as another user; in a container or sandbox, "
+                "start it with SEPTET_SANDBOXED=true.",
+            )
+        arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
+        if turn.resume_id is not None:
+            arguments += ["--resume", turn.resume_id]
+        elif turn.session_id is not None:
+            arguments += ["--session-id", turn.session_id]
+        if turn.warm:
+            return [*arguments, *_MANY_TURNS, *option("--model", turn.model)]
+        if turn.schema is not None:
+            arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
+        limit = None if turn.max_turns is None else str(turn.max_turns)
+        budget = None if turn.max_usd is None else f"{turn.max_usd:.6f}"
+        arguments += [*option("--model", turn.model), *option("--max-turns", limit)]
+        return [*arguments, *option("--max-budget-usd", budget)]
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return it; as root the CLI is told that it is in a sandbox."""
+        env = Adapter.environment(self, turn, host)
+        return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
+
+    def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
+        """Return its place, with the fields that the worker has the CLI send there."""
+        lines = invocation.env.get(_CUSTOM_HEADERS, "").splitlines()
+        pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))
+
+    def _as_root(self, turn: Turn, host: Machine) -> bool:
+        return self.minds_root and host.uid == 0 and turn.tools == "all"
+
+
+CLAUDE: Final = Claude("claude", _CAPABILITIES, ClaudeStream, ClaudeTranscript, "claude", _LOGIN, _QUIET)
+SCRIPTED: Final = Claude(
+    "scripted",
+    replace(
+        _CAPABILITIES,
+        tested_version="",
+        memory_mib=50,
+        provider="",
+        tested_since="",
+        needs_login=False,
+        login_files=(),
+        login_variables=(),
+        model_hosts=(),
+        model_variables=(),
+        home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
+        session_files="sessions/{id}.json",
+        notes_of_workspace="starts/*-{order}-????????-*",
+        packages=(),
+        logins=(),
+        settings=(),
+    ),
+    ClaudeStream,
+    ClaudeTranscript,
+    "septet-scripted-agent",
+    ("SEPTET_SCRIPTED_*",),
+    _QUIET,
+    minds_root=False,
+)
+ADAPTERS: Final = (CLAUDE, SCRIPTED)

@@ -1,0 +1,189 @@
+"""claude's dialect: from its stream-json, and the little that older wrappers print, to the one outcome."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
+from septet.agents.outcomes import api_errors, endings
+from septet.agents.outcomes.endings import Ending
+from septet.agents.outcomes.line_stream import cost_of
+from septet.agents.outcomes.outcome import Ended, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.stream import EventReader, read_field
+from septet.contracts.facts import Usage
+
+_API_ERROR: Final = "API Error"
+_KINDS: Final[Mapping[str, str]] = {
+    "authentication_failed": "authentication",
+    "oauth_org_not_allowed": "permission",
+    "verification_required": "permission",
+    "account_on_hold": "billing",
+    "billing_error": "billing",
+    "rate_limit": "rate_limit",
+    "overloaded": "overloaded",
+    "invalid_request": "invalid_request",
+    "model_not_found": "unknown_model",
+    "server_error": "server_error",
+}
+"""By the CLI's own word for an error."""
+_API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
+_CUT_ANSWER: Final = "output token maximum"
+_UNKNOWN_SESSION: Final = re.compile(r"No conversation found")
+_INTERRUPTED: Final = "error_during_execution"
+_BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
+    "error_max_turns": ("limit", "turns", "Start it again with more turns (`--step STEP.turns=N`)."),
+    "error_max_budget_usd": ("limit", "budget", "Allow a larger budget, then run `septet retry`."),
+    "error_max_structured_output_retries": ("no_result", "structured_output", ""),
+}
+
+
+class ClaudeStream:
+    """One run's stream as it grows: what it has said so far, and in the end its outcome."""
+
+    def __init__(self) -> None:
+        self._totals = StreamTotals()
+        self._reader = EventReader(Event, self._totals.take, lambda event: isinstance(event.session_id, str))
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        self._reader.feed(chunk)
+
+    @property
+    def progress(self) -> StreamProgress:
+        """What the stream has said so far."""
+        totals, result = self._totals, self._totals.final
+        waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
+        return StreamProgress(
+            session_id=totals.session,
+            last_event=totals.last.name if totals.last is not None else "",
+            turns=totals.turns,
+            tokens=totals.tokens,
+            results=totals.results,
+            waits_for=waits_for,
+            result_text=(_answer(result)[0] or "") if waits_for == "commands" else "",
+        )
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+        document = self._reader.finish()
+        if document is not None:
+            self._totals = StreamTotals()
+            for event in document:
+                self._totals.take(event)
+        totals = self._totals
+        result = totals.final
+        ending = _ending(totals, end, stderr.strip() or self._reader.words)
+        answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
+        pieces = totals.pieces if ending.ended in {"ok", "denied"} else ()
+        text = answer[0] or "".join(pieces) or answer[0]
+        has_answer = text is not None
+        outcome = Outcome(
+            ended=ending.ended,
+            text=text,
+            structured=answer[1],
+            pieces=pieces if pieces not in ((), (text,)) else (),
+            session_id=totals.session,
+            model=totals.model,
+            usage=_usage(totals, result),
+            context_tokens=totals.context_tokens,
+            turns=_turns(totals, result),
+            tool_calls=totals.tool_calls,
+            api_retries=totals.api_retries,
+            denials=denials_of(result) if result is not None else tuple(totals.denied_tools),
+            warnings=(*totals.warnings, *(_warnings(totals, stderr) if has_answer else ())),
+            skipped_lines=self._reader.skipped_lines,
+        )
+        return endings.with_ending(outcome, ending, end, totals.lacked_tools)
+
+
+def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
+    result = totals.final
+    if result is not None and not endings.is_cancelled(end):
+        text = _answer(result)[0] or ""
+        has_failed = result.has_failed or totals.is_refused or text.startswith(_API_ERROR)
+        missing = totals.tasks.missing_work(ended_by_itself=end.cause == "exited")
+        if not has_failed and totals.is_local:
+            return Ending("crashed", "local_answer", f"The CLI answered by itself, and asked no model: {text}")
+        if missing and not has_failed:
+            return _unfinished_ending(missing, end, stderr)
+        if not has_failed and (endings.leaves_result_standing(end) or totals.took_back_nothing):
+            return endings.with_result(text or "".join(totals.pieces), denials_of(result))
+        if has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
+            return _failure_ending(result, totals)
+    is_said = totals.pieces and not (totals.is_refused or totals.api_error)
+    if result is None and is_said and end.cause == "exited" and end.exit_code == 0:
+        return Ending("ok")
+    return endings.without_result(end, stderr, spoke=totals.last is not None, unknown_session=_UNKNOWN_SESSION)
+
+
+def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
+    """Return how a run ended with work missing: its session goes on with it."""
+    if end.cause == "exited" or end.why == endings.AFTER_RESULT:
+        return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
+    return endings.without_result(end, stderr, spoke=True)
+
+
+def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
+    errors = read_field(result.errors, ITEMS) or []
+    words = "; ".join(map(str, errors)) or _answer(result)[0] or ""
+    if totals.is_refused:
+        return endings.api_ending(api_errors.REFUSAL, words)
+    words = words or "The agent reported a failure without a reason."
+    if str(result.subtype) in _BY_SUBTYPE:
+        ended, kind, remedy = _BY_SUBTYPE[str(result.subtype)]
+        return Ending(ended, kind, words, remedy)
+    if result.subtype not in ("success", None):
+        return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION.search(words) else "interrupted", words)
+    if _CUT_ANSWER in words:
+        remedy = "a larger CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."
+        return Ending("limit", "output_tokens", words, f"Start the worker (`septet up`) again with {remedy}")
+    return _api_error(result, totals, words)
+
+
+def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
+    status = result.api_error_status if isinstance(result.api_error_status, int) else None
+    error = api_errors.classify(status, words, kind=_KINDS.get(totals.api_error, "unknown"))
+    by_api = status is not None or str(result.terminal_reason) in _API_REASONS or words.startswith(_API_ERROR)
+    if error.kind == "unknown" and not by_api:
+        return Ending("crashed", "agent_error", words)
+    return endings.api_ending(error, words, resets_at=totals.resets_at)
+
+
+def _answer(result: Event | None) -> tuple[str | None, object]:
+    """Return the final text and the structured output; a result that is no string is its JSON."""
+    if result is None:
+        return None, None
+    structured = read_field(result.structured_output, ANYTHING)
+    raw = bytes(result.result)
+    if raw.startswith(b'"'):
+        return read_field(result.result, TEXT), structured
+    if raw:
+        return raw.decode("utf-8", errors="replace"), structured
+    return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
+
+
+def _warnings(totals: StreamTotals, stderr: str) -> tuple[str, ...]:
+    commands = totals.tasks.commands
+    left = (f"commands in the background were stopped after the result: {commands}",) if commands else ()
+    return (*left, *endings.warnings_in(stderr))
+
+
+def _usage(totals: StreamTotals, result: Event | None) -> Usage:
+    """Return what this run used.
+
+    What the results say by model wins: `usage` leaves out the request at which a budget ended the run. Where it is
+    not said so, `usage` counts, for a message's output tokens are only those it began with; `total_cost_usd` may
+    be that of the whole session (in 2.1.329, not in 2.1.197). A result that tells no token, as of a run that was
+    interrupted, counts for less than messages that tell some.
+    """
+    if result is None:
+        return totals.usage
+    told = totals.usage_by_models or usage_of(result, cost_of(result.total_cost_usd))
+    return told if told is not None and (told.tokens or not totals.tokens) else totals.usage
+
+
+def _turns(totals: StreamTotals, result: Event | None) -> int:
+    if result is not None and isinstance(result.num_turns, int):
+        return result.num_turns
+    return totals.turns

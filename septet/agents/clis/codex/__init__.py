@@ -1,0 +1,1 @@
+"""The `codex` CLI."""

@@ -1,0 +1,1 @@
+"""The `copilot` CLI."""

@@ -1,0 +1,273 @@
+"""A dialect of JSON lines: what its events and stderr add up to, and the outcome that follows from that."""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import msgspec
+
+from septet.agents.outcomes import api_errors, endings
+from septet.agents.outcomes.endings import OTHER_DIALECT, Ending
+from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.stream import EventReader
+from septet.contracts.facts import Usage
+from septet.system.masking import mask
+
+NOBODY_ANSWERED: Final = 408
+"""The status for a request that reached no server: what a server says that waited in vain."""
+
+_TEXT_LIMIT: Final = 4 * 1024 * 1024
+"""Of a longer text, in characters, its end is kept."""
+_PIECES_KEPT: Final = 16
+_NOTES_KEPT: Final = 20
+_WARNING_LIMIT: Final = 300
+_DETAIL_LIMIT: Final = 160
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
+
+
+class LineEvent(msgspec.Struct, gc=False):
+    """What every event has; a dialect adds the fields that it reads, and the rest of a line is skipped."""
+
+    type: Any = None
+
+
+E = TypeVar("E", bound=LineEvent)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a run has said so far."""
+
+    session_id: str | None = None
+    model: str | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    api_retries: int = 0
+    results: int = 0
+    finished: bool = False
+    """The CLI says that it came to its end: the text is its answer."""
+    failure: Ending | None = None
+    """What the CLI says that went wrong."""
+    trying_again: Ending | None = None
+    """What went wrong with the API before the CLI began to ask it again; `None` once it answers."""
+    interrupted: str = ""
+    """Why the CLI says that it was interrupted."""
+    denials: list[str] = field(default_factory=list)
+    lacked: list[str] = field(default_factory=list)
+    """Tools that it called and the CLI does not have."""
+    warnings: list[str] = field(default_factory=list)
+    left_out: int = 0
+    """Characters of what the model said last that were not kept."""
+    pieces: list[str] = field(default_factory=list)
+    """What it said in the same message before, and that: in a dialect whose messages have parts."""
+    spoke_last: bool = False
+    """It called no tool after what it said."""
+    _texts: list[str] = field(default_factory=list)
+    _text_length: int = 0
+
+    @property
+    def text(self) -> str:
+        """What the model said last; of more than 4 Mi characters only the end."""
+        return "".join(self._texts)[-_TEXT_LIMIT:]
+
+    def say(self, text: object, *, anew: bool = False) -> None:
+        """Add to what the model said last, or begin it anew."""
+        if anew:
+            self.hush()
+        if isinstance(text, str):
+            self.spoke_last = True
+            self._texts.append(text)
+            self._text_length += len(text)
+        if self._text_length > 2 * _TEXT_LIMIT:
+            self.keep_end()
+
+    def keep_piece(self, text: object) -> None:
+        """Keep a part of a message, up to some of them."""
+        if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
+            self.pieces.append(text)
+
+    def keep_end(self) -> None:
+        """Keep no more of what the model said last than its end."""
+        kept = self.text
+        self.left_out += self._text_length - len(kept)
+        self._texts, self._text_length = [kept], len(kept)
+
+    def hush(self) -> None:
+        """Forget what the model said last: a tool call came after it."""
+        self._texts, self._text_length, self.left_out, self.spoke_last = [], 0, 0, False
+
+    def deny(self, tool: str) -> None:
+        """Note that a tool was denied."""
+        if len(self.denials) < _NOTES_KEPT:
+            self.denials.append(tool)
+
+    def lack(self, words: object, sentence: re.Pattern[str]) -> None:
+        """Note a tool that the CLI does not have, where these words are its sentence for that."""
+        found = sentence.match(words) if isinstance(words, str) else None
+        if found is not None and len(self.lacked) < _NOTES_KEPT:
+            self.lacked.append(found[1][:_DETAIL_LIMIT])
+
+    def warn(self, warning: str) -> None:
+        """Note a warning."""
+        if len(self.warnings) < _NOTES_KEPT:
+            self.warnings.append(mask(warning)[:_WARNING_LIMIT])
+
+
+class LineStream(ABC, Generic[E]):
+    """One run's stream as it grows: a dialect says what each event adds to the facts."""
+
+    unknown_session: ClassVar[re.Pattern[str]]
+    """The words with which the CLI refuses to resume a session that it does not have."""
+
+    def __init__(self, event_type: type[E]) -> None:
+        """Take the partial type of an event."""
+        self._reader = EventReader(event_type, self.take, self.is_own)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was said: the stream is read from its start."""
+        self.facts = Facts()
+
+    @property
+    def usage(self) -> Usage:
+        """What the run used, as far as it was told; a sum is made when it is asked for, not with each event."""
+        return NO_USAGE
+
+    @property
+    def context_tokens(self) -> int:
+        """How long the session was at its last request; by the average of all turns, where no more is told."""
+        used = self.usage
+        input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+        return input_tokens // max(self.facts.turns, 1) + used.output_tokens
+
+    @abstractmethod
+    def take(self, event: E) -> None:
+        """Add one event to the facts."""
+
+    @abstractmethod
+    def is_own(self, event: E) -> bool:
+        """Say whether an event has what every event of the dialect has, and nothing inside of one."""
+
+    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
+        """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
+        if self.spoke:
+            for line in endings.warnings_in(stderr):
+                self.facts.warn(line)
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        self._reader.feed(chunk)
+
+    @property
+    def spoke(self) -> bool:
+        """Whether there was any event."""
+        return self._reader.last is not None
+
+    @property
+    def progress(self) -> StreamProgress:
+        """What the stream has said so far."""
+        facts, last, used = self.facts, self._reader.last, self.usage
+        return StreamProgress(
+            session_id=facts.session_id,
+            last_event=last.type if last is not None and isinstance(last.type, str) else "",
+            turns=facts.turns,
+            tokens=used.tokens,
+            cost_usd=used.cost_usd or 0.0,
+            results=facts.results,
+        )
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+        words = _COLOURS.sub("", stderr)
+        document = self._reader.finish()
+        if document is not None:
+            self.begin()
+            for event in document:
+                self.take(event)
+        self.take_stderr(words, end)
+        facts, ending = self.facts, self._ending(end, words)
+        facts.keep_end()
+        has_answer = facts.finished and ending.ended in {"ok", "denied"}
+        outcome = Outcome(
+            ended=ending.ended,
+            text=facts.text if has_answer else None,
+            pieces=tuple(facts.pieces) if has_answer and len(facts.pieces) > 1 else (),
+            left_out=facts.left_out if has_answer else 0,
+            session_id=facts.session_id,
+            model=facts.model,
+            usage=self.usage,
+            context_tokens=self.context_tokens,
+            turns=facts.turns,
+            tool_calls=facts.tool_calls,
+            api_retries=facts.api_retries,
+            denials=tuple(facts.denials),
+            warnings=tuple(facts.warnings),
+            skipped_lines=self._reader.skipped_lines,
+        )
+        return endings.with_ending(outcome, ending, end, facts.lacked)
+
+    def _ending(self, end: ExitRecord, stderr: str) -> Ending:
+        ending = None if endings.is_cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
+        return ending or self._without_result(end, stderr)
+
+    def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
+        words, facts, last = stderr.strip() or self._reader.words, self.facts, self._reader.last
+        is_told = facts.session_id or facts.turns or facts.tool_calls
+        if last is not None and last.type is None and not is_told and (end.cause, end.exit_code) == ("exited", 0):
+            return Ending("crashed", OTHER_DIALECT, "The agent printed events that are those of another version.")
+        return endings.without_result(end, words, spoke=self.spoke, unknown_session=self.unknown_session)
+
+
+def api_error(status: int | None, words: str) -> Ending:
+    """Return the ending for an error of the model API."""
+    error = api_errors.classify(status, words)
+    return endings.api_ending(error, words)
+
+
+def count(value: object) -> int:
+    """Return a count as it is, and 0 for what is none."""
+    if type(value) is int and value > 0:  # a bool is of another type
+        return value
+    return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
+
+
+def cost_of(value: object) -> float | None:
+    """Return a cost as it is, and `None` for what is none: one below zero would pay for others."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < math.inf else None
+
+
+def text_of(value: object) -> str | None:
+    """Return a string as it is, and `None` for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def call_of(tool: object, arguments: object) -> str:
+    """Return a tool call as `name(argument)`, with the first argument that is a text."""
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    words = next((value for value in values if isinstance(value, str)), "")
+    detail = mask(" ".join(words.split()))[:_DETAIL_LIMIT]
+    return f"{tool}({detail})" if detail else str(tool)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines that are not blank."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
+    """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
+    if facts.finished and endings.leaves_result_standing(end):
+        return endings.with_result(facts.text, facts.denials)
+    if facts.denials and end.exit_code == 0:
+        return endings.denial_ending(facts.denials)
+    if facts.interrupted and end.cause == "exited":
+        return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
+    if end.cause == "exited" and end.exit_code == 0 and facts.spoke_last and facts.text.strip():
+        facts.finished = True  # it has ended well, and what it said last is there
+        return Ending("ok")
+    return facts.trying_again if end.cause in _AT_LIMIT else None

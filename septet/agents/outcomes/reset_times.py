@@ -1,0 +1,83 @@
+"""When a usage limit ends, by the words in which CLIs and model APIs say so: the table's moments, read."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from septet.agents.outcomes.api_words import MOMENTS
+
+_JUST_OVER: Final = timedelta(minutes=10)
+"""An hour that has just passed was that of the message, and not that of the next day."""
+_MILLISECONDS_FROM: Final = 1e11
+"""Seconds reach it in the year 5138, milliseconds passed it in 1973."""
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|[dhms])")
+_UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_GOOGLES_DAY: Final = "America/Los_Angeles"
+
+
+def seconds_of(moment: float) -> float:
+    """Return a moment in seconds since the epoch that a CLI gives in seconds, or in milliseconds."""
+    return moment / 1000.0 if moment >= _MILLISECONDS_FROM else moment
+
+
+def names_reset(words: str) -> bool:
+    """Say whether a message names when a limit ends."""
+    return any(pattern.search(words) for pattern in MOMENTS)
+
+
+def find_reset(words: str, said_at: float) -> float | None:
+    """Return when a limit ends, in seconds since the epoch; `None` where the words do not say it.
+
+    Args:
+        words: The message.
+        said_at: When that was said, in seconds since the epoch: it may name the hour alone.
+    """
+    match = next(filter(None, (pattern.search(words) for pattern in MOMENTS)), None)
+    if match is None:
+        return None
+    parts = {name: value for name, value in match.groupdict().items() if value}
+    try:
+        return _moment(parts, said_at)
+    except (ValueError, OverflowError):  # there is none such, as on 30 February
+        return None
+
+
+def _moment(parts: dict[str, str], said_at: float) -> float | None:
+    if "epoch" in parts:
+        return seconds_of(float(parts["epoch"]))
+    if "length" in parts:
+        lengths = _PART.findall(parts["length"].lower())
+        return said_at + sum(float(number) * _UNITS[unit] for number, unit in lengths) if lengths else None
+    if "date" in parts:
+        moment = datetime.strptime(f"{parts['date']} {parts['time']}", "%Y-%m-%d %H:%M")  # noqa: DTZ007 -- see below
+        return moment.replace(tzinfo=UTC if parts.get("utc", "").endswith(("Z", "UTC")) else None).timestamp()
+    if "daily" in parts:
+        day = datetime.fromtimestamp(said_at, _zone(_GOOGLES_DAY)) + timedelta(days=1)
+        return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    return _next_hour(parts, datetime.fromtimestamp(said_at, _zone(parts.get("zone"))))
+
+
+def _next_hour(parts: dict[str, str], start: datetime) -> float:
+    """Return when an hour comes next, in its zone or the machine's; codex's, of the same day, may be over.
+
+    A day without an hour begins at midnight.
+    """
+    day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
+    clock = f"{parts.get('hour', '12')}:{parts.get('minute', '00')} {parts.get('half', 'A')}M"
+    moment = datetime.strptime(f"{day} {parts.get('year', start.year)} {clock}", "%b %d %Y %I:%M %p").replace(
+        tzinfo=start.tzinfo
+    )
+    over = _JUST_OVER if "hour" in parts else timedelta(days=1)
+    if "year" in parts or moment >= start - over:
+        return moment.timestamp()
+    if "day" in parts:
+        return moment.replace(year=moment.year + 1).timestamp()
+    return moment.timestamp() if "past" in parts else (moment + timedelta(days=1)).timestamp()
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    try:
+        return ZoneInfo(name) if name else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None

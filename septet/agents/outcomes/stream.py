@@ -1,0 +1,210 @@
+"""The reader of a stream: bytes in any chunking become events, in memory that does not grow with the stream."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from septet.agents.processes.event_lines import object_at_end
+from septet.system.masking import mask_bytes
+
+LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
+"""A longer line is skipped to its newline and counted; a whole document is read up to this size."""
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+_PIECE_BYTES: Final = 64 * 1024
+"""What fits into a processor's cache is read twice as fast as a megabyte."""
+_WORDS_KEPT: Final = 600
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_NO_EVENT: Final = (ValueError, RecursionError)
+"""What msgspec and json raise for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
+_BLANKS: Final = re.compile(r"\s*")
+
+
+class EventReader(Generic[E]):
+    """Turns lines of JSON into events of one partial type; what is no JSON object is passed over.
+
+    Where something else stands on a line before an event, that event ends the line and is one of the dialect.
+
+    A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that
+    does not decode is looked at again, slowly. A stream that is one object or one array over several lines is no
+    stream of lines: `finish` gives its events, once it has ended.
+    """
+
+    def __init__(
+        self, event_type: type[E], take: Callable[[E], None], is_own: Callable[[E], bool] = lambda _: True
+    ) -> None:
+        """Hand each event to `take`; the event's fields are best `Any` or `msgspec.Raw`, which refuse nothing.
+
+        `is_own` says of an event behind other bytes whether it has what all of the dialect have.
+        """
+        self.skipped_lines = 0
+        """Lines over 16 MiB."""
+        self.words = ""
+        """The end of what was printed that is no event."""
+        self.last: E | None = None
+        """The last event."""
+        self._decoder = msgspec.json.Decoder(event_type)
+        self._take, self._is_own = take, is_own
+        self._partial: list[bytes] = []
+        self._partial_bytes = 0
+        self._skipping = False
+        self._document: bytearray | None = bytearray()
+        self._first_line: bytes | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        for start in range(0, len(chunk), _PIECE_BYTES):
+            self._feed_piece(chunk[start : start + _PIECE_BYTES])
+
+    def finish(self) -> list[E] | None:
+        """Read a last line that has no newline.
+
+        A stream that was one JSON document over several lines is to be read anew, as the events that it returns;
+        `None` for any other.
+        """
+        self._read_lines([self._take_partial()])
+        if self._document is None or self._first_line is None:
+            return None
+        if self._document.startswith(_BYTE_ORDER_MARK):
+            del self._document[: len(_BYTE_ORDER_MARK)]
+        try:
+            if self._first_line.startswith(b"["):
+                elements = msgspec.json.decode(self._document, type=list[msgspec.Raw])
+                events = [event for element in elements for event in self._read_objects(bytes(element))[0]]
+            else:
+                events = [self._decoder.decode(self._document)]
+        except _NO_EVENT:
+            return None
+        self.last = events[-1] if events else self.last
+        return events
+
+    def _feed_piece(self, piece: bytes) -> None:
+        if self._document is not None:
+            self._keep_for_document(self._document, piece)
+        end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
+        if end_of_last:
+            self._append_partial(piece[:end_of_first])
+            self._read_lines((self._take_partial() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
+        self._append_partial(piece[end_of_last:])
+
+    def _append_partial(self, part: bytes) -> None:
+        """Keep a part of a line whose end has not come, up to the limit."""
+        if self._skipping:
+            return
+        self._partial_bytes += len(part)
+        if self._partial_bytes > LINE_LIMIT_BYTES:
+            self._skipping = True
+            self.skipped_lines += 1
+            self._partial = []
+        else:
+            self._partial.append(part)
+
+    def _take_partial(self) -> bytes:
+        line = b"".join(self._partial)
+        self._partial, self._partial_bytes, self._skipping = [], 0, False
+        return line
+
+    def _read_lines(self, lines: list[bytes]) -> None:
+        """Take the events of whole lines: one by one, which costs less than to prove that all can go at once."""
+        if self._first_line is None:
+            self._check_first_line(lines)
+        decode, take, event = self._decoder.decode, self._take, self.last
+        for line in lines:
+            try:
+                event = decode(line)
+            except _NO_EVENT:
+                for event in self._mend_line(line):
+                    take(event)
+            else:
+                take(event)
+        self.last = event
+
+    def _mend_line(self, line: bytes) -> list[E]:
+        """Return what there is in a line that does not decode as it stands."""
+        events, rest = self._read_objects(line)
+        if rest:
+            events += filter(self._is_own, self._read_objects(object_at_end(rest))[0])
+        words = mask_bytes(line)[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
+        if words and not events:
+            self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
+        return events
+
+    def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
+        """Return the objects at the head of a line, and what stands behind them.
+
+        It may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, a number that is none, two
+        objects, or an object and words after it.
+        """
+        text = line.strip().removeprefix(_BYTE_ORDER_MARK).decode("utf-8", errors="replace")
+        events: list[E] = []
+        position = 0
+        while text.startswith("{", position):
+            try:
+                value, position = _FORGIVING.raw_decode(text, position)
+                events.append(
+                    self._decoder.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace"))
+                )
+            except _NO_EVENT:
+                break
+            position = _end_of_blanks(text, position)
+        return events, text[position:].encode()
+
+    def _keep_for_document(self, document: bytearray, piece: bytes) -> None:
+        if len(document) + len(piece) <= LINE_LIMIT_BYTES:
+            document += piece
+        else:
+            self._document = None
+
+    def _check_first_line(self, lines: list[bytes]) -> None:
+        """Decide by the first line that is not blank whether the stream can be one document."""
+        for line in lines:
+            first = line.strip().removeprefix(_BYTE_ORDER_MARK)
+            if first:
+                self._first_line = first[:1]
+                if not first.startswith((b"{", b"[")) or self._read_objects(first)[0]:
+                    self._document = None
+                return
+
+
+def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """Return a field's value; `None` when it is absent or of another type."""
+    try:
+        return decoder.decode(raw)
+    except _NO_EVENT:
+        return None
+
+
+class _Typed(msgspec.Struct):
+    type: Any = None
+    session_id: Any = None
+
+
+def is_event(line: bytes | bytearray) -> bool:
+    """Say whether a line is a JSON object with a `type`, or ends with one that also names its session."""
+    try:
+        return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
+    except _NO_EVENT:
+        event = read_field(msgspec.Raw(object_at_end(line)), _typed)
+        return event is not None and isinstance(event.type, str) and isinstance(event.session_id, str)
+
+
+_typed: Final = msgspec.json.Decoder(_Typed)
+
+
+def _end_of_blanks(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return blanks.end() if blanks else position
+
+
+def _finite(number: str) -> float | None:
+    value = float(number)
+    return value if math.isfinite(value) else None
+
+
+_FORGIVING: Final = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)

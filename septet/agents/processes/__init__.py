@@ -1,0 +1,1 @@
+"""What the programs around an agent share: orders, users, limits, process trees and exit files."""

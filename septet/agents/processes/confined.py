@@ -1,0 +1,104 @@
+"""What a supervisor knows of the sandbox around its agent: how the program inside ended.
+
+Bubblewrap ends with the program's exit code, or 128 and the number of the signal that killed it. By JSON on a
+descriptor, which goes to the file `sandbox.json`, it reports the pid of the sandbox's first process, before
+anything starts in it, and an exit code only when the program had started.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+
+from septet.agents.processes.order import Confinement
+from septet.agents.processes.own_user import StagedFiles
+
+REPORT = "sandbox.json"
+FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
+SIGNAL_BASE = 128
+LAST_SIGNAL = 64
+FAILURE_BYTES = 600
+
+
+class SandboxStart:
+    """The start of a bubblewrap: its arguments, and the descriptors that it is told things over.
+
+    Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
+    """
+
+    def __init__(
+        self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
+    ) -> None:
+        """Open what bubblewrap reads; it reports on the descriptor `report`, and is told `options` too.
+
+        Raises:
+            OSError: The machine refused.
+        """
+        self.descriptors: list[int] = []
+        self.staged: StagedFiles | None = None
+        if confinement.gives_up_root and os.geteuid() == 0:
+            self.staged = StagedFiles(confinement.arguments)
+        texts = confinement.texts.items()
+        options = [*options, *(part for path, text in texts for part in self.make_file(path, text))]
+        if confinement.system_calls:
+            options += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(confinement.system_calls))]
+        if report is not None:
+            options += report_to(report)
+        options += confinement.arguments if self.staged is None else self.staged.arguments
+        arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in options))
+        program = confinement.program if self.staged is None else self.staged.place_program(confinement.program)
+        self.argv = (program, "--args", arguments, "--", *argv)
+
+    def make_file(self, path: str, text: str) -> tuple[str, ...]:
+        """Return the arguments that make a file of the guest's."""
+        return ("--perms", "0444", "--file", self.open_memory("text", os.fsencode(text)), path)
+
+    def open_memory(self, name: str, content: bytes) -> str:
+        """Return the number of a descriptor from which this is read."""
+        memory = os.memfd_create(name, 0)
+        self.descriptors.append(memory)
+        os.write(memory, content)
+        os.lseek(memory, 0, os.SEEK_SET)
+        return str(memory)
+
+    def close(self) -> None:
+        """Close what only the sandbox reads."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def open_report() -> int:
+    """Make the file of the report, and return the descriptor that the sandbox inherits.
+
+    Raises:
+        OSError: The disk or the machine refused.
+    """
+    report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+    os.set_inheritable(report, True)
+    return report
+
+
+def report_to(report: int) -> tuple[str, str]:
+    """Return the arguments by which bubblewrap reports."""
+    return ("--json-status-fd", str(report))
+
+
+def exit_code_inside(code: int, report: bytes) -> int | None:
+    """Return how the program inside ended, negative for a signal; `None` when it never started.
+
+    Args:
+        code: How bubblewrap ended; negative when it was killed itself, and with it all that was inside.
+        report: What it reported.
+    """
+    if code < 0:
+        return code
+    if b'"exit-code"' not in report:
+        return None
+    return SIGNAL_BASE - code if SIGNAL_BASE < code <= SIGNAL_BASE + LAST_SIGNAL else code
+
+
+def start_failure(stderr: bytes) -> str:
+    """Return the last line of a bubblewrap that could not start the program, after the name of its cause."""
+    line = stderr[-FAILURE_BYTES:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
+    name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
+    return f"{name}: {line}" if name else line

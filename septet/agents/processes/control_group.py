@@ -1,0 +1,131 @@
+"""A control group of its own (version 2) for each guest, where the worker was given groups to make.
+
+The kernel bounds groups only below one that has no processes itself. So the worker has to be in a group below the
+delegated one, as systemd's `DelegateSubgroup=` puts it there, and guests get groups beside the worker's.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from septet.agents.processes.process_tree import read_file
+
+CONTROLLERS = (b"memory", b"pids")
+PREFIX = "septet-guest-"
+ROOM_ABOVE_LIMIT = 4
+"""A group holds a quarter more than the limit, which the supervisor's look is to find and name first."""
+DELEGATED = "user.delegate"
+"""By this attribute systemd, since 251, says that a group is for others to divide."""
+
+
+class GuestGroup:
+    """The group of one guest."""
+
+    def __init__(self, folder: str) -> None:
+        """Take its folder, which exists."""
+        self.folder = folder
+
+    def enter(self) -> None:
+        """Move this process there, and all that it will start; else the looks alone bound it."""
+        with suppress(OSError):
+            write_file(f"{self.folder}/cgroup.procs", b"0")
+
+    def close(self) -> bool:
+        """Remove the group, whose processes are dead; return whether the kernel killed them at its limit."""
+        events = dict(line.split() for line in read_file(f"{self.folder}/memory.events").splitlines())
+        with suppress(OSError):
+            os.rmdir(self.folder)
+        return b"0" not in (events.get(b"oom", b"0"), events.get(b"oom_kill", b"0"))
+
+
+def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | None:
+    """Return a new group with these limits, of which 0 is none; `None` where no group can be had.
+
+    What killed supervisors have left is removed.
+    """
+    if not parent:
+        return None
+    for name in os.listdir(parent):
+        if name.startswith(PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(PREFIX)}"):
+            with suppress(OSError):
+                os.rmdir(f"{parent}/{name}")
+    group = f"{parent}/{PREFIX}{os.getpid()}"
+    bounds: dict[str, int] = {}
+    if memory_bytes:
+        most = memory_bytes + memory_bytes // ROOM_ABOVE_LIMIT
+        bounds |= {"memory.max": most, "memory.swap.max": 0, "memory.oom.group": 1}
+    if processes:
+        bounds["pids.max"] = processes + processes // ROOM_ABOVE_LIMIT + 8
+    try:
+        write_file(f"{parent}/cgroup.subtree_control", b" ".join(b"+" + name for name in CONTROLLERS))
+        os.makedirs(group, exist_ok=True)
+        for name, most in bounds.items():
+            if os.access(f"{group}/{name}", os.F_OK):  # a kernel without swap has no file for it
+                write_file(f"{group}/{name}", b"%d" % most)
+    except OSError:
+        return None
+    return GuestGroup(group)
+
+
+def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
+    """Return the delegated group in which groups can be made for guests; or none, and why.
+
+    Args:
+        root: The file system's root, with `/proc` and `/sys`.
+        is_given: Says whether a group is this process's to divide: by systemd's attribute where it is absent.
+    """
+    mount, own = mount_point(root), own_group(root)
+    if not mount or not own or "/.." in own:
+        return "", "no control groups of version 2 are mounted"
+    if own == "/":
+        return "", "Septet is in the topmost group that it sees"
+    parent = f"{mount}{own.rpartition('/')[0]}"
+    name = own.rpartition("/")[0] or "/"
+    if not (is_given or is_delegated)(parent):
+        return "", f"the group {name} around Septet's own was not delegated to its user"
+    missing = set(CONTROLLERS) - set(read_file(f"{parent}/cgroup.controllers").split())
+    if missing:
+        return "", f"the group {name} has no control of {b' and '.join(sorted(missing)).decode()}"
+    if read_file(f"{parent}/cgroup.procs").strip():
+        return "", f"processes are in the group {name} itself"
+    return parent, ""
+
+
+def own_group(root: str) -> str:
+    """Return this process's group of version 2; empty where there is none."""
+    lines = os.fsdecode(read_file(f"{root}/proc/self/cgroup")).splitlines()
+    return next((line[3:] for line in lines if line.startswith("0::")), "")
+
+
+def mount_point(root: str) -> str:
+    """Return where groups of version 2 are mounted; empty for nowhere."""
+    mounts = (line.split(" ") for line in os.fsdecode(read_file(f"{root}/proc/self/mounts")).splitlines())
+    place = next((fields[1] for fields in mounts if fields[2:3] == ["cgroup2"]), "")
+    return f"{root}{place}" if place else ""
+
+
+def is_delegated(group: str) -> bool:
+    """Return whether a group is this process's to divide: it may write there, and the attribute says so.
+
+    Slices of the user's own systemd can be written to, and are systemd's.
+    """
+    names = ("cgroup.procs", "cgroup.subtree_control")
+    if not all(os.access(f"{group}/{name}", os.W_OK) for name in names) or not os.access(group, os.W_OK):
+        return False
+    try:
+        return os.getxattr(group, DELEGATED) == b"1"
+    except OSError:
+        return False
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Tell the kernel something by one of its files.
+
+    Raises:
+        OSError: It refused.
+    """
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, content)
+    finally:
+        os.close(descriptor)

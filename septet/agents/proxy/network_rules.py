@@ -1,0 +1,288 @@
+"""What a guest may reach: hosts by name and port, and of the addresses that a name resolves to the public ones.
+
+A name is resolved once, each address is looked at, and that address is connected to: so a name that resolves to
+another one a moment later opens nothing. Where the worker goes by a proxy, that one resolves the name again: it
+is not asked for a name of which one address is private here. A name that this machine does not know is left to it.
+"""
+
+import ipaddress
+import socket
+import ssl
+import threading
+from binascii import b2a_base64
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from septet.agents.proxy.guest_sockets import LOOPBACK, LOOPBACK_6
+from septet.agents.proxy.model_port import read_model_ports
+
+LONGEST_NAME = 253
+CONNECT_SECONDS = 20.0
+RESOLVE_SECONDS = 3.0
+"""For a name that a proxy resolves too: where only that one can, a resolver may say nothing at all."""
+NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+"""Of RFC 8215, for use within an organization; some releases of Python take it for global."""
+PORT_LIMIT = 65536
+HTTP_PORT = 80
+HEAD_BYTES = 1 << 14
+
+
+class NetworkRefusal(Exception):  # noqa: N818 -- it is what is answered, and no failure
+    """What is not let through, and why."""
+
+
+def resolve(name: str, port: int) -> list[str]:
+    """Return the addresses of a name.
+
+    Raises:
+        OSError: It resolves to none.
+    """
+    found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+class Network:
+    """What an order says of the guest's way out."""
+
+    def __init__(
+        self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
+    ) -> None:
+        """Read it; a field that is not there opens nothing.
+
+        Args:
+            fields: Those of the order.
+            resolver: Gives the addresses of a name at a port, or raises `OSError`.
+
+        Raises:
+            ValueError: It is none.
+            KeyError: A field is missing.
+            TypeError: A field is of another kind.
+        """
+        self.port = int(str(fields["port"]))
+        """Where the guest finds the proxy, on its own loopback."""
+        self.hosts = {(str(name), int(port)) for name, port in pairs(fields.get("hosts"))}
+        """What may be reached, where it is on the internet."""
+        self.own_hosts = {(str(name), int(port)) for name, port in pairs(fields.get("own_hosts"))}
+        """What the worker's settings name as its own, wherever it is."""
+        self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
+        """By port on the guest's loopback: its model API."""
+        self.with_key = {(each.name, each.host_port) for each in self.models.values()}
+        """Hosts whose keys stay outside: only the ports of those lead there."""
+        forwards = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
+        own_names = [each for each in forwards if each not in self.with_key]
+        self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
+        """By address and port on the guest's loopback: the name of this machine's, whose same port is meant."""
+        self.ca_file = str(fields.get("ca_file") or "")
+        """Authorities of the worker's own, beside the machine's."""
+        self.tls: ssl.SSLContext | None = None
+        proxies = fields.get("proxies")
+        self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
+        """The worker's own ways out, by their variables in small letters."""
+        self.resolver = resolver
+        self.unanswered: set[str] = set()
+        """Names of which the resolver said nothing in time: it is not asked again."""
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Where to listen, by address and port, at the proxy's first."""
+        own = [(LOOPBACK, port) for port in (self.port, *self.models)]
+        return list(dict.fromkeys((*own, *self.forwards)))
+
+    def prepare_tls(self) -> None:
+        """Read the authorities whose hosts are trusted; where they cannot be read, none is."""
+        if not any(each.is_https for each in self.models.values()):
+            return
+        self.tls = ssl.create_default_context()
+        if self.ca_file:
+            try:
+                self.tls.load_verify_locations(self.ca_file)
+            except OSError:
+                return
+
+    def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
+        """Return a connection to a host that may be reached.
+
+        Args:
+            name: The host's.
+            port: The host's.
+            with_key: It is a model's, and the request was looked at.
+
+        Raises:
+            NetworkRefusal: It may not be, or resolves to no address that may.
+            OSError: Nobody answers there.
+        """
+        if (name, port) in self.with_key and not with_key:
+            raise NetworkRefusal("its key stays outside of the sandbox, and only requests to the model go there")
+        is_own = (name, port) in self.own_hosts
+        if not is_own and (name, port) not in self.hosts:
+            raise NetworkRefusal("not in the list of hosts")
+        upstream = upstream_for(self.proxies, name, port)
+        if upstream is not None:
+            if not is_own and not all(map(is_public, self.look_up(name, port))):
+                raise NetworkRefusal("it resolves to an address that is not public")
+            return connect_by(upstream, name, port)
+        addresses = self.resolver(name, port)
+        open_ones = addresses if is_own else [each for each in addresses if is_public(each)]
+        if not open_ones:
+            raise NetworkRefusal("it resolves to no public address")
+        return connect_to_one(open_ones, port)
+
+    def look_up(self, name: str, port: int) -> Sequence[str]:
+        """Return the addresses of a name that a proxy resolves again; none where this machine does not know it."""
+        if is_address(name):
+            return [name]
+        if name in self.unanswered:
+            return []
+        found: list[str] = []
+
+        def resolve_in_time() -> None:
+            try:
+                found.extend(self.resolver(name, port))
+            except OSError:
+                return
+
+        resolving = threading.Thread(target=resolve_in_time, daemon=True)
+        resolving.start()
+        resolving.join(RESOLVE_SECONDS)
+        if resolving.is_alive():
+            self.unanswered.add(name)
+        return list(found)
+
+
+def pairs(value: object) -> Sequence[Sequence[str]]:
+    """Return a field that is a list of pairs; nothing where it is not there."""
+    return value if isinstance(value, list) else []
+
+
+def host_name(text: str) -> str:
+    """Return a host's name in one form: small letters, without the last dot and the brackets of an address.
+
+    Raises:
+        NetworkRefusal: It is none.
+    """
+    name = text.strip().lower().removeprefix("[").removesuffix("]").removesuffix(".")
+    if not name or len(name) > LONGEST_NAME or not name.isascii() or any(not "!" <= sign <= "~" for sign in name):
+        raise NetworkRefusal("its name is not valid")
+    return name
+
+
+def split_host(text: str, usual_port: int) -> tuple[str, int]:
+    """Return name and port of `name:port`.
+
+    Raises:
+        NetworkRefusal: It is none.
+    """
+    name, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        name, port = text, str(usual_port)
+    if not port.isdecimal() or not 0 < int(port) < PORT_LIMIT:
+        raise NetworkRefusal("its port is not valid")
+    return host_name(name), int(port)
+
+
+def is_public(text: str) -> bool:
+    """Say whether an address is one of the internet, and none of this machine's own."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:  # one of a link, which names its device
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
+        if address in NETWORK_OF_NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner:
+            return is_public(str(inner)) and address.ipv4_mapped is None
+        if address.is_site_local or address in LOCAL_NETWORK_OF_NAT64:
+            return False
+    reserved = address.is_multicast or address.is_reserved or address.is_unspecified
+    return address.is_global and not reserved and not is_own(text)
+
+
+def is_own(address: str) -> bool:
+    """Say whether an address is this machine's: what would be sent there would come from it. Nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as trial:
+        try:
+            trial.connect((address, 9))
+        except OSError:
+            return False
+        return bool(trial.getsockname()[0] == address)
+
+
+def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitResult | None:
+    """Return the proxy that the worker itself goes by to a host; `None` where it goes straight."""
+    own = proxies.get("http_proxy" if port == HTTP_PORT else "https_proxy")
+    address = str(own or proxies.get("all_proxy") or "")
+    if not address or name in {"localhost", "::1"} or name.startswith("127."):
+        return None
+    for entry in str(proxies.get("no_proxy") or "").lower().split(","):
+        exempt = entry.strip().removeprefix("*").removeprefix(".")
+        if entry.strip() == "*" or (exempt and (name == exempt or name.endswith(f".{exempt}"))):
+            return None
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    return parts if parts.scheme == "http" and parts.hostname else None
+
+
+def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
+    """Return a tunnel by the worker's own proxy, which resolves the name.
+
+    Raises:
+        OSError: The proxy does not answer, or refuses.
+    """
+    way = connect_to_one(resolve(upstream.hostname or "", upstream.port or HTTP_PORT), upstream.port or HTTP_PORT)
+    try:
+        target = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+        lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+        if upstream.username is not None:
+            account = f"{unquote(upstream.username)}:{unquote(upstream.password or '')}"
+            lines.append(f"Proxy-Authorization: Basic {b2a_base64(account.encode(), newline=False).decode()}")
+        way.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+        await_tunnel(way)
+    except BaseException:
+        way.close()
+        raise
+    return way
+
+
+def await_tunnel(way: socket.socket) -> None:
+    """Read what a proxy answers to a request for a tunnel, and nothing of what follows.
+
+    Raises:
+        OSError: It refuses.
+    """
+    told = b""
+    while not told.endswith(b"\r\n\r\n") and len(told) < HEAD_BYTES:
+        sign = way.recv(1)
+        if not sign:
+            break
+        told += sign
+    if told.split(b" ")[1:2] != [b"200"]:
+        words = told.splitlines()[0][:100].decode("latin-1") if told else "nothing"
+        raise OSError(0, f"the worker's proxy says {words!r}")
+
+
+def is_address(name: str) -> bool:
+    """Say whether a name is an address, in whatever form a machine would read it."""
+    return ":" in name or name.rpartition(".")[2][:1].isdigit()
+
+
+def connect_to_one(addresses: Sequence[str], port: int) -> socket.socket:
+    """Return a connection to the first of these addresses that answers.
+
+    Raises:
+        OSError: None does.
+    """
+    failure = OSError(0, "no address")
+    for address in addresses:
+        connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            connection.connect((address, port))
+        except OSError as error:
+            connection.close()
+            failure = error
+            continue
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    raise failure

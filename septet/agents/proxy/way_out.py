@@ -1,0 +1,233 @@
+"""A guest's way out, from its supervisor's side: the process of its proxy, from its start to its end.
+
+The supervisor keeps the sockets that listen in the guest's network: a proxy that was killed is replaced, and the
+guest loses no more than the connections of that moment.
+"""
+
+import errno
+import os
+import signal
+import socket
+from collections.abc import Mapping
+
+from septet.agents.processes.own_user import FIRST_USER
+from septet.agents.processes.process_tree import die_with_parent
+from septet.agents.proxy.guest_sockets import send_sockets
+from septet.agents.proxy.network_log import NetworkLog, open_log
+from septet.agents.proxy.network_rules import Network
+from septet.agents.proxy.proxy import Proxy, close_others
+
+READY = b"ready"
+READY_SECONDS = 20.0
+LOG_SECONDS = 0.5
+MOST_PROXIES = 100
+"""For one guest: what kills so many does not stop."""
+ENDED_BEFORE = "it ended before"
+"""The guest, by itself: what it printed says why."""
+
+
+class WayOut:
+    """The proxy of one guest; the guest does not start before it listens."""
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        """Take what the order says, and make the pipes over which bubblewrap tells and is held.
+
+        Raises:
+            OSError: The machine refused.
+        """
+        self.network = Network(fields)
+        self.pid = 0
+        self.started_count = 0
+        self.listeners: list[int] = []
+        """They listen in the guest's network, once it is there."""
+        self.info, self.told = os.pipe()
+        self.held, self.release = os.pipe()
+        self.pipes = [self.info, self.told, self.held, self.release]
+        """What is needed until the guest has started."""
+        for descriptor in (self.told, self.held):
+            os.set_inheritable(descriptor, True)
+        self.control, self.control_of_proxy = socket.socketpair()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What bubblewrap is told."""
+        return ("--info-fd", str(self.told), "--block-fd", str(self.held))
+
+    def start(self) -> None:
+        """Fork the proxy; the first one holds the guest until it listens in there.
+
+        Raises:
+            OSError: The machine refused.
+        """
+        log, supervisor = open_log(), os.getpid()
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                become_proxy(self, log, supervisor)
+        finally:
+            os.close(log)
+        self.started_count += 1
+        self.control_of_proxy.close()
+
+    def replace(self) -> bool:
+        """Fork another proxy for one that was killed; return whether there is one."""
+        self.pid = 0
+        self.control.close()
+        if not self.listeners or self.started_count >= MOST_PROXIES:
+            return False
+        try:
+            self.control, self.control_of_proxy = socket.socketpair()
+            self.start()
+        except OSError:
+            return False
+        return True
+
+    def await_listening(self) -> str:
+        """Wait until the guest was let go; return why it cannot be, or nothing."""
+        self.close_pipes()
+        self.control.settimeout(READY_SECONDS)
+        try:
+            told, self.listeners, _, _ = socket.recv_fds(self.control, 600, len(self.network.places))
+        except OSError as error:
+            told = f"{errno.errorcode.get(error.errno or 0, '')}: it does not listen".encode()
+        self.control.settimeout(None)
+        for descriptor in self.listeners:
+            os.set_inheritable(descriptor, False)
+        if told == READY:
+            return ""
+        return told.decode("utf-8", "replace") or "its proxy ended"
+
+    def close_pipes(self) -> None:
+        """Close what was needed for the start."""
+        for descriptor in self.pipes:
+            os.close(descriptor)
+        self.pipes = []
+
+    def send_log(self, descriptor: int) -> None:
+        """Have the proxy write to another file; the descriptor is closed. One that has ended is seen elsewhere."""
+        try:
+            socket.send_fds(self.control, [b"+"], [descriptor])
+        except OSError:
+            return
+        finally:
+            os.close(descriptor)
+
+    def end(self) -> None:
+        """Have the proxy write the rest of its log, and end."""
+        self.close_pipes()
+        self.shut_control()
+        for descriptor in self.listeners:
+            os.close(descriptor)
+        self.listeners = []
+
+    def shut_control(self) -> None:
+        """Say to the proxy that there is no more to do; one that has ended is seen elsewhere."""
+        try:
+            self.control.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def await_log(self) -> None:
+        """Wait until the proxy has written all that it has to say: it closes its end of the socket then."""
+        self.control.settimeout(LOG_SECONDS)
+        try:
+            self.control.recv(1)
+        except OSError:
+            return
+
+
+def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
+    """Turn this process, just forked, into the proxy; never return."""
+    code = 1
+    control = way_out.control_of_proxy
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        die_with_parent()
+        os.close(0)
+        os.open(os.devnull, os.O_RDWR)
+        os.dup2(0, 1)
+        os.dup2(0, 2)
+        pipes = (way_out.info, way_out.release) if way_out.pipes else ()
+        close_others((*pipes, *way_out.listeners, control.fileno(), log))
+        if os.getppid() == supervisor:
+            serve(way_out, NetworkLog(log), control)
+        code = 0
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "")
+        tell(control, f"{name}: the network of the sandbox cannot be entered: {error.strerror or error}".encode())
+    finally:
+        control.close()
+        os._exit(code)
+
+
+def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
+    """Listen inside, let the guest go, and serve it.
+
+    Raises:
+        OSError: The guest's network cannot be entered.
+    """
+    listeners = way_out.listeners
+    if way_out.pipes:
+        listeners = receive_listeners(way_out)
+        while os.read(way_out.info, 4096):  # bubblewrap has more to tell, and would end where nobody listens
+            continue
+        tell(control, READY if listeners else ENDED_BEFORE.encode(), listeners)
+        os.close(way_out.info)
+        os.close(way_out.release)  # the guest goes on
+    way_out.network.prepare_tls()
+    give_up_root()
+    if listeners:
+        sockets = [socket.socket(fileno=each) for each in listeners]
+        Proxy(way_out.network, log).serve(sockets, control)
+
+
+def receive_listeners(way_out: WayOut) -> list[int]:
+    """Return sockets that listen in the guest's network; none where the guest ended before it was made.
+
+    Raises:
+        OSError: It cannot be entered.
+    """
+    ours, theirs = socket.socketpair()
+    places = way_out.network.places
+    helper = os.fork()
+    if helper == 0:
+        code = errno.EIO
+        try:
+            close_others((way_out.info, theirs.fileno()))
+            send_sockets(theirs, way_out.info, places)
+            code = 0
+        except OSError as error:
+            code = error.errno or code
+        finally:
+            os._exit(code)
+    theirs.close()
+    _, descriptors, _, _ = socket.recv_fds(ours, 1, len(places))
+    ours.close()
+    code = os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1])
+    if code != 0:
+        raise OSError(abs(code), os.strerror(code) if code > 0 else "what entered it was killed")
+    return list(descriptors)
+
+
+def give_up_root() -> None:
+    """Let a proxy of a supervisor that is root be nobody in particular, where the kernel lets it."""
+    if os.geteuid() != 0:
+        return
+    user = FIRST_USER + os.getpid()
+    try:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    except OSError:
+        return
+    die_with_parent()  # the kernel forgets it when the user changes
+
+
+def tell(control: socket.socket, words: bytes, descriptors: list[int] | None = None) -> None:
+    """Tell the supervisor; one that has gone hears nothing."""
+    try:
+        socket.send_fds(control, [words], descriptors or [])
+    except OSError:
+        return

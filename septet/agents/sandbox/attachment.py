@@ -1,0 +1,135 @@
+"""An attempt's end of a supervisor's socket: it is told the end at once, and can ask for it."""
+
+import asyncio
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Self, cast
+
+import msgspec
+
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.runs.folders import Run
+from septet.errors import AgentError
+from septet.system.durable import close_after
+
+_SOCKET_NAME: Final = "control.sock"
+_LONGEST_ADDRESS_BYTES: Final = 100
+"""The system's limit is 104 (macOS) or 108 bytes."""
+_LOOK_SECONDS: Final = 0.02
+_DESCRIPTORS: Final = Path("/proc/self/fd")
+
+
+class Attachment(asyncio.Protocol):
+    """While it is open, the supervisor knows that somebody follows its agent."""
+
+    def __init__(self) -> None:
+        self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport | None = None
+        self._received = b""
+
+    @classmethod
+    async def to(cls, folder: Path) -> Self | None:
+        """Attach to the supervisor of a run's folder; `None` when none listens there."""
+        loop = asyncio.get_running_loop()
+        try:
+            with short_address(folder) as address:
+                _, attachment = await loop.create_unix_connection(cls, address)
+        except OSError:
+            return None
+        return attachment
+
+    @classmethod
+    async def over(cls, connection: socket.socket) -> Self:
+        """Attach by a socket that is connected already."""
+        connection.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
+        return attachment
+
+    async def wait_for_end(self, within_seconds: float) -> bool:
+        """Wait for the end, or until the time is over; return whether it came."""
+        await asyncio.wait((self._end,), timeout=within_seconds)
+        return self._end.done()
+
+    @property
+    def record(self) -> ExitRecord | None:
+        """How the agent ended; `None` when its supervisor went without a word."""
+        return self._end.result() if self._end.done() else None
+
+    def ask_to_end(self, why: str) -> None:
+        """Ask the supervisor to end its agent; it notes `why`, in one word."""
+        if self._transport is not None:
+            self._transport.write(b"end %s\n" % why.encode())
+
+    def close(self) -> None:
+        """Detach; the agent goes on."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read the one line that a supervisor says."""
+        self._received += data
+        line, newline, _ = self._received.partition(b"\n")
+        if newline and not self._end.done():
+            self._end.set_result(msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the supervisor is gone."""
+        del exc
+        if not self._end.done():
+            self._end.set_result(None)
+
+
+async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
+    """End a run's agent and everything below it, and return how it ended; one that has ended is left as it is.
+
+    Args:
+        run: The run; it may be anyone's.
+        why: The reason, in one word: `cancelled`, `paused`, `reset` …
+        within_seconds: It takes two seconds of grace at the most, and a moment.
+
+    Raises:
+        AgentError: It could not be ended.
+    """
+    bound = time.monotonic() + within_seconds
+    while await asyncio.to_thread(run.lives):
+        attachment = await Attachment.to(run.folder)
+        if attachment is not None:
+            try:
+                attachment.ask_to_end(why)
+                await attachment.wait_for_end(bound - time.monotonic())
+                if attachment.record is not None:
+                    return attachment.record
+            finally:
+                attachment.close()
+        if time.monotonic() > bound:
+            raise AgentError(
+                f"The agent of {run.folder} did not end within {within_seconds:.0f} s.",
+                remedy=f"Kill the processes that {run.folder / 'lock'} names.",
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+    return await asyncio.to_thread(run.exit)
+
+
+@contextmanager
+def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
+    """Give an address of a socket in the folder that fits the system's limit, for as long as the block lasts."""
+    address = str(folder / name)
+    if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
+        yield address
+    elif _DESCRIPTORS.exists():
+        with close_after(os.open(folder, os.O_RDONLY)) as descriptor:
+            yield str(_DESCRIPTORS / str(descriptor) / name)
+    else:
+        with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:
+            link = Path(short) / "run"
+            link.symlink_to(folder)
+            yield str(link / name)

@@ -1,0 +1,182 @@
+"""The run of a repository's own program, such as a check: started, confined, limited and ended as agents are.
+
+Its record lies below the agent run that it belongs to: a folder with what it printed and how it ended.
+"""
+
+import os
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from septet.agents.guest.description import GuestFiles
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.processes.order import Limits, Order, send_order
+from septet.agents.runs.folders import RUN_VARIABLE, Runs
+from septet.agents.sandbox.runner_connection import await_sweep
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
+from septet.agents.sandbox.sweep import sweep_leftovers
+from septet.errors import AgentCrashedError, HaltedError
+from septet.system import processes
+from septet.system.durable import create_file
+from septet.system.locks import lock, open_lock
+from septet.system.preview import end_of_file
+
+_OUTPUT_BYTES: Final = 64 * 1024
+"""The end of what it printed on either stream that is read."""
+_LOOK_SECONDS: Final = 0.05
+"""Between two looks whether the attempt was cancelled; the program's end is told at once."""
+_END_SECONDS: Final = 15.0
+"""For the end of a cancelled one: it takes two seconds of grace at the most, and a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestCommand:
+    """What is run, and where."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    """The whole environment."""
+    directory: Path
+    seconds: float
+    """After that it is ended."""
+    seen_at: Path | None = None
+    """Where the directory is seen in a sandbox; at its own path when absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestEnd:
+    """How it ended, and what it printed."""
+
+    record: ExitRecord
+    output: str
+    """The end of stdout, and behind it the end of stderr, with keys masked."""
+
+    @property
+    def code(self) -> int:
+        """The exit code; negative for the signal that killed it."""
+        return self.record.exit_code if self.record.exit_code is not None else -(self.record.signal or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class GuestRunner:
+    """Runs programs of a workspace, one after the other, for an attempt that holds its writer's lock."""
+
+    runs: Runs
+    supervisors: Supervisors
+    sandbox: Sandbox
+    folder: Path
+    """Where the records lie: below the run of the agent whose work is looked at."""
+    objects: Path | None
+    """The folder of the mirror's objects that the workspace borrows."""
+    writer_lock: int
+    """The attempt's descriptor: nobody else writes before the program and all that it started are dead."""
+    resources: Mapping[str, int] = field(default_factory=dict)
+    """What one program may use, by the names of an order's limits."""
+
+    def run(self, command: GuestCommand) -> GuestEnd:
+        """Run a program to its end; all that it started has ended then too.
+
+        Raises:
+            HaltedError: The attempt was cancelled; the program was ended.
+            FileNotFoundError: There is no such program.
+            AgentCrashedError: The supervisor was killed, or there is no runner; what was left is dead.
+            OSError: The disk or the machine refused.
+        """
+        folder, mark = self._new_folder(), uuid.uuid4().hex
+        run_lock = open_lock(folder / "lock")
+        try:
+            lock(run_lock)
+            with self._start(command, folder, mark, run_lock) as attached:
+                record = _follow(attached)
+        finally:
+            os.close(run_lock)
+        if record is None:
+            if self.runs.runner is not None:
+                await_sweep(self.runs.runner.parent)
+            sweep_leftovers(mark, folder)
+            raise AgentCrashedError(f"The supervisor of {folder} was killed.", remedy="Septet tries again.")
+        return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
+
+    def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
+        """Send the order, with the run's mark; one whose attempt has gone ends the program at once."""
+        seen_at = command.seen_at or command.directory
+        files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
+        confinement = self.sandbox.confinement(files)
+        argv, env = self._locate(command), self.sandbox.environment(command.env)
+        order = Order(
+            folder=str(folder),
+            directory=str(command.directory),
+            argv=argv,
+            env={**env, RUN_VARIABLE: mark},
+            limits=Limits(command.seconds, command.seconds, orphan_seconds=0.0).with_resources(self.resources),
+            confinement=confinement,
+        )
+        connection = self.supervisors.connect()
+        try:
+            send_order(connection, order, (self.writer_lock, run_lock))
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    def _locate(self, command: GuestCommand) -> tuple[str, ...]:
+        """Return the arguments with the program's path; guests in a sandbox find it themselves."""
+        program = command.argv[0]
+        if self.sandbox.confines or os.sep in program:
+            return command.argv
+        path = shutil.which(program, path=command.env.get("PATH", os.defpath))
+        if path is None:
+            raise FileNotFoundError(2, os.strerror(2), program)
+        return (path, *command.argv[1:])
+
+    def _new_folder(self) -> Path:
+        """Make the folder of the next record; a supervisor reads its program's stdin from it."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        folder = next(path for number in count(1) if not (path := self.folder / str(number)).exists())
+        folder.mkdir(mode=0o700)
+        create_file(folder / "prompt.md", b"")
+        return folder
+
+
+def _follow(attached: socket.socket) -> ExitRecord | None:
+    """Wait for the program's end and return its record; `None` when its supervisor was killed.
+
+    Raises:
+        HaltedError: The attempt was cancelled; the program has ended, or does not within seconds.
+    """
+    received, ended_by, halted = b"", float("inf"), None
+    attached.settimeout(_LOOK_SECONDS)
+    while b"\n" not in received and time.monotonic() < ended_by:
+        try:
+            processes.check_halt()
+        except HaltedError as error:
+            if halted is None:
+                halted, ended_by = error, time.monotonic() + _END_SECONDS
+                attached.sendall(b"end cancelled\n")
+        try:
+            chunk = attached.recv(4096)
+        except TimeoutError:
+            continue
+        if not chunk:
+            break
+        received += chunk
+    if halted is not None:
+        raise halted
+    line, newline, _ = received.partition(b"\n")
+    return msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord) if newline else None
+
+
+def _end_of(path: Path) -> str:
+    try:
+        return end_of_file(path, _OUTPUT_BYTES)
+    except FileNotFoundError:
+        return ""

