@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.system.exit import end_process
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 
 QUEUE = "bench-bare"
 STEPS = 7

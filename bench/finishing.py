@@ -15,7 +15,7 @@ from bench.stage import Stage, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
-from workers.server import DYNAMIC_CONFIG
+from workers.server.server import DYNAMIC_CONFIG
 
 _SLOTS: Final = 2
 _STEP_SECONDS: Final = 0.5

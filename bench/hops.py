@@ -34,7 +34,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.settings import Settings
-from workers.build_id import imports_of
+from workers.builds.build_id import imports_of
 from workers.registry import Parts, parts_of
 
 TARGET = 26

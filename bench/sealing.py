@@ -10,8 +10,8 @@ from bench.figure import Figure, median
 from bench.pace import Pace
 from septet.contracts.order import WorkOrderInput
 from septet.key_ring import KeyRing, new_key_line
-from workers.payload_codec import SealingCodec
-from workers.plugin import SeptetPlugin
+from workers.connection.payload_codec import SealingCodec
+from workers.connection.plugin import SeptetPlugin
 
 _TEXT_BYTES: Final = 4096
 _ROUNDS: Final = 300

@@ -20,7 +20,7 @@ from septet.contracts.names import Stage as TaskStage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.row import MEMO, first_task, row_of
 from septet.system.timestamps import timestamp
-from workers.preflight import register_search_attributes
+from workers.server.preflight import register_search_attributes
 from workflows.board import Board
 from workflows.search_attributes import start_attributes
 

@@ -8,7 +8,7 @@ from bench.bare import QUEUE, Bare
 from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.stage import Stage, program, stage
-from workers.server import DYNAMIC_CONFIG
+from workers.server.server import DYNAMIC_CONFIG
 
 _AT_ONCE = 50
 BESIDE = "temporal server start-dev as it comes"

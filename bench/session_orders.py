@@ -22,7 +22,7 @@ from bench.sessions import AGENTS
 from bench.stage import scratch
 from septet.contracts.names import Sessions
 from septet.settings import load_settings
-from workers.logs import set_up_logs
+from workers.observing.logs import set_up_logs
 
 _PARTS: Final = ("tools", "system", "instructions", "messages", "input")
 """What a model reads of a request, in the order in which providers keep it."""

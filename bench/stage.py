@@ -18,8 +18,8 @@ from temporalio.client import Client
 from bench.machine import ROOT
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect
-from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
+from workers.connection.connection import connect
+from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
 
 AGENT = Path(__file__).with_name("agent.sh")
 SEPTET = Path(sys.executable).with_name("septet")

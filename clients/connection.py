@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 from clients.operations import Operations, connect_operations
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
-from workers.connection import server_address
+from workers.connection.connection import server_address
 
 OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
 """Gives what can be done with work orders, for as long as a block lasts."""

@@ -32,7 +32,7 @@ from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, find_base, refresh_mirror
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
-from workers.announced_agents import AnnouncedAgents, announced_agents
+from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 
 _ONE: Final = (None,)
 

@@ -45,7 +45,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.project import with_project
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect, is_loopback
+from workers.connection.connection import connect, is_loopback
 
 if TYPE_CHECKING:
     from clients.pipeline_operations import PipelineOperations

@@ -25,7 +25,7 @@ from septet.git.engine.project import with_project
 from septet.pipelines.forge_issues import read_issues
 from septet.pipelines.issues import order_issues
 from septet.pipelines.work_ahead import work_ahead
-from workers.announced_agents import AnnouncedAgents
+from workers.watching.announced_agents import AnnouncedAgents
 
 _ANY_TITLE: Final = "One issue"
 PipelineAgents = tuple[str, str]

@@ -31,9 +31,9 @@ async def record() -> None:
     from fakes.tracker_histories import TRACKED, history_of_tracked
     from temporalio.testing import WorkflowEnvironment
 
-    from workers.plugin import SeptetPlugin
-    from workers.preflight import register_search_attributes
-    from workers.server import temporal_program
+    from workers.connection.plugin import SeptetPlugin
+    from workers.server.preflight import register_search_attributes
+    from workers.server.server import temporal_program
 
     server = await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],

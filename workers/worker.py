@@ -14,27 +14,27 @@ from activities.comment_commands import Decide, decide_nothing
 from activities.intake import IntakesOf, no_intakes
 from septet.settings import Settings
 from septet.system.locks import share_lock
-from workers.accounts import FleetAccounts
-from workers.amount_metrics import measuring_amounts
-from workers.announcements import announcements
-from workers.attempts import looking_after_attempts
-from workers.board import serving_on_board
-from workers.build_id import build_id
-from workers.capabilities import host_services
-from workers.cost_notes import telling_costs
-from workers.forge_pauses import sharing_forge_pauses
-from workers.health import reporting_health
-from workers.held_turns import telling_left_turns
-from workers.intake_seals import sealing_intakes
-from workers.janitor import scheduling_janitor
-from workers.liveness import watching_hosts
-from workers.pull_requests import looking_at_pull_requests
+from workers.builds.build_id import build_id
+from workers.builds.versions import announcing_build, deployment_config
+from workers.observing.health import reporting_health
+from workers.recovery.attempts import looking_after_attempts
+from workers.recovery.held_turns import telling_left_turns
+from workers.recovery.liveness import watching_hosts
+from workers.recovery.strays import looking_after_strays
+from workers.recovery.takeover import taking_over
+from workers.recovery.tokens import TokenFiles, Tokens
 from workers.registry import Parts, openings_at_once, parts_of
+from workers.server.capabilities import host_services
 from workers.slots import agent_slots, workflow_cache
-from workers.strays import looking_after_strays
-from workers.takeover import taking_over
-from workers.tokens import TokenFiles, Tokens
-from workers.versions import announcing_build, deployment_config
+from workers.watching.accounts import FleetAccounts
+from workers.watching.amount_metrics import measuring_amounts
+from workers.watching.announcements import announcements
+from workers.watching.board import serving_on_board
+from workers.watching.cost_notes import telling_costs
+from workers.watching.forge_pauses import sharing_forge_pauses
+from workers.watching.intake_seals import sealing_intakes
+from workers.watching.janitor import scheduling_janitor
+from workers.watching.pull_requests import looking_at_pull_requests
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
 """Activities send heartbeats rarely by themselves; one that is asked for goes out soon."""

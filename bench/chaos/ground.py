@@ -27,8 +27,8 @@ from bench.stage import scratch
 from septet.errors import ServerNotReachedError
 from septet.state import StateDir
 from septet.system import processes
-from workers.plugin import SeptetPlugin
-from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
+from workers.connection.plugin import SeptetPlugin
+from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
 
 _ORIGINS = 2
 _TRIES = 20

@@ -19,7 +19,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.system.exit import end_process
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 
 with workflow.unsafe.imports_passed_through():
     from bench.chaos.plan import HEARTBEAT_SECONDS

@@ -15,10 +15,10 @@ from temporalio.client import Client
 from bench.upgrade.releases import Release, releases
 from bench.upgrade.work import Work
 from septet.state import StateDir
-from workers.deployment import Deployment
-from workers.plugin import SeptetPlugin
-from workers.runtime import quiet_runtime
-from workers.server import Ports, embedded_server, free_port
+from workers.builds.deployment import Deployment
+from workers.connection.plugin import SeptetPlugin
+from workers.observing.runtime import quiet_runtime
+from workers.server.server import Ports, embedded_server, free_port
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from septet.errors import SeptetError
 from septet.settings import load_settings
 from septet.system import processes
 from septet.system.preview import preview, printable
-from workers.logs import set_up_logs
+from workers.observing.logs import set_up_logs
 from workers.registry import parts_of
 
 _PROMPT: Final = "This is a trial. Use no tool, change nothing, and answer with the word: ready."

@@ -10,7 +10,7 @@ from septet.errors import NotFoundError
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.durable import write_atomically
-from workers.server_file import read_server_file
+from workers.server.server_file import read_server_file
 
 
 def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:

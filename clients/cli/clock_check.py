@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
-from workers.deployment import Deployment
+from workers.builds.deployment import Deployment
 
 _QUEUE: Final = "septet-clock"
 """Nobody puts anything there."""

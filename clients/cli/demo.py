@@ -35,10 +35,10 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system.durable import close_after
 from septet.system.locks import take_lock
-from workers.connection import connect
-from workers.logs import set_up_logs
-from workers.server import SERVER_LOCK, Ports, embedded_server, free_port
-from workers.server_file import ServerFile
+from workers.connection.connection import connect
+from workers.observing.logs import set_up_logs
+from workers.server.server import SERVER_LOCK, Ports, embedded_server, free_port
+from workers.server.server_file import ServerFile
 from workers.worker import running_worker
 
 _LOOK_EVERY_SECONDS = 0.15

@@ -54,9 +54,9 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system import processes
 from septet.system.text import count_noun
-from workers.connection import connect
-from workers.logs import set_up_logs
-from workers.server import temporal_program
+from workers.connection.connection import connect
+from workers.observing.logs import set_up_logs
+from workers.server.server import temporal_program
 from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 
 OLDEST_GIT: Final = (2, 38)

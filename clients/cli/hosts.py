@@ -42,7 +42,7 @@ def host_gone(
     async def work() -> CommandReply:
         from clients.temporal.hosts import give_up
         from septet.settings import load_settings
-        from workers.connection import connect
+        from workers.connection.connection import connect
 
         told = await give_up(await connect(load_settings(), address=address), host)
         orders, pipelines = told.work_orders, told.pipelines
@@ -79,9 +79,9 @@ def worker(
         with quick_imports():
             from septet.settings import load_settings
             from septet.state import StateDir
-            from workers.connection import connect
-            from workers.logs import set_up_logs
-            from workers.preflight import check_seal_keys, register_namespace, register_search_attributes
+            from workers.connection.connection import connect
+            from workers.observing.logs import set_up_logs
+            from workers.server.preflight import check_seal_keys, register_namespace, register_search_attributes
 
         settings = load_settings(sandbox)
         set_up_logs(settings)
@@ -150,7 +150,7 @@ def serve(
             from clients.operations import connect_operations
             from septet.settings import load_settings
             from septet.state import StateDir
-            from workers.logs import set_up_logs
+            from workers.observing.logs import set_up_logs
 
         settings = load_settings()
         set_up_logs(settings)
@@ -224,7 +224,7 @@ def mcp(address: given.Address = None) -> None:
             from clients.login_keys import hide_login_keys
             from clients.mcp.over_stdio import serve_stdio
             from septet.settings import load_settings
-            from workers.logs import set_up_logs
+            from workers.observing.logs import set_up_logs
 
         settings = load_settings()
         set_up_logs(settings)

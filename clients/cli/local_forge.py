@@ -190,7 +190,7 @@ def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"
 
         from clients.temporal.pull_request_watch import look_now
         from septet.settings import load_settings
-        from workers.connection import connect
+        from workers.connection.connection import connect
 
         settings = load_settings()
         forge = _forge(repo, f"{how.capitalize()} it on its own forge.")

@@ -90,7 +90,7 @@ def up(
     share_heaps()
     with quick_imports():
         from clients.cli.up import serve_everything
-        from workers.server import Ports
+        from workers.server.server import Ports
 
     reply(lambda: serve_everything(Ports(port, ui_port, api_port), sandbox, as_json=as_json), as_json=as_json)
 

@@ -10,7 +10,7 @@ from clients.cli.reply import CommandReply, reply
 from clients.cli.wrapping import say
 
 if TYPE_CHECKING:
-    from workers.promotion import Promotion
+    from workers.builds.promotion import Promotion
 
 app = Commands()
 _ALL: Final = 100
@@ -45,9 +45,9 @@ def promote(
 
     async def work() -> CommandReply:
         from septet.settings import load_settings
-        from workers.connection import connect
-        from workers.promotion import PromotionCall
-        from workers.promotion import promote as promote_build
+        from workers.builds.promotion import PromotionCall
+        from workers.builds.promotion import promote as promote_build
+        from workers.connection.connection import connect
 
         settings = load_settings()
         call = PromotionCall(build=build, ramp=ramp, force=force, within_seconds=within)

@@ -9,7 +9,7 @@ from septet.errors import SeptetError
 from septet.settings import load_settings
 from septet.system.masking import mask
 from septet.system.timestamps import timestamp
-from workers.logs import logs_are_json
+from workers.observing.logs import logs_are_json
 
 
 def log_end(error: TaskError) -> bool:

@@ -43,7 +43,7 @@ def _check_run(
     from clients.tracked_issue import check_unread_order
     from septet.git.workspace.record import check_order_id
     from septet.settings import load_settings
-    from workers.connection import is_loopback, server_address
+    from workers.connection.connection import is_loopback, server_address
 
     if order.id is not None:
         check_order_id(order.id)

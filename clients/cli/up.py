@@ -25,10 +25,10 @@ from septet.contracts.seal import CODEC_PATH
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system.imports import quick_imports
-from workers.connection import connect
-from workers.logs import set_up_logs
-from workers.server import Ports, UiAddress, embedded_server
-from workers.server_file import ServerFile
+from workers.connection.connection import connect
+from workers.observing.logs import set_up_logs
+from workers.server.server import Ports, UiAddress, embedded_server
+from workers.server.server_file import ServerFile
 
 _WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 
@@ -36,7 +36,7 @@ _WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_json: bool) -> CommandReply:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
     with quick_imports():
-        from workers.strays import end_living
+        from workers.recovery.strays import end_living
         from workers.worker import running_worker
 
     StopSignals.end_start()

@@ -18,8 +18,8 @@ from septet.errors import SeptetError
 from septet.state import StateDir
 from septet.system.locks import lock_is_held
 from septet.system.text import name_some
-from workers.deployment import UNVERSIONED, Deployment, Routing
-from workers.promotion import builds_with_workers
+from workers.builds.deployment import UNVERSIONED, Deployment, Routing
+from workers.builds.promotion import builds_with_workers
 
 _NAME: Final = "workers"
 _NAMED: Final = 5

@@ -20,7 +20,7 @@ from clients.http.access import comes_from_another_site, names_this_machine
 from clients.http.problems import problem
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import SeptetError
-from workers.payload_codec import SealingCodec
+from workers.connection.payload_codec import SealingCodec
 
 _LIMIT_BYTES: Final = 32 * 1024 * 1024
 _OPERATIONS: Final = frozenset({"encode", "decode"})

@@ -23,7 +23,7 @@ from clients.http.access import comes_from_another_site, names_this_machine
 from clients.http.codec import is_codec, transform
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
-from workers.payload_codec import SealingCodec
+from workers.connection.payload_codec import SealingCodec
 
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from clients.operations import Operations
-from workers.server_file import read_server_file
+from workers.server.server_file import read_server_file
 
 
 @dataclass(frozen=True, slots=True)

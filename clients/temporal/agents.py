@@ -16,7 +16,7 @@ from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
 from septet.errors import AgentMissingError
 from septet.git.engine.address import parse_address
-from workers.announced_agents import AnnouncedAgents, announced_agents
+from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 
 _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 _ASK: Final = "check_agent"

@@ -18,7 +18,7 @@ from clients.temporal.refusals import server_refusal
 from septet.contracts.pull_request_names import watched_order
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.system.text import name_some
-from workers.preflight import lacks_attribute
+from workers.server.preflight import lacks_attribute
 from workflows.search_attributes import HOST, STAGE
 
 _PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'

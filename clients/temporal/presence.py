@@ -15,9 +15,9 @@ from temporalio.service import RPCError
 
 from septet.state import StateDir
 from septet.system.locks import lock_is_held
-from workers.deployment import Deployment, ListedWorker
-from workers.promotion import SILENT, builds_with_workers, opens_workspaces
-from workers.server_file import read_server_file
+from workers.builds.deployment import Deployment, ListedWorker
+from workers.builds.promotion import SILENT, builds_with_workers, opens_workspaces
+from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
 """So many intervals without a heartbeat are worth a word."""

@@ -13,7 +13,7 @@ from fakes.waiting import until, wait_until
 from temporalio.client import Client
 
 from septet.contracts.names import Step
-from workers.announced_agents import announced_agents
+from workers.watching.announced_agents import announced_agents
 
 pytestmark = pytest.mark.faces
 

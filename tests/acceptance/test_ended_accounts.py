@@ -19,8 +19,8 @@ from temporalio.client import Client
 
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import SettleCall
-from workers.accounts import FleetAccounts
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
+from workers.watching.accounts import FleetAccounts
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 
@@ -34,7 +34,7 @@ import asyncio, os, sys
 from temporalio.client import Client
 from activities.account_archive import find_account, open_account
 from septet.contracts.budget import SettleCall
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 
 async def main(address, scope, word):
     client = await Client.connect(address, plugins=[SeptetPlugin()])

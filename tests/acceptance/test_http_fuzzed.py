@@ -22,7 +22,7 @@ from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder

@@ -19,7 +19,7 @@ IDLE = """
 import asyncio, sys
 from septet.settings import Settings
 from workers import connection, worker
-names = [name for name in sys.modules if name.startswith(("workers.metrics", "opentelemetry"))]
+names = [name for name in sys.modules if name.startswith(("workers.observing.metrics", "opentelemetry"))]
 print(names)
 """
 

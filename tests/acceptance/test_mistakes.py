@@ -8,7 +8,7 @@ from fakes.septet_command import Septet
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
-from workers.announced_agents import announced_agents
+from workers.watching.announced_agents import announced_agents
 
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])

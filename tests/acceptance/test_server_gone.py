@@ -18,7 +18,7 @@ from fakes.waiting import until
 
 from septet.contracts.names import Step
 from septet.system import processes
-from workers.server import temporal_program
+from workers.server.server import temporal_program
 from workflows.search_attributes import ALL
 
 pytestmark = pytest.mark.recovery

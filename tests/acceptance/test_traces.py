@@ -19,7 +19,7 @@ WITHOUT = """
 import sys
 sys.modules["opentelemetry.sdk"] = None
 from septet.settings import Settings
-from workers.observers import observers
+from workers.observing.observers import observers
 try:
     observers(Settings(traces="http://127.0.0.1:9"), serves=True)
 except Exception as error:

@@ -36,9 +36,9 @@ from septet.errors import WorkspaceBusyError
 from septet.settings import Settings
 from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
-from workers.held_turns import LeftTurns
+from workers.recovery.held_turns import LeftTurns
+from workers.recovery.strays import keep_what_was_left_alone
 from workers.registry import parts_of
-from workers.strays import keep_what_was_left_alone
 
 _TOKENS = 7
 """Of each message of these agents."""

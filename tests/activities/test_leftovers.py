@@ -18,8 +18,8 @@ from septet.agents.runs.folders import Run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.telemetry.metrics import PROXY_REFUSALS
+from workers.recovery.strays import keep_what_was_left_alone
 from workers.registry import parts_of
-from workers.strays import keep_what_was_left_alone
 
 pytestmark = pytest.mark.law
 

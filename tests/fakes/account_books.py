@@ -8,7 +8,7 @@ from septet.budgets.account_book import AccountBook
 from septet.contracts.budget import AccountState, AccountView, Grant, ReserveCall, SettleCall
 from septet.contracts.quota import QuotaPause
 from septet.errors import ServerNotReachedError
-from workers.accounts import AccountNotReachedError
+from workers.watching.accounts import AccountNotReachedError
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 ORDER = "order/wo-1"

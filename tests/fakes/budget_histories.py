@@ -17,7 +17,7 @@ from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
 from septet.contracts.names import Step, Verdict
 from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
-from workers.accounts import FleetAccounts
+from workers.watching.accounts import FleetAccounts
 from workflows.account import Account
 from workflows.costs import Costs
 from workflows.pull_request import PullRequestWorkflow

@@ -15,8 +15,8 @@ from septet.forges.local import LocalForge
 from septet.sample.repository import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect
-from workers.server import Ports, embedded_server
+from workers.connection.connection import connect
+from workers.server.server import Ports, embedded_server
 from workers.worker import running_worker
 
 

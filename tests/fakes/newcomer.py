@@ -13,7 +13,7 @@ from fakes.terminal import Terminal, terminal
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
-from workers.announced_agents import announced_agents
+from workers.watching.announced_agents import announced_agents
 
 TITLE = "Fix the greeting"
 BODY = "In `app.py`, `Helo` should be `Hello`. Write `greeting fixed` into `CHANGES.md`."

@@ -24,7 +24,7 @@ from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.account import Account
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow

@@ -9,7 +9,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 
 ROOT: Final = Path(__file__).resolve().parent.parent / "replay" / "histories"
 PATHS: Final = sorted(ROOT.glob("*/*.json"))

@@ -13,8 +13,8 @@ from temporalio.client import Client, WorkflowHistory
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
 from septet.key_ring import keys_in_file, new_key_line
-from workers.payload_codec import SealingCodec
-from workers.plugin import SeptetPlugin
+from workers.connection.payload_codec import SealingCodec
+from workers.connection.plugin import SeptetPlugin
 
 
 def write_keys(path: Path, *ids: str) -> Path:

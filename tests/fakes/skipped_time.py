@@ -5,8 +5,8 @@ from typing import Any
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from workers.plugin import SeptetPlugin
-from workers.server import temporal_program
+from workers.connection.plugin import SeptetPlugin
+from workers.server.server import temporal_program
 from workflows.search_attributes import ALL
 
 

@@ -24,7 +24,7 @@ WARM: Final = (
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
     # What `up` and `worker` run with, which takes them a second.
-    "clients.cli.up", "clients.http.serving", "workers.strays", "workers.worker",
+    "clients.cli.up", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
 """The name that a process has for others."""

@@ -8,9 +8,9 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from workers.plugin import SeptetPlugin
-from workers.runtime import quiet_runtime
-from workers.server import temporal_program
+from workers.connection.plugin import SeptetPlugin
+from workers.observing.runtime import quiet_runtime
+from workers.server.server import temporal_program
 from workflows.search_attributes import ALL
 
 _HEARD_EACH_SECOND = 1.0

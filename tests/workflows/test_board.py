@@ -29,9 +29,9 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
-from workers.board import tell_board
-from workers.plugin import SeptetPlugin
-from workers.server import temporal_program
+from workers.connection.plugin import SeptetPlugin
+from workers.server.server import temporal_program
+from workers.watching.board import tell_board
 from workflows.board import Board
 from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import ALL

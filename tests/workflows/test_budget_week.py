@@ -20,7 +20,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from workers.accounts import FleetAccounts
+from workers.watching.accounts import FleetAccounts
 from workflows.account import Account
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder

@@ -51,10 +51,10 @@ from septet.errors import NotFoundError, RefusedTransitionError
 from septet.state import StateDir
 from septet.telemetry.metrics import UNSERVED, Metric
 from septet.telemetry.recorder import Recorder
-from workers.accounts import AccountNotReachedError, FleetAccounts
-from workers.amount_metrics import AmountMetrics, MetricsTurn
-from workers.plugin import SeptetPlugin
-from workers.server import temporal_program
+from workers.connection.plugin import SeptetPlugin
+from workers.server.server import temporal_program
+from workers.watching.accounts import AccountNotReachedError, FleetAccounts
+from workers.watching.amount_metrics import AmountMetrics, MetricsTurn
 from workflows.account import Account
 from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow

@@ -18,7 +18,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.settings import Settings
-from workers.connection import connect
+from workers.connection.connection import connect
 from workers.worker import running_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

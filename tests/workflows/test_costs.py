@@ -15,9 +15,9 @@ from clients.temporal.costs import CostClient
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, CostHistory, CostNote, CostNotes, CostRow, costs_id
 from septet.costs.estimate import Question
-from workers.cost_notes import CostTeller
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workers.registry import parts_of
+from workers.watching.cost_notes import CostTeller
 from workflows.costs import Costs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

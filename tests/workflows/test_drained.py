@@ -14,9 +14,9 @@ from temporalio.worker import Worker
 
 from septet.telemetry.metrics import UNSERVED, Metric
 from septet.telemetry.recorder import Recorder
-from workers.amount_metrics import AmountMetrics
-from workers.deployment import Deployment, ListedWorker
-from workers.promotion import SILENT, any_opens, opens_workspaces
+from workers.builds.deployment import Deployment, ListedWorker
+from workers.builds.promotion import SILENT, any_opens, opens_workspaces
+from workers.watching.amount_metrics import AmountMetrics
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -38,7 +38,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import LIVENESS, PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import RefusedTransitionError
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.notification import NotificationWorkflow
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder

@@ -24,8 +24,8 @@ from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall
 from septet.contracts.quota import QuotaPause
 from septet.errors import ForgeUnavailableError
 from septet.forges.pauses import PAUSES, ForgePauses
-from workers.accounts import AccountNotReachedError, FleetAccounts
-from workers.forge_pauses import SharedForgePauses, sharing_forge_pauses
+from workers.watching.accounts import AccountNotReachedError, FleetAccounts
+from workers.watching.forge_pauses import SharedForgePauses, sharing_forge_pauses
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -39,7 +39,7 @@ from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workers.worker import running_worker
 
 settings = Settings.model_validate(json.loads(sys.argv[1]))

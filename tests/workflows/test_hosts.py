@@ -32,7 +32,7 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError, ServerNotReachedError
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import HOST
 from workflows.work_order import WorkOrder

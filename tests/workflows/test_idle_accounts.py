@@ -17,8 +17,8 @@ from activities.account_archive import read_ended_account
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
-from workers.accounts import FleetAccounts
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
+from workers.watching.accounts import FleetAccounts
 from workflows.account import Account
 
 WITHIN_SECONDS = 60

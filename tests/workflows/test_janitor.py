@@ -31,8 +31,8 @@ from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport
 from septet.settings import Settings
-from workers.janitor import PASSES, schedule_id, schedule_janitor
 from workers.registry import Parts, parts_of
+from workers.watching.janitor import PASSES, schedule_id, schedule_janitor
 from workflows.janitor import Janitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

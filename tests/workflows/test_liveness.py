@@ -24,9 +24,9 @@ from activities.host import Host
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
-from workers.capabilities import host_services
-from workers.liveness import HostsWatch
-from workers.runtime import quiet_runtime
+from workers.observing.runtime import quiet_runtime
+from workers.recovery.liveness import HostsWatch
+from workers.server.capabilities import host_services
 from workflows.search_attributes import HOST, STAGE, STATUS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

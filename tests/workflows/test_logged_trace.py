@@ -23,9 +23,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
-from workers.logs import set_up_logs
-from workers.plugin import SeptetPlugin
-from workers.traces import tracer_to, tracing
+from workers.observing.logs import set_up_logs
+from workers.connection.plugin import SeptetPlugin
+from workers.observing.traces import tracer_to, tracing
 
 
 @workflow.defn(name="WorkOrder")

@@ -7,8 +7,8 @@ import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from workers.plugin import SeptetPlugin
-from workers.preflight import (
+from workers.connection.plugin import SeptetPlugin
+from workers.server.preflight import (
     PreflightError,
     attributes_refusal,
     namespace_refusal,

@@ -17,7 +17,7 @@ from temporalio.worker import Replayer, Worker
 
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.board import Board
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -72,7 +72,7 @@ async def test_a_replay_needs_nothing_but_the_plugin() -> None:
 
 async def test_a_client_imports_no_workflow() -> None:
     """A command that only asks does not wait for the import of what workers run."""
-    code = "import sys, workers.connection; print('workflows.work_order' in sys.modules)"
+    code = "import sys, workers.connection.connection; print('workflows.work_order' in sys.modules)"
     done = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", code])
     assert done == b"False\n"
 
@@ -80,7 +80,7 @@ async def test_a_client_imports_no_workflow() -> None:
 async def test_a_worker_imports_no_cryptography_and_no_http_client_before_it_needs_them() -> None:
     """Ten megabytes of each worker's memory, where nothing is sealed and nobody is told."""
     code = """if True:
-        import sys, clients.cli.main, workers.connection, workers.worker
+        import sys, clients.cli.main, workers.connection.connection, workers.worker
         print([name for name in ("cryptography", "httpx", "githubkit", "fastapi") if name in sys.modules])"""
     done = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", code])
     assert done == b"[]\n"

@@ -36,7 +36,7 @@ from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.state import StateDir
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

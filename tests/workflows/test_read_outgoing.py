@@ -21,7 +21,7 @@ from septet.contracts.facts import KeyFinding, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
-from workers.plugin import SeptetPlugin
+from workers.connection.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

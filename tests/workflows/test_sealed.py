@@ -44,9 +44,9 @@ from septet.contracts.order import WorkOrderInput
 from septet.costs.estimate import Question
 from septet.errors import NotFoundError, SealedError, UnknownKeyError
 from septet.key_ring import keys_in_file, new_key_line
-from workers.payload_codec import SealingCodec
-from workers.plugin import SeptetPlugin
-from workers.preflight import PreflightError, check_seal_keys
+from workers.connection.payload_codec import SealingCodec
+from workers.connection.plugin import SeptetPlugin
+from workers.server.preflight import PreflightError, check_seal_keys
 from workflows.account import Account
 from workflows.costs import Costs
 from workflows.pull_request import PullRequestWorkflow

@@ -31,9 +31,9 @@ from septet.contracts.task import Task
 from septet.git.engine.address import parse_address
 from septet.telemetry.metrics import PAUSED_LOGINS
 from septet.telemetry.recorder import Recorder
-from workers.accounts import FleetAccounts
-from workers.amount_metrics import AmountMetrics
-from workers.pull_request_list import list_watched
+from workers.watching.accounts import FleetAccounts
+from workers.watching.amount_metrics import AmountMetrics
+from workers.watching.pull_request_list import list_watched
 from workflows import search_attributes as by
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

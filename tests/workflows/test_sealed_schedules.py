@@ -19,8 +19,8 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.seal import key_id_of
 from septet.git.engine.address import parse_address
 from septet.key_ring import new_key_line
-from workers.intake_seals import seal_intakes_anew
-from workers.janitor import schedule_id, schedule_janitor
+from workers.watching.intake_seals import seal_intakes_anew
+from workers.watching.janitor import schedule_id, schedule_janitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

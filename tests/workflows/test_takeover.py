@@ -23,8 +23,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
-from workers.takeover import Successor
-from workers.tokens import HeldToken, TokenFiles, read_token, running_attempt, tokens_in
+from workers.recovery.takeover import Successor
+from workers.recovery.tokens import HeldToken, TokenFiles, read_token, running_attempt, tokens_in
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]
 

@@ -25,9 +25,9 @@ from temporalio.workflow import ActivityCancellationType
 
 from activities.attempts import RunningAttempts, pause_between_heartbeats
 from septet.contracts.workspace import DELIVERS_CANCELS
-from workers.attempts import AttemptsLook
-from workers.capabilities import host_services
-from workers.server import PUSH_OF_CANCELS, temporal_program
+from workers.recovery.attempts import AttemptsLook
+from workers.server.capabilities import host_services
+from workers.server.server import PUSH_OF_CANCELS, temporal_program
 from workers.worker import HEARTBEAT_THROTTLE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

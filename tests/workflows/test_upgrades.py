@@ -28,11 +28,11 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
-from workers.build_id import build_id
-from workers.deployment import Deployment, Routing
-from workers.patch_ids import own_patches
-from workers.promotion import PromotionCall, promote
-from workers.versions import announcing_build, deployment_config
+from workers.builds.build_id import build_id
+from workers.builds.deployment import Deployment, Routing
+from workers.builds.patch_ids import own_patches
+from workers.builds.promotion import PromotionCall, promote
+from workers.builds.versions import announcing_build, deployment_config
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

@@ -26,7 +26,7 @@ from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders
-from workers.strays import end_strays
+from workers.recovery.strays import end_strays
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

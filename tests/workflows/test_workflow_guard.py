@@ -18,8 +18,8 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import _restrictions
 
 from septet.git.engine.address import parse_address
-from workers.build_id import import_closure
-from workers.workflow_guard import guard_module, install_guard
+from workers.builds.build_id import import_closure
+from workers.builds.workflow_guard import guard_module, install_guard
 
 ROOT = Path(__file__).parents[2]
 CLOSURE = import_closure(ROOT)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clients.cli.demo import remove_earlier_demos
 from septet.system.locks import take_lock
-from workers.server import SERVER_LOCK
+from workers.server.server import SERVER_LOCK
 
 
 def test_a_demo_removes_the_state_of_earlier_ones_that_no_server_uses(tmp_path: Path) -> None:

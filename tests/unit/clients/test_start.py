@@ -26,8 +26,8 @@ UNUSED_BY_RUN = (
     "septet.trackers",
     "structlog",
     "temporalio.worker",
-    "workers.plugin",
-    "workers.server",
+    "workers.connection.plugin",
+    "workers.server.server",
 )
 """What a worker, another command, or a later part of `septet run --wait` is made of."""
 UNTIL_ID = (

@@ -6,7 +6,7 @@ import pytest
 
 from clients.cli.worker_checks import builds_check
 from clients.temporal.refusals import START_WORKER
-from workers.deployment import UNVERSIONED, Routing
+from workers.builds.deployment import UNVERSIONED, Routing
 
 CURRENT = Routing(current="one", is_decided=True)
 

@@ -40,12 +40,12 @@ from septet.settings import Settings
 from septet.state import StateDir
 from septet.trackers.choose import agent_of, repository_of, tracker_for
 from septet.trackers.tracker import TrackerIssue
-from workers.board import capacity_of
-from workers.build_id import build_id
-from workers.data_converter import codec_of
-from workers.observers import observers
+from workers.builds.build_id import build_id
+from workers.builds.versions import deployment_config
+from workers.connection.data_converter import codec_of
+from workers.observing.observers import observers
 from workers.slots import agents_at_once, workflow_cache
-from workers.versions import deployment_config
+from workers.watching.board import capacity_of
 
 ROOT: Final = Path(__file__).parents[3]
 ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ada"))
@@ -58,7 +58,7 @@ import logging
 import structlog
 from clients.cli.options import current_user
 from septet.settings import load_settings
-from workers.logs import set_up_logs
+from workers.observing.logs import set_up_logs
 set_up_logs(load_settings())
 structlog.get_logger().info("something_happened")
 print(current_user())

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 from septet.settings import Settings
-from workers.build_id import build_id, import_closure
+from workers.builds.build_id import build_id, import_closure
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -7,7 +7,7 @@ import pytest
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from workers.preflight import attributes_command, namespace_refusal
+from workers.server.preflight import attributes_command, namespace_refusal
 from workflows.search_attributes import ALL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cloud.md").read_text(encoding="utf-8")

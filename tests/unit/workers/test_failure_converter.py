@@ -11,10 +11,10 @@ from temporalio.exceptions import ApplicationError
 
 from septet.errors import ForgeUnavailableError
 from septet.key_ring import keys_in_file
-from workers.data_converter import pydantic_values
-from workers.failure_converter import FailureConverter
-from workers.payload_codec import SealingCodec
-from workers.plugin import SeptetPlugin
+from workers.connection.data_converter import pydantic_values
+from workers.connection.failure_converter import FailureConverter
+from workers.connection.payload_codec import SealingCodec
+from workers.connection.plugin import SeptetPlugin
 
 PAYLOADS = DataConverter.default.payload_converter
 

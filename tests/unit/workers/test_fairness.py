@@ -16,8 +16,8 @@ from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect
-from workers.server import DYNAMIC_CONFIG, Ports, embedded_server
+from workers.connection.connection import connect
+from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server
 from workflows.policies import priority_of
 
 ROOT = Path(__file__).parents[3]

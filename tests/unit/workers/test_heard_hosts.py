@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from workers.heard_hosts import HeardHosts, WorkerHeartbeat
+from workers.watching.heard_hosts import HeardHosts, WorkerHeartbeat
 
 INTERVAL = 10.0
 LIMIT = 3 * INTERVAL

@@ -11,15 +11,15 @@ from fakes.opened_workspace import WORKSPACE
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.lanes import SummariseCall
-from workers.log_context import step_context
-from workers.log_words import withhold_words
-from workers.logs import library_event, shorten_event
+from workers.observing.log_context import step_context
+from workers.observing.log_words import withhold_words
+from workers.observing.logs import library_event, shorten_event
 
 _PROGRAM = """
 import logging, pathlib
 from temporalio.exceptions import ApplicationError
 from septet.settings import Settings
-from workers.logs import set_up_logs
+from workers.observing.logs import set_up_logs
 set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json"))
 try:
     raise {error}
@@ -120,7 +120,7 @@ import pathlib
 import structlog
 from temporalio.exceptions import ApplicationError
 from septet.settings import Settings
-from workers.logs import set_up_logs
+from workers.observing.logs import set_up_logs
 set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json", seal_keys_file=pathlib.Path("keys")))
 log, word = structlog.get_logger(), "Ada Lovelace"
 log.warning("plan_not_posted", why=word, step="build_plan")

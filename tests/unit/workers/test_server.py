@@ -29,11 +29,11 @@ from temporalio.testing import WorkflowEnvironment
 from septet.errors import AlreadyRunningError, ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.capabilities import host_services
-from workers.connection import connect
-from workers.preflight import PreflightError, register_search_attributes
-from workers.server import DYNAMIC_CONFIG, Ports, embedded_server, temporal_program
-from workers.server_file import ServerFile, read_server_file
+from workers.connection.connection import connect
+from workers.server.capabilities import host_services
+from workers.server.preflight import PreflightError, register_search_attributes
+from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, temporal_program
+from workers.server.server_file import ServerFile, read_server_file
 from workflows.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -155,7 +155,7 @@ import asyncio, os, sys
 from pathlib import Path
 from temporalio.client import Client
 from septet.state import StateDir
-from workers.server import DYNAMIC_CONFIG, Ports, embedded_server
+from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server
 
 async def main():
     ports = Ports(int(sys.argv[2]), int(sys.argv[3]))

@@ -12,8 +12,8 @@ from temporalio.worker import Worker
 
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect
-from workers.server import Ports, embedded_server
+from workers.connection.connection import connect
+from workers.server.server import Ports, embedded_server
 
 QUEUE = "passes"
 PASSES = 20

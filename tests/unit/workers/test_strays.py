@@ -8,7 +8,7 @@ from fakes.agent_lab import agent_of
 from fakes.waiting_agents import waiting_agents
 
 from septet.agents.turns.warm import warm_orders
-from workers.strays import end_living
+from workers.recovery.strays import end_living
 
 pytestmark = pytest.mark.law
 

@@ -18,7 +18,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
-from workers.observers import observers
+from workers.observing.observers import observers
 
 KEY = "a-key-that-no-collector-sees"
 

@@ -10,11 +10,13 @@ from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from workers.data_converter import pydantic_values
-from workers.signal_input import SignalInputChecks
+from workers.connection.data_converter import pydantic_values
+from workers.connection.signal_input import SignalInputChecks
 
 if TYPE_CHECKING:
-    from workers.payload_codec import SealingCodec  # where nothing is sealed, its cryptography is not imported
+    from workers.connection.payload_codec import (
+        SealingCodec,  # where nothing is sealed, its cryptography is not imported
+    )
 
 
 class SeptetPlugin(SimplePlugin):
@@ -90,9 +92,9 @@ def _guarding_runner(refuses_unsealed: bool, runner: WorkflowRunner | None) -> W
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     if refuses_unsealed:
-        from workers.seal_required import SealRequiringRunner
+        from workers.connection.seal_required import SealRequiringRunner
 
         return SealRequiringRunner()
-    from workers.workflow_guard import GuardedWorkflowRunner
+    from workers.builds.workflow_guard import GuardedWorkflowRunner
 
     return GuardedWorkflowRunner()

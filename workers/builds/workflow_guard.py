@@ -24,8 +24,8 @@ from temporalio.worker.workflow_sandbox._restrictions import (
     _RestrictionState,
 )
 
-from workers._restricted_members import find_restricted
-from workers.build_id import import_closure
+from workers.builds.build_id import import_closure
+from workers.builds.restricted_members import find_restricted
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _REFUSED_EVENTS: Final = frozenset({

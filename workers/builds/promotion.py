@@ -14,9 +14,9 @@ from temporalio.service import RPCError
 
 from septet.errors import NotFoundError, RefusedTransitionError, ServerNotReachedError, UsageError
 from septet.settings import Settings
-from workers.build_id import build_id
-from workers.deployment import OPENINGS, UNVERSIONED, Deployment, ListedWorker, Routing
-from workers.patch_ids import own_patches
+from workers.builds.build_id import build_id
+from workers.builds.deployment import OPENINGS, UNVERSIONED, Deployment, ListedWorker, Routing
+from workers.builds.patch_ids import own_patches
 
 SILENT: Final = timedelta(seconds=90)
 """A worker asks for work at least once a minute; with half a minute for clocks that differ."""

@@ -13,10 +13,10 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from septet.settings import Settings
 from workers.beside import beside
-from workers.build_id import build_id
-from workers.deployment import UNVERSIONED, Deployment
-from workers.patch_ids import own_patches
-from workers.preflight import PreflightError
+from workers.builds.build_id import build_id
+from workers.builds.deployment import UNVERSIONED, Deployment
+from workers.builds.patch_ids import own_patches
+from workers.server.preflight import PreflightError
 
 _SEEN_WITHIN_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.2

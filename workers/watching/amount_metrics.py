@@ -26,9 +26,9 @@ from septet.system.locks import take_lock
 from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS, UNSERVED
 from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
-from workers.deployment import Deployment
-from workers.heard_hosts import HeardHosts
-from workers.promotion import builds_with_workers, opens_workspaces
+from workers.builds.deployment import Deployment
+from workers.builds.promotion import builds_with_workers, opens_workspaces
+from workers.watching.heard_hosts import HeardHosts
 
 LOOK_SECONDS: Final = 60.0
 _ANSWER_WITHIN_SECONDS: Final = 10.0

@@ -23,11 +23,11 @@ def observers(settings: Settings, *, serves: bool) -> "Observers":
         client_traces, worker_traces = _tracing(settings, settings.traces)
         found += [client_traces, worker_traces] if serves else [client_traces]
     if serves:
-        from workers.log_context import LogContext
+        from workers.observing.log_context import LogContext
 
         found.append(LogContext())
     if serves and settings.metrics is not None:
-        from workers.metrics import StepMetrics
+        from workers.observing.metrics import StepMetrics
 
         found.append(StepMetrics())
     return found
@@ -35,7 +35,7 @@ def observers(settings: Settings, *, serves: bool) -> "Observers":
 
 def _tracing(settings: Settings, address: str) -> "Observers":
     try:
-        from workers.traces import tracing
+        from workers.observing.traces import tracing
     except ModuleNotFoundError as error:
         remedy = "Install them with Septet: pip install 'septet[otel]'."
         raise InvalidInputError(

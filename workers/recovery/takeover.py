@@ -24,7 +24,7 @@ from septet.contracts.pull_request_names import watched_order
 from septet.janitor.terms import pipeline_of
 from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside, repeat
-from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
+from workers.recovery.tokens import HeldToken, holding_left_token, read_token, tokens_in
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0

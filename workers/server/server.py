@@ -31,10 +31,10 @@ from septet.system import processes
 from septet.system.disk import full_disk
 from septet.system.durable import close_after, write_atomically
 from septet.system.locks import take_lock
-from workers.listeners import port_holder
-from workers.preflight import register_search_attributes
-from workers.runtime import quiet_runtime
-from workers.server_file import ServerFile, lives, read_server_file
+from workers.observing.runtime import quiet_runtime
+from workers.server.listeners import port_holder
+from workers.server.preflight import register_search_attributes
+from workers.server.server_file import ServerFile, lives, read_server_file
 from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0

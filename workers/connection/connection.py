@@ -11,10 +11,10 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.data_converter import codec_of, pydantic_values
-from workers.observers import observers
-from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
-from workers.server_file import read_server_file
+from workers.connection.data_converter import codec_of, pydantic_values
+from workers.observing.observers import observers
+from workers.observing.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
+from workers.server.server_file import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
 _TRANSPORT: Final = "tonic::transport"
@@ -77,7 +77,7 @@ async def connect(
     runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
     codec, observing = codec_of(settings, serves=serves), observers(settings, serves=serves)
     if serves:
-        from workers.plugin import SeptetPlugin  # what workers are made of takes long to import
+        from workers.connection.plugin import SeptetPlugin  # what workers are made of takes long to import
 
         config["plugins"] = [SeptetPlugin(settings.task_queue, observing, codec)]
     else:
@@ -137,7 +137,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
     Raises:
         ServerNotReachedError: It is; the message says whose, and the remedy how to use it all the same.
     """
-    from workers.listeners import state_dir_of
+    from workers.server.listeners import state_dir_of
 
     owner = state_dir_of(address)
     if owner is not None and owner.resolve() != own.resolve():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.plugin import SimplePlugin
 
-from workers.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
+from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
 
 if TYPE_CHECKING:
     from activities.host import Host

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from workers.build_id import import_closure
+from workers.builds.build_id import import_closure
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")

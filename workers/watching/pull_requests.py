@@ -28,9 +28,9 @@ from septet.forges.polls import PullRequestPolls
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
 from workers.beside import beside, repeat
-from workers.look_pace import LookPace
-from workers.pull_request_list import WatchedPullRequest, list_watched
-from workers.webhook_notes import WebhookNotes
+from workers.watching.look_pace import LookPace
+from workers.watching.pull_request_list import WatchedPullRequest, list_watched
+from workers.watching.webhook_notes import WebhookNotes
 from workflows.pull_request import PullRequestWorkflow
 
 HOST_GONE: Final = "HostGone"

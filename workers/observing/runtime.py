@@ -42,7 +42,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
     Raises:
         MetricsAddressError: Nothing can be served there.
     """
-    from workers.metrics import prometheus_config, record_with
+    from workers.observing.metrics import prometheus_config, record_with
 
     telemetry = TelemetryConfig(logging=_logging(), metrics=prometheus_config(address), attach_service_name=False)
     try:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 from temporalio.converter import DataConverter, DefaultFailureConverter, PayloadCodec
 
 from septet.settings import Settings
-from workers.failure_converter import FailureConverter, SealedFailureConverter
-from workers.payload_converter import MaskingPayloadConverter
+from workers.connection.failure_converter import FailureConverter, SealedFailureConverter
+from workers.connection.payload_converter import MaskingPayloadConverter
 
 if TYPE_CHECKING:
-    from workers.payload_codec import SealingCodec  # where nothing is sealed, its cryptography is not imported
+    from workers.connection.payload_codec import (
+        SealingCodec,  # where nothing is sealed, its cryptography is not imported
+    )
 
 
 def codec_of(settings: Settings, *, serves: bool = False) -> "SealingCodec | None":
@@ -25,7 +27,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> "SealingCodec | Non
     """
     if settings.seal_keys_file is None and settings.seal_keys_command is None:
         return None
-    from workers.payload_codec import sealing_codec
+    from workers.connection.payload_codec import sealing_codec
 
     return sealing_codec(settings, serves=serves)
 
@@ -43,7 +45,7 @@ def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None 
     )
     if sealing is None:
         return values
-    from workers.payload_codec import SealedDataConverter
+    from workers.connection.payload_codec import SealedDataConverter
 
     return SealedDataConverter(
         values.payload_converter_class, sealing, values.failure_converter_class, values.external_storage

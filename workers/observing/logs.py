@@ -13,7 +13,7 @@ from temporalio.exceptions import TemporalError
 
 from septet.settings import Settings
 from septet.system.masking import mask
-from workers.log_words import withhold_cause, withhold_words
+from workers.observing.log_words import withhold_cause, withhold_words
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""

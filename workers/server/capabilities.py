@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS, PULL_REQUESTS
-from workers.preflight import lacks_attribute
+from workers.server.preflight import lacks_attribute
 from workflows.search_attributes import HOST
 
 _PROBES: Final = "Work orders ask their hosts themselves whether they are there, with timers in their histories."

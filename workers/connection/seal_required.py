@@ -13,7 +13,7 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker._workflow_instance import _WorkflowInstanceImpl
 
 from septet.contracts.seal import NOTHING_SEALED, refusal_of
-from workers.workflow_guard import GuardedWorkflowRunner
+from workers.builds.workflow_guard import GuardedWorkflowRunner
 
 
 class SealRequiringRunner(GuardedWorkflowRunner):

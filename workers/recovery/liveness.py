@@ -20,10 +20,10 @@ from activities.host import Host
 from septet.contracts.names import CONTROL, Stage, Status
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import LIVENESS, HostSilence
-from workers.announced_agents import METRICS
 from workers.beside import beside, repeat
-from workers.heard_hosts import HeardHosts, WorkerHeartbeat
-from workers.runtime import heartbeat_seconds
+from workers.observing.runtime import heartbeat_seconds
+from workers.watching.announced_agents import METRICS
+from workers.watching.heard_hosts import HeardHosts, WorkerHeartbeat
 from workflows.search_attributes import HOST, STAGE, STATUS
 
 _PAGE: Final = 1000

@@ -1,0 +1,1 @@
+"""How a client or a worker reaches its Temporal server, and how values cross to it."""

@@ -1,0 +1,1 @@
+"""The embedded Temporal server, and what any server must know before the first work order."""

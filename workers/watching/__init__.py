@@ -1,0 +1,1 @@
+"""What a worker looks at again and again beside its activities."""
