@@ -51,7 +51,7 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import LockHeldError, SeptetError
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
 from septet.git.configuration import ELSEWHERE, write_configuration

@@ -52,7 +52,7 @@ WALL_CLOCKS = {
     "clients/temporal/board.py": "which work orders closed in the last days, for people",
     "septet/forges/github/app.py": "GitHub holds what an App proves itself with against its own clock",
     "septet/forges/local.py": "when a comment was made, for people",
-    "septet/forges/pauses.py": "a forge names the moment at which its limit ends",
+    "septet/forges/http/pauses.py": "a forge names the moment at which its limit ends",
     "septet/forges/gitlab/webhook.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
     "septet/trackers/linear/api.py": "Linear names the moment at which its limit ends",
     "septet/trackers/linear/webhook.py": "how old a signed delivery is: an old one is refused, and Linear sends it again",

@@ -24,8 +24,8 @@ from septet.errors import (
 from septet.forges.choose import forge_for
 from septet.forges.conversation import FollowedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
+from septet.forges.http.pauses import PAUSES
 from septet.forges.new_comments import CommentedForge
-from septet.forges.pauses import PAUSES
 from septet.git.address import parse_address
 from septet.settings import Settings
 

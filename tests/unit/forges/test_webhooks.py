@@ -11,7 +11,7 @@ from fakes.forges.state import ForgeFake, Note
 from fakes.webhooks import SECRET, WEBHOOKS, Sent, github_examples
 
 from septet.errors import InvalidInputError
-from septet.forges.webhook_kinds import WEBHOOK_KINDS
+from septet.forges.choose import WEBHOOK_KINDS
 from septet.forges.webhooks import Delivery
 
 HELLO = "https://github.com/Codertocat/Hello-World"
