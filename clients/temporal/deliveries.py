@@ -22,7 +22,7 @@ from septet.contracts.intake_replies import WebhookReply
 from septet.contracts.issue_request import IssueRequest
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
-from septet.forges.comment_commands import is_own_text, parse_command
+from septet.forges.events.comment_commands import is_own_text, parse_command
 from septet.git.address import parse_address
 from septet.system.timestamps import timestamp
 

@@ -12,7 +12,7 @@ from septet.forges.github.kind import GITHUB, github_api_url
 from septet.forges.gitlab.kind import GITLAB
 from septet.forges.http.logins import LOGINS
 from septet.forges.kind import ForgeKind
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.address import Address
 from septet.settings import Settings
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from septet.forges.events.webhooks import WebhookKind
 from septet.forges.forge import Forge
-from septet.forges.webhooks import WebhookKind
 from septet.git.address import Address
 
 

@@ -18,6 +18,7 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
+from septet.forges.events.polls import RecentPullRequests
 from septet.forges.forge import (
     MOST_LABELLED,
     Issue,
@@ -31,7 +32,6 @@ from septet.forges.forge import (
 from septet.forges.http.api import HttpApi
 from septet.forges.http.own_account import OWN_ACCOUNTS
 from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
-from septet.forges.polls import RecentPullRequests
 from septet.forges.renames import NAMES, asked_for
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
-from septet.forges.conversation import ReviewThread
+from septet.forges.events.conversation import ReviewThread
 from septet.forges.forge import Comment, CommitCheck
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.rest import RestForge

@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.http.pauses import PAUSES
-from septet.forges.local import REF, LocalForge
+from septet.forges.local.forge import REF, LocalForge
 from workers.registry import parts_of
 
 pytestmark = pytest.mark.law

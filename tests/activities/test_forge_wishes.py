@@ -21,7 +21,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.forges.http.pauses import PAUSES
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.place import Place
 from septet.settings import Settings
 from septet.state import StateDir

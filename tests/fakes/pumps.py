@@ -23,7 +23,7 @@ from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step
 from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
-from septet.forges.comment_commands import parse_command
+from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to
 from septet.git.changes import file_changes, read_status
 from septet.git.git_words import shown_words

@@ -13,8 +13,8 @@ from septet.forges.answers import (
     UserAnswer,
     status_check,
 )
+from septet.forges.events.new_comments import NewComment
 from septet.forges.forge import Branch, CheckState, CommitCheck, ReviewState
-from septet.forges.new_comments import NewComment
 
 CHECKS: Final[dict[str, CheckState]] = {
     "success": "success",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
+from septet.forges.events.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import CommitCheck
 from septet.forges.gitea.answers import GiteaReviewAnswer, GiteaReviewCommentAnswer
 from septet.forges.opening import MarkedComment

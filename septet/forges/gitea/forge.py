@@ -16,6 +16,7 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
+from septet.forges.events.new_comments import MOST_PAGES, NewComment
 from septet.forges.forge import (
     MOST_BRANCHES,
     SHORT_TITLE_LIMIT,
@@ -42,7 +43,6 @@ from septet.forges.gitea.answers import (
 from septet.forges.gitea.conversation import GiteaConversation
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueEdit, IssueHistory
-from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import Addition, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from septet.forges.webhook_events import EventForm, common_readers
-from septet.forges.webhooks import Delivery, WebhookKind, is_hmac_sha256
+from septet.forges.events.webhook_events import EventForm, common_readers
+from septet.forges.events.webhooks import Delivery, WebhookKind, is_hmac_sha256
 
 _FORM: Final = EventForm(
     forge="gitea",

@@ -3,8 +3,8 @@
 from typing import ClassVar, Final
 
 from septet.forges.answers import CommentAnswer, Foreign, ReviewAnswer, status_check
+from septet.forges.events.new_comments import NewComment
 from septet.forges.forge import Branch, CheckState, CommitCheck, ReviewState
-from septet.forges.new_comments import NewComment
 
 REVIEWS: Final[dict[str, ReviewState]] = {
     "APPROVED": "approved",

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PermissionAnswer, PullRequestAnswer, ReviewAnswer
+from septet.forges.events.new_comments import MOST_PAGES, NewComment
 from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
     MOST_BRANCHES,
@@ -33,7 +34,6 @@ from septet.forges.github.graphql import HISTORY, VIEWER, IssueHistoryAnswer, as
 from septet.forges.http.api import HttpApi
 from septet.forges.http.own_account import BOT
 from septet.forges.issue_history import IssueHistory
-from septet.forges.new_comments import MOST_PAGES, NewComment
 from septet.forges.opening import Addition, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge

@@ -14,9 +14,9 @@ from septet.forges.answers import (
     RepositoryAnswer,
     UserAnswer,
 )
+from septet.forges.events.new_comments import NewComment
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, PullRequest, Review, ReviewState
 from septet.forges.issue_history import IssueEdit
-from septet.forges.new_comments import NewComment
 
 _LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
 _CHECKS: Final[dict[str, CheckState]] = {

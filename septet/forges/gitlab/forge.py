@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from septet.errors import NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PullRequestForm, RepositoryAnswer, UserAnswer
+from septet.forges.events.new_comments import NewComment
 from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
     MOST_BRANCHES,
@@ -41,7 +42,6 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueHistory
-from septet.forges.new_comments import NewComment
 from septet.forges.opening import Addition
 from septet.forges.renames import asked_for, moved_error
 from septet.forges.rest import RestForge

@@ -9,8 +9,8 @@ from typing import Final
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.issue_request import text_sha256
-from septet.forges.webhook_events import MOST_LABELS
-from septet.forges.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
+from septet.forges.events.webhook_events import MOST_LABELS
+from septet.forges.events.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
 
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"

@@ -8,7 +8,7 @@ from fakes.forges.flooding import LOG_END, MIB, Flood, FloodingForge, flooding_f
 
 from septet.errors import ForgeUnavailableError, TrackerUnavailableError
 from septet.forges.answers import Foreign
-from septet.forges.conversation import LOG_LIMIT, LOG_TAIL_BYTES
+from septet.forges.events.conversation import LOG_LIMIT, LOG_TAIL_BYTES
 from septet.forges.forge import CommitCheck
 from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api

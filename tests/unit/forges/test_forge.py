@@ -21,7 +21,7 @@ from septet.forges.gitea.forge import GiteaForge
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.issue_for_agents import issue_for_agents
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import MASK, hide, reveal

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypedDict
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.issue_request import text_sha256
-from septet.forges.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
+from septet.forges.events.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
 
 MOST_LABELS: Final = 100
 _MOST_PULL_REQUESTS: Final = 20
