@@ -86,25 +86,30 @@ class ApiClient:
         is_read = document.lstrip().startswith("query")
         return self.send("POST", path, body={"query": document, "variables": dict(variables)}, is_read=is_read)
 
-    def send(self, method: str, path: str, *, is_read: bool = False, **options: Any) -> httpx.Response:  # noqa: ANN401 -- below
+    def send(  # noqa: PLR0913 -- the parts of a request
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_read: bool = False,
+    ) -> httpx.Response:
         """Send a request, and return the answer; send a read again that is refused for a moment.
 
         Args:
             method: The method, such as `GET`.
             path: Below the root; below the API's own address with a slash at its beginning; or a whole address.
+            query: The parameters of the address.
+            body: What is sent as JSON.
+            headers: What this request has besides.
             is_read: Whether the request changes nothing, although its method does not say so.
-            options: `query`, `body` as JSON, and `headers`.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
         """
-        request = self.http.build_request(
-            method,
-            self._address(path),
-            params=options.get("query"),
-            json=options.get("body"),
-            headers=options.get("headers"),
-        )
+        request = self.http.build_request(method, self._address(path), params=query, json=body, headers=headers)
         while True:
             self.last = response = self.http.send(request)
             refusal = self.api.read_refusal(self.api, response)
