@@ -3,7 +3,7 @@
 # docs/containers.md says how it is run, and what of it was tried.
 
 # The packages, of the locked versions and hashes, and Septet itself. Nothing is built from source, symbols for debuggers
-# are taken out, and all modules are compiled, but for githubkit's many, of which a worker imports a few.
+# are taken out, and all modules are compiled.
 FROM python:3.12-slim AS packages
 WORKDIR /build
 # hadolint ignore=DL3008
@@ -23,8 +23,7 @@ COPY docs docs
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir wheels . \
     && /opt/septet/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
     && find /opt/septet/lib -name '*.so' -exec strip --strip-unneeded {} + \
-    && /opt/septet/bin/python -m compileall -q -x /githubkit_schemas/ /opt/septet/lib \
-    && find /opt/septet/lib -path '*/githubkit_schemas/*' -name __pycache__ -prune -exec rm -r {} + \
+    && /opt/septet/bin/python -m compileall -q /opt/septet/lib \
     && /opt/septet/bin/pip uninstall --yes --quiet pip setuptools
 
 # The agent CLIs that the build argument names; none without it, and then `scripted` is the agent.

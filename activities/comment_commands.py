@@ -25,8 +25,8 @@ from septet.contracts.comments import (
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.task import Task
 from septet.errors import SeptetError
-from septet.forges.comment_commands import USAGE
-from septet.forges.conversation import FollowedForge
+from septet.forges.events.comment_commands import USAGE
+from septet.forges.events.conversation import FollowedForge
 from septet.forges.forge import Forge
 from septet.forges.issue_history import Writers
 from septet.git.engine.address import parse_address

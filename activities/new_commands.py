@@ -11,10 +11,10 @@ from septet.contracts.comment_commands import CommandComment, comment_workflow_i
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.intake import OBEYED_AT_ONCE, SEEN_LIMIT, FindIssues, IssuesFound
 from septet.errors import ForgeError, NotFoundError
-from septet.forges.comment_commands import parse_command
+from septet.forges.events.comment_commands import parse_command
+from septet.forges.events.new_comments import CommentedForge, NewComment
+from septet.forges.events.webhooks import bounded_text
 from septet.forges.forge import Forge
-from septet.forges.new_comments import CommentedForge, NewComment
-from septet.forges.webhooks import bounded_text
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)

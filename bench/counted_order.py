@@ -14,7 +14,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_names import watch_id
 from septet.forges.choose import forge_for
 from septet.forges.forge import pull_request_number
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
 
 _TOLD_WITHIN_SECONDS: Final = 60.0

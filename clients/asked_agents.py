@@ -32,7 +32,7 @@ def agents_asked_for(
 
 def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]) -> str | None:
     if order.issue is not None:
-        from septet.forges.local import LocalForge
+        from septet.forges.local.forge import LocalForge
 
         LocalForge(path, git_env).issue(order.issue)
     git_dir = path / ".git" if (path / ".git").exists() else path

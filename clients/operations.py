@@ -486,7 +486,7 @@ class Operations:
             ForgeError: It is not open any more, or conflicts with its base.
         """
         from clients.temporal.pull_request_watch import look_now
-        from septet.forges.local import LocalForge
+        from septet.forges.local.forge import LocalForge
 
         task = await self.orders.get(order_id)
         pull = LOCAL_PULL.fullmatch(task.pr_url or "")

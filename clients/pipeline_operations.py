@@ -86,7 +86,7 @@ class PipelineOperations:
         numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
         path = parse_address(order.repository, home=Path.home()).path if self.is_here else None
         if path is not None and numbers:
-            from septet.forges.local import LocalForge
+            from septet.forges.local.forge import LocalForge
 
             request = ReadIssues(repository=order.repository, ids=numbers)
             read_issues(LocalForge(path, self.git_env), request)

@@ -67,7 +67,7 @@ def _set_the_scene(septet: "Septet") -> None:
     from fakes.repositories import make_origin
     from fakes.waiting import until
 
-    from septet.forges.local import LocalForge
+    from septet.forges.local.forge import LocalForge
     from septet.sample.repository import make_sample
 
     env = septet.env

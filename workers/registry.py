@@ -51,7 +51,7 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import LockHeldError, SeptetError
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.git.checkpoints.checkpoint_remote import ORIGIN
 from septet.git.engine.address import parse_address
 from septet.git.engine.configuration import ELSEWHERE, write_configuration

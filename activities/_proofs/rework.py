@@ -15,8 +15,8 @@ from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import ReworkAnswer
 from septet.contracts.rework import Rework
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, GitError, NotFoundError
-from septet.forges.conversation import Conversation, FollowedForge
-from septet.forges.feedback import mark_answer
+from septet.forges.events.conversation import Conversation, FollowedForge
+from septet.forges.events.feedback import mark_answer
 from septet.forges.forge import NewPullRequest, pull_request_number
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.commits.new_base import refuse_erased_base

@@ -28,7 +28,7 @@ from septet.agents.turns.finalize_run import end_all
 from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.engine import Git
 from septet.sample.repository import Sample, make_sample
 from septet.settings import Settings, load_settings

@@ -15,7 +15,7 @@ from clients.cli.reply import CommandReply, reply
 from septet.errors import SeptetError, ServerNotReachedError, UsageError
 
 if TYPE_CHECKING:
-    from septet.forges.local import LocalForge
+    from septet.forges.local.forge import LocalForge
 
 issues = command_group("issue", "Add, list, show and close issues of a repository on this machine.")
 pulls = command_group("pr", "List, show, merge and close pull requests of a repository on this machine.")
@@ -226,7 +226,7 @@ def _forge(repo: str | None, remedy: str) -> "LocalForge":
         UsageError: It is elsewhere, and the remedy says what to do there; or none is named.
     """
     from clients.repository_path import repository_here
-    from septet.forges.local import LocalForge
+    from septet.forges.local.forge import LocalForge
     from septet.git.engine.address import parse_address
     from septet.settings import load_settings
 

@@ -12,7 +12,7 @@ from clients.http.parameters import Connected
 from clients.http.problems import problem
 from clients.http.webhooks import PREFIX
 from septet.errors import NotFoundError
-from septet.forges.webhooks import Delivery
+from septet.forges.events.webhooks import Delivery
 from septet.trackers.linear.webhook import is_signed, read_event
 
 router: Final = APIRouter(prefix=PREFIX, include_in_schema=False)

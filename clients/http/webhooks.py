@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 from clients.http.parameters import Connected
 from clients.http.problems import problem
 from septet.errors import NotFoundError
-from septet.forges.webhook_kinds import WEBHOOK_KINDS
-from septet.forges.webhooks import Delivery
+from septet.forges.choose import WEBHOOK_KINDS
+from septet.forges.events.webhooks import Delivery
 from septet.telemetry.metrics import DELIVERIES
 from septet.telemetry.recorder import RECORDER
 

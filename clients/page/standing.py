@@ -142,7 +142,7 @@ def is_local_pull(address: str | None) -> bool:
 
 def obstacle_of(address: str | None) -> SeptetError | None:
     """Return why a pull request of a repository on a disk cannot be merged by a button; `None` where it can."""
-    from septet.forges.local import LocalForge
+    from septet.forges.local.forge import LocalForge
     from septet.settings import load_settings
 
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:

@@ -16,20 +16,13 @@ from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.refusals import server_refusal
 from septet.contracts.comment_commands import comment_workflow_id
 from septet.contracts.comments import CommentCall
-from septet.contracts.forge_events import (
-    ChecksChanged,
-    CommentWritten,
-    ForgeEvent,
-    IssueChanged,
-    PullRequestChanged,
-    ReviewWritten,
-)
+from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestTouched
 from septet.contracts.intake import IntakeInput, IntakePass
 from septet.contracts.intake_replies import WebhookReply
 from septet.contracts.issue_request import IssueRequest
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
-from septet.forges.comment_commands import is_own_text, parse_command
+from septet.forges.events.comment_commands import is_own_text, parse_command
 from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
 
@@ -71,18 +64,13 @@ class Deliveries:
             InvalidInputError: The event names no repository.
         """
         try:
-            if isinstance(event, PullRequestChanged | ReviewWritten | ChecksChanged):
-                await self._note(event)
             match event:
                 case IssueChanged():
                     return await self._take_issue(event, digest)
                 case CommentWritten():
                     return await self._obey(event, digest)
-                case PullRequestChanged():
-                    return await self._tell_watch(event, digest)
-                case ReviewWritten():
-                    return await self._nudge(event, digest)
-                case ChecksChanged() if event.state != "pending":
+                case PullRequestTouched():
+                    await self._note(event)
                     return await self._nudge(event, digest)
                 case _:
                     return _NOTHING
@@ -115,8 +103,11 @@ class Deliveries:
         """
         command = parse_command(event.body)
         if command is None:
-            is_news = event.is_on_pull_request and not is_own_text(event.body)
-            return await self._nudge(event, digest) if is_news else _NOTHING
+            if not event.is_on_pull_request or is_own_text(event.body):
+                return _NOTHING
+            forge, repository = event.forge, event.repository
+            news = PullRequestTouched(forge=forge, repository=repository, url=event.url, look="followers")
+            return await self._nudge(news, digest)
         if _age(event.created_at) > _MOST_AGE:
             return _TOO_OLD
         intakes = await self._intakes(event)
@@ -126,22 +117,18 @@ class Deliveries:
         call = CommentCall(event=event, command=command, intake=intakes[0])
         return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
-    async def _nudge(
-        self, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str
-    ) -> WebhookReply:
-        """Have a pull request that an agent follows looked at now."""
-        told = await nudge_followers(self.client, event, digest)
-        return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_FOLLOWS
-
-    async def _tell_watch(self, event: PullRequestChanged, digest: str) -> WebhookReply:
-        """Tell who watches a pull request what became of it, or have it looked at where that can be undone."""
-        if event.action == "pushed":
-            return await self._nudge(event, digest)
-        if event.action not in {"closed", "merged", "reopened"}:
-            return _NOTHING
-        news = PullRequestNews(url=event.url, state="merged") if event.action == "merged" else None
-        told = await tell_watches(self.client, event.url, news)
-        return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_WATCHES
+    async def _nudge(self, event: PullRequestTouched, digest: str) -> WebhookReply:
+        """Have a pull request looked at now by those to whom the event is news."""
+        match event.look:
+            case "none":
+                return _NOTHING
+            case "followers":
+                told = await nudge_followers(self.client, event, digest)
+                return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_FOLLOWS
+            case _:
+                news = PullRequestNews(url=event.url, state="merged") if event.look == "merged" else None
+                told = await tell_watches(self.client, event.url, news)
+                return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_WATCHES
 
     async def _intakes(self, event: ForgeEvent) -> tuple[IntakeInput, ...]:
         key = parse_address(event.repository, home=Path.home()).key

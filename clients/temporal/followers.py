@@ -6,7 +6,7 @@ from temporalio.client import Client, WorkflowExecution
 
 from activities.payloads import memo_json
 from clients.temporal.task_rows import task_of_row
-from septet.contracts.forge_events import ChecksChanged, CommentWritten, PullRequestChanged, ReviewWritten
+from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.pull_request import PullRequestNudge
 from septet.contracts.pull_request_names import FOLLOWS
 from septet.contracts.task import Task
@@ -21,29 +21,24 @@ _MOST_ROWS: Final = 10_000
 """Of one repository, the latest: a check names a commit, and commits cannot be asked for."""
 
 
-async def nudge_followers(
-    client: Client, event: ReviewWritten | ChecksChanged | CommentWritten | PullRequestChanged, digest: str
-) -> tuple[str, ...]:
+async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
     """Have a pull request looked at now where an agent follows it; return who was told.
 
     Args:
         client: Where.
-        event: What has happened on it.
+        event: What has happened on it, or to its commit.
         digest: What the delivery of the event is known by.
 
     Raises:
         RPCError: The server refused.
     """
-    is_of_commit = isinstance(event, ChecksChanged)
-    where = f"{event.repository.rstrip('/')}/" if isinstance(event, ChecksChanged) else event.url
-    if not where or '"' in where or "\\" in where:  # the server cannot be asked for it
+    where = event.url or f"{event.repository.rstrip('/')}/"
+    if '"' in where or "\\" in where:  # the server cannot be asked for it
         return ()
-    query = _FOLLOWED.format("STARTS_WITH" if is_of_commit else "=", where)
+    query = _FOLLOWED.format("=" if event.url else "STARTS_WITH", where)
     told = []
     async for row in client.list_workflows(query, limit=_MOST_ROWS):
-        if not await _is_followed(row):
-            continue
-        if isinstance(event, ChecksChanged) and not _is_about(event, await task_of_row(row)):
+        if not await _is_followed(row) or not (event.url or _is_about(event, await task_of_row(row))):
             continue
         handle = client.get_workflow_handle(row.id, run_id=row.run_id)
         await handle.signal("nudge", PullRequestNudge(delivery=digest))
@@ -59,7 +54,7 @@ async def _is_followed(row: WorkflowExecution) -> bool:
         return False
 
 
-def _is_about(checks: ChecksChanged, task: Task) -> bool:
+def _is_about(checks: PullRequestTouched, task: Task) -> bool:
     """Say whether checks are of a task's commit, or of a pull request that its forge names."""
     if checks.commit and checks.commit == task.commit_sha:
         return True

@@ -1,10 +1,10 @@
-"""What a forge tells by a webhook: one type for each kind of event, whichever forge it is.
+"""What a forge tells by a webhook, whichever forge it is: a nudge, by which the forge is asked how things stand.
 
-They say what has happened to what. What people wrote is untrusted text, and bounded; how things stand is asked of
-the forge.
+Only of issues and comments more is kept: who did it, and what the issue said then. What people wrote is untrusted
+text, and bounded.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -57,47 +57,18 @@ class CommentWritten(ForgeEvent):
     """Of the title and the body of the issue as they were then; empty where it is not told."""
 
 
-class PullRequestChanged(ForgeEvent):
-    """A pull request was opened, pushed to, closed, merged or opened again."""
+Look = Literal["none", "followers", "watches", "merged"]
+
+
+class PullRequestTouched(ForgeEvent):
+    """Something happened on a pull request, or to a commit: how things stand is asked of the forge."""
 
     kind: Literal["pull_request"] = "pull_request"
-    number: int
-    url: str = Field(max_length=2048)
-    action: Literal["opened", "pushed", "closed", "merged", "reopened", "other"] = "other"
-    head: str = Field(default="", max_length=1000)
-    """Its branch."""
-    head_sha: str = Field(default="", max_length=64)
-    actor: str = Field(default="", max_length=200)
-    """Who did it."""
-
-
-class ReviewWritten(ForgeEvent):
-    """Somebody reviewed a pull request, or wrote to a line of it."""
-
-    kind: Literal["review"] = "review"
-    number: int
-    """Of the pull request."""
-    url: str = Field(max_length=2048)
-    """Of the pull request."""
-    review_id: int = 0
-    """0 where the forge does not tell."""
-    author: str = Field(max_length=200)
-    state: Literal["approved", "changes_requested", "commented"] = "commented"
+    look: Look = "none"
+    """Who is to look at it now: agents that follow it, or all its watches. `merged`: nobody needs to look."""
+    url: str = Field(default="", max_length=2048)
+    """Of the pull request; empty where a commit is named."""
     commit: str = Field(default="", max_length=64)
-
-
-class ChecksChanged(ForgeEvent):
-    """A check, a status or a pipeline of a commit has ended."""
-
-    kind: Literal["checks"] = "checks"
-    commit: str = Field(max_length=64)
-    name: str = Field(default="", max_length=200)
-    state: Literal["pending", "success", "failure"] = "pending"
+    """Whose checks have ended."""
     pull_requests: tuple[int, ...] = Field(default=(), max_length=_PULL_REQUESTS)
-    """Those that the forge names; it may name none."""
-
-
-AnyEvent = Annotated[
-    IssueChanged | CommentWritten | PullRequestChanged | ReviewWritten | ChecksChanged,
-    Field(discriminator="kind"),
-]
+    """Those of the commit that the forge names; it may name none."""

@@ -10,14 +10,16 @@ from septet.forges.gitea.kind import GITEA
 from septet.forges.github.app import INSTALLATIONS, GitHubApp
 from septet.forges.github.kind import GITHUB, github_api_url
 from septet.forges.gitlab.kind import GITLAB
-from septet.forges.kind import ForgeAccess, ForgeKind
-from septet.forges.local import LocalForge
-from septet.forges.logins import LOGINS
+from septet.forges.http.logins import LOGINS
+from septet.forges.kind import ForgeKind
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import Address
 from septet.settings import Settings
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
 """All but `local`; another forge is another package, and a name here."""
+WEBHOOK_KINDS: Final = {kind.name: kind.webhook for kind in KINDS}
+"""By the names in their paths: `POST /webhooks/github`."""
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
 KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
 """What gives a worker a key, for people."""
@@ -42,7 +44,7 @@ def forge_for(address: Address, settings: Settings) -> Forge:
         return LocalForge(address.path, settings.git_env)
     kind = _kind_of(address, settings)
     api_url = getattr(settings, f"{kind.name}_api_url")
-    return kind.connect(address, ForgeAccess(_hosts(kind, settings), api_url, _token(kind, address, settings)))
+    return kind.connect(address, api_url, _token(kind, address, settings))
 
 
 def token_for(address: Address, settings: Settings) -> str | None:

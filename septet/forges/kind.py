@@ -1,21 +1,11 @@
 """What a package of a forge says of itself, so that one line in `choose` adds it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from septet.forges.events.webhooks import WebhookKind
 from septet.forges.forge import Forge
 from septet.git.engine.address import Address
-
-
-@dataclass(frozen=True, slots=True)
-class ForgeAccess:
-    """What a worker's settings say of one kind of forge."""
-
-    hosts: tuple[str, ...]
-    """Those that speak its API."""
-    api_url: str | None = None
-    """Where the API is, when that does not follow from the host."""
-    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +18,10 @@ class ForgeKind:
     """As people call it."""
     nests: bool
     """Whether a repository may lie in a group of a group."""
-    connect: Callable[[Address, ForgeAccess], Forge]
+    connect: Callable[[Address, str | None, str | None], Forge]
+    """Returns a repository's forge, by the API's address where it does not follow from the host, and the key."""
+    webhook: WebhookKind
+    """How it sends its events to `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
     """The command of the forge's own program that prints its token for the host that follows; empty: none."""
 

@@ -1,16 +1,21 @@
 """Exactly one pull request, whatever the forge answers."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from septet.errors import ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, marker_of
 
+if TYPE_CHECKING:
+    from septet.forges.http.client import ApiClient
+
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
+Addition = tuple[str, Sequence[str], Callable[["ApiClient", int], object]]
+"""What is set on a pull request besides: what for people, the names, and what sets them."""
 
 _LAGS: Final = re.compile(
     r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"
@@ -19,6 +24,11 @@ _LAGS: Final = re.compile(
 )
 """What GitHub, GitLab 19 and Gitea say of a branch that they took a moment ago: servers of theirs lag behind."""
 _LAG_SECONDS: Final = 2.0
+
+
+def send_addition(method: str, path: str, body: Mapping[str, object], client: "ApiClient", number: int) -> None:
+    """Set something on a pull request by one request, whose path has its number in braces."""
+    client.write(method, path.format(number), body)
 
 
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:

@@ -1,33 +1,20 @@
 """An answer is about what was asked: a renamed repository and a moved issue are told apart.
 
-Forges answer a question about either with a redirect, and some as if nothing had happened. No redirect is followed
-blindly: the forge is asked for the repository's present name, and for the address of the thing.
+Forges answer a question about either with a redirect (`http/redirects.py`), and some as if nothing had happened.
 """
 
 import re
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
-from urllib.parse import unquote, urlsplit
+from typing import Final, Protocol, TypeVar
+from urllib.parse import urlsplit
 
-from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, SeptetError
-
-if TYPE_CHECKING:
-    import httpx
+from septet.errors import InvalidInputError
 
 _MOST_NAMES: Final = 1000
-_SOON_SECONDS: Final = 0.2
-_INSTALLATION: Final = "/installation"
-"""What an App asks to learn where it is installed: its key may ask for nothing else there."""
-_REPOSITORY: Final = re.compile(
-    r"^/(?:repos/(?P<name>[^/]+/[^/]+)|projects/(?P<path>[^/]+)|repositories/\d+)(?=/|$)"
-)
-"""The repository in the path of a question to GitHub, Gitea or GitLab."""
 _PAGE: Final = re.compile(
     r"^(?P<repository>https?://[^?#]+?)/(?:-/)?(?:issues|work_items|pull|pulls|merge_requests)/(?P<number>\d{1,18})/?$"
 )
-_THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{1,18})(?=[/?]|$)")
 
 
 @dataclass(slots=True)
@@ -114,82 +101,3 @@ def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool 
         message = f"issue: {number} of {project} has moved: it is issue {match['number']} of {name} now."
         remedy = f"Start it there: `septet run {there} --issue {match['number']}`."
     return InvalidInputError(message, remedy=remedy)
-
-
-def look_at_redirect(forge: str, api_url: str, what: str, response: "httpx.Response") -> None:
-    """See that a redirect leads to the same thing, before it is followed.
-
-    Args:
-        forge: Its name, for people.
-        api_url: The API's address.
-        what: What was asked, for errors.
-        response: The redirect.
-
-    Raises:
-        InvalidInputError: What was asked for is in another repository now.
-        ForgeUnavailableError: The repository has another name, by which it is asked the next time.
-        ForgeError: The API answers elsewhere.
-    """
-    request, there = response.request, response.request.url.join(response.headers["location"])
-    asked, led = _repository_in(api_url, str(request.url)), _repository_in(api_url, str(there))
-    if asked and led:
-        if not str(request.url).endswith(_INSTALLATION):
-            raise _explain_redirect(forge, api_url, asked, str(there), request)
-    elif request.method != "GET" or there.raw_path == request.url.raw_path:
-        raise ForgeError(
-            f"{api_url} answered {response.status_code} ({what}): it leads to {there.copy_with(query=None)}.",
-            remedy=f"Start the worker (`septet up`) again with SEPTET_{forge.upper()}_API_URL set to the address "
-            "that "
-            "answers without leading elsewhere, then run `septet retry ID`.",
-        )
-
-
-def _explain_redirect(
-    forge: str, api_url: str, repository: str, there: str, request: "httpx.Request"
-) -> SeptetError:
-    """Return what a redirect from a repository's path means: another name of it, or another place of a thing."""
-    match = _REPOSITORY.match(repository)
-    project = unquote(match["name"] or match["path"] or "") if match is not None else ""
-    name = _ask(api_url + repository, request, ("full_name", "path_with_namespace"))
-    if not name:
-        return ForgeUnavailableError(f"{api_url} does not tell what has become of {project}.")
-    if name.lower() != project.lower():
-        NAMES.note(api_url, project, name)
-        message = f"{project} is named {name} on {forge} now; it is asked by that name from now on."
-        return ForgeUnavailableError(message, retry_after_seconds=_SOON_SECONDS)
-    asked, led = _THING.match(str(request.url)), _THING.match(there)
-    url = _ask(led[0], request, ("html_url", "web_url")) if led is not None else ""
-    return moved_error(project, int(asked["number"]) if asked is not None else None, url)
-
-
-def _repository_in(api_url: str, url: str) -> str:
-    """Return the part of a question's address that names a repository of this API; empty where none does."""
-    match = _REPOSITORY.match(url.removeprefix(api_url)) if url.startswith(api_url) else None
-    return match[0] if match is not None else ""
-
-
-def _ask(url: str, like: "httpx.Request", names: tuple[str, ...]) -> str:
-    """Return one field of what a forge answers, whose redirects are followed; empty where it does not tell."""
-    import httpx
-
-    from septet.forges.answer_bounds import AnswerBounds
-    from septet.forges.http_client import TIMEOUT_SECONDS, trusted_authorities
-
-    bounds = AnswerBounds(TIMEOUT_SECONDS)
-    headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
-    try:
-        with (
-            bounds,
-            httpx.Client(
-                headers=headers,
-                timeout=TIMEOUT_SECONDS,
-                verify=trusted_authorities(),
-                event_hooks=bounds.hooks,
-                follow_redirects=True,
-            ) as client,
-        ):
-            answer = client.get(url).json()
-    except (httpx.HTTPError, ValueError):
-        return ""
-    found = (answer.get(name) for name in names) if isinstance(answer, Mapping) else ()
-    return next((each for each in found if isinstance(each, str) and each), "")

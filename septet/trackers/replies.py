@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from septet.contracts.comment_commands import CommentCommand
-from septet.forges.comment_commands import parse_command
+from septet.forges.events.comment_commands import parse_command
 
 _WORD: Final = re.compile(r"\s*(?:/septet\s+)?(approve|reject|cancel|retry)\b[:,.]?", re.IGNORECASE)
 USAGE: Final = (

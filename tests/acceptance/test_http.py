@@ -18,7 +18,7 @@ from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
 from fakes.waiting import until
 
 from septet.contracts.names import Stage
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 
 pytestmark = pytest.mark.faces
 

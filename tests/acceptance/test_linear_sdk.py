@@ -11,7 +11,7 @@ import pytest
 from fakes.trackers.linear import ADA, APP, Fault, LinearFake, Sent, serving_linear
 
 from septet.contracts.tracker import MessageKind, SessionMessage, TrackedIssue
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.trackers.linear.api import LinearApi
 from septet.trackers.linear.tracker import LinearTracker
 from septet.trackers.tracker import IssueMark

@@ -1,4 +1,4 @@
-"""GitHub's real client and the fake of GitHub stand before Prism, which checks both against GitHub's description."""
+"""What asks GitHub and the fake of GitHub stand before Prism, which checks both against GitHub's description."""
 
 import json
 import re
@@ -21,11 +21,12 @@ from fakes.forges.whole_answers import WholeAnswers
 
 from septet.errors import NotFoundError
 from septet.forges.choose import forge_for, token_for
-from septet.forges.conversation import FollowedForge
+from septet.forges.events.conversation import FollowedForge
+from septet.forges.events.new_comments import CommentedForge
+from septet.forges.events.polls import PolledForge
 from septet.forges.forge import Forge, NewPullRequest
-from septet.forges.github.client import asking
-from septet.forges.new_comments import CommentedForge
-from septet.forges.polls import PolledForge
+from septet.forges.github.answers import CheckOutputAnswer
+from septet.forges.github.forge import github_api
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 
@@ -150,8 +151,8 @@ def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
         conversation.put_comment("wo-1 round 1", words)
     assert [each.author for each in conversation.comments()] == ["septet"]
     (check,) = forge.checks(SHA)
-    with asking(api_url, fake.token, "a check") as github:
-        assert github.rest.checks.get("o", "foo.js", int(check.id)).json()["output"]["summary"] == "It failed."
+    with github_api(api_url, fake.token).asking("a check", _HERE) as client:
+        assert "It failed." in client.get(CheckOutputAnswer, f"check-runs/{check.id}").text
 
 
 def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:

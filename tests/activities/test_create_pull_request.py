@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
-from septet.forges.local import REF, LocalForge
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
+from septet.forges.local.forge import REF, LocalForge
 from workers.registry import parts_of
 
 pytestmark = pytest.mark.law

@@ -20,8 +20,8 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import Workspace
-from septet.forges.local import LocalForge
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.place import Place
 from septet.settings import Settings
 from septet.state import StateDir

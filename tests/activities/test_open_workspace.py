@@ -14,7 +14,7 @@ from activities.workspaces import WorkspaceActivities
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import forge_for
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
 
 

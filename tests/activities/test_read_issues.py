@@ -9,8 +9,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
-from septet.forges.local import REF, LocalForge
-from septet.forges.ref_store import RefStore
+from septet.forges.local.forge import REF, LocalForge
+from septet.forges.local.ref_store import RefStore
 from septet.git.engine.engine import Git
 
 

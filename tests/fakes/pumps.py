@@ -23,7 +23,7 @@ from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step
 from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
-from septet.forges.comment_commands import parse_command
+from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to
 from septet.git.engine.git_words import shown_words
 from septet.git.engine.remote_failures import failure_of, remote_words

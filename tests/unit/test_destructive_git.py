@@ -63,7 +63,7 @@ MAY_DESTROY = {
     ),
     "septet/git/worktree/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
     # A person's clean checkout goes along with a merge, and back: git refuses what would be lost.
-    "septet/forges/local_merge.py": (
+    "septet/forges/local/merge.py": (
         "checkout.run('read-tree', '-m', '-u', before, commit)",
         "checkout.run('read-tree', '-m', '-u', commit, before)",
         "checkout.try_run('read-tree', '-n', '-m', '-u', before, after)",

@@ -27,7 +27,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
 from septet.contracts.facts import KeyFinding
-from septet.contracts.forge_events import ChecksChanged, PullRequestChanged, ReviewWritten
+from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.order import WorkOrderInput
@@ -438,22 +438,21 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
     origin: dict[str, Any] = {"forge": "github", "repository": f"https://forge.example/{uuid.uuid4().hex}"}
     url = f"{origin['repository']}/pull/1"
     doubles.steps[Step.CREATE_PULL_REQUEST] = [lambda call: done(call, url)]
-    review = ReviewWritten(**origin, number=1, url=url, author="ada", state="changes_requested")
-    passed = ChecksChanged(**origin, commit="badc0de", state="success")
+    review = PullRequestTouched(**origin, url=url, look="followers")
+    others = PullRequestTouched(**origin, commit="0" * 40, look="followers")
     async with followed(client, doubles) as watch:
         # The server lists the watch a moment after it began, and that an agent follows a moment later.
         await wait_until(lambda: deliveries.take(review, "delivery 1"), lambda reply: reply.accepted)
         commit = (await watch.query(PullRequestWorkflow.work_order)).commit_sha or ""
-        failed = ChecksChanged(**origin, commit=commit, state="failure")
-        pushed = PullRequestChanged(**origin, number=1, url=url, action="pushed")
-        named = passed.model_copy(update={"commit": "0" * 40, "pull_requests": (1,)})
-        for number, event in enumerate((review, failed, pushed, named), start=1):
+        checks = PullRequestTouched(**origin, commit=commit, look="followers")
+        named = others.model_copy(update={"pull_requests": (1,)})
+        for number, event in enumerate((review, checks, review, named), start=1):
             told = [await deliveries.take(event, f"delivery {number}") for _ in range(2)]
             assert [reply.workflows for reply in told] == [(watch.id,)] * 2, event
             await wait_until(lambda: len(doubles.looks), partial(eq, number))
         for event in (
-            passed.model_copy(update={"commit": "0" * 40}),
-            failed.model_copy(update={"state": "pending"}),
+            others,
+            checks.model_copy(update={"look": "none"}),
             review.model_copy(update={"url": f"{url}0"}),
         ):
             assert not (await deliveries.take(event, "another")).accepted, event

@@ -23,7 +23,7 @@ from temporalio.testing import WorkflowEnvironment
 from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall
 from septet.contracts.quota import QuotaPause
 from septet.errors import ForgeUnavailableError
-from septet.forges.pauses import PAUSES, ForgePauses
+from septet.forges.http.pauses import PAUSES, ForgePauses
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts
 from workers.watching.forge_pauses import SharedForgePauses, sharing_forge_pauses
 

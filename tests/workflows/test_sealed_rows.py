@@ -19,7 +19,7 @@ from clients.temporal.followers import nudge_followers
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.board import KnownOrders
-from septet.contracts.forge_events import ReviewWritten
+from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
@@ -132,7 +132,7 @@ async def test_pull_requests_are_watched_beside_one_that_cannot_be_opened(ours: 
         )
         assert await watched() == {own}
     assert (lines[-1]["event"], lines[-1]["watches"]) == ("watches_not_opened", [other])
-    review = ReviewWritten(forge="github", repository=url, number=1, url=url, author="ann")
+    review = PullRequestTouched(forge="github", repository=url, url=url, look="followers")
     assert await nudge_followers(ours.client, review, "digest") == (own,)
     assert (await find_owner(ours.client, other_id)).status == "running"
     for team in (ours, theirs):

@@ -14,7 +14,7 @@ import structlog
 from activities.accounts import Accounts
 from septet.contracts.quota import QuotaPause
 from septet.errors import SeptetError
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 
 _ANSWER_WITHIN_SECONDS: Final = 2.0
 """Looking takes a millisecond or two; a forge is asked all the same where the server does not answer by then."""

@@ -24,7 +24,7 @@ from activities.host import Host
 from activities.pull_requests import error_kind, look_by_polls
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import SeptetError
-from septet.forges.polls import PullRequestPolls
+from septet.forges.events.polls import PullRequestPolls
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
 from workers.beside import beside, repeat

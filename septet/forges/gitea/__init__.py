@@ -1,1 +1,1 @@
-"""Gitea and Forgejo, asked by a client that was generated from their OpenAPI."""
+"""Gitea and Forgejo."""

@@ -2,17 +2,15 @@
 
 from typing import Final
 
-from septet.forges.gitea.client import REMEDIES
-from septet.forges.gitea.forge import GiteaForge
-from septet.forges.http_client import ForgeApi
-from septet.forges.kind import ForgeAccess, ForgeKind, web_address
+from septet.forges.gitea.forge import GiteaForge, gitea_api
+from septet.forges.gitea.webhook import GITEA_WEBHOOK
+from septet.forges.kind import ForgeKind, web_address
 from septet.git.engine.address import Address
 
 
-def connect_gitea(address: Address, access: ForgeAccess) -> GiteaForge:
+def connect_gitea(address: Address, api_url: str | None, token: str | None) -> GiteaForge:
     """Return the forge of a repository."""
-    url = access.api_url or f"{web_address(address)}/api/v1"
-    return GiteaForge(address.project, ForgeApi("Gitea", url.rstrip("/"), access.token, REMEDIES))
+    return GiteaForge(address.project, gitea_api(api_url or f"{web_address(address)}/api/v1", token))
 
 
-GITEA: Final = ForgeKind("gitea", "Gitea", nests=False, connect=connect_gitea)
+GITEA: Final = ForgeKind("gitea", "Gitea", nests=False, connect=connect_gitea, webhook=GITEA_WEBHOOK)

@@ -2,26 +2,14 @@
 
 from typing import Final
 
-from septet.forges.gitea.answers import CHECKS
-from septet.forges.webhook_events import EventForm, common_readers
-from septet.forges.webhooks import Delivery, WebhookKind, is_hmac_sha256
+from septet.forges.events.webhook_events import EventForm, common_readers
+from septet.forges.events.webhooks import Delivery, WebhookKind, is_hmac_sha256
 
 _FORM: Final = EventForm(
     forge="gitea",
     issue_actions=frozenset({"opened", "reopened", "label_updated"}),
-    pull_request_actions={
-        "opened": "opened",
-        "synchronized": "pushed",
-        "closed": "closed",
-        "reopened": "reopened",
-    },
+    push_action="synchronized",
     review_actions=frozenset({"reviewed"}),
-    review_states={
-        "pull_request_review_approved": "approved",
-        "pull_request_review_rejected": "changes_requested",
-        "pull_request_review_comment": "commented",
-    },
-    check_states=CHECKS,
 )
 
 

@@ -1,1 +1,1 @@
-"""GitHub and GitHub Enterprise, asked by githubkit."""
+"""GitHub and GitHub Enterprise."""

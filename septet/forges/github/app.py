@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
 from septet.errors import ForgeError
-from septet.forges.http_client import ForgeApi
-from septet.forges.pauses import PAUSES
+from septet.forges.answers import Foreign
+from septet.forges.http.api import HttpApi
+from septet.forges.http.pauses import PAUSES
 from septet.system.masking import hide_of
 
 _KEPT_SECONDS: Final = 3000.0
@@ -32,15 +31,11 @@ _REMEDIES: Final[Mapping[int, str]] = {
 }
 
 
-class _Foreign(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Installation(_Foreign):
+class _Installation(Foreign):
     id: int
 
 
-class _InstallationToken(_Foreign):
+class _InstallationToken(Foreign):
     token: str
 
 
@@ -83,15 +78,13 @@ class InstallationTokens:
 def _ask(app: GitHubApp, api_url: str, project: str) -> str:
     jwt = _jwt(app)
     PAUSES.count_for(jwt, f"app {app.id}")
-    api = ForgeApi("GitHub", api_url, jwt, _REMEDIES)
-    what = f"a token of GitHub App {app.id} for {project}"
-    with api.asking(what) as client:
-        answer = client.get(f"{api_url}/repos/{project}/installation")
+    api = HttpApi("GitHub", api_url, jwt, _REMEDIES)
+    with api.asking(f"a token of GitHub App {app.id} for {project}") as client:
+        answer = client.send("GET", f"/repos/{project}/installation")
         found = _Installation.model_validate_json(answer.content)
-        url = f"{api_url}/app/installations/{found.id}/access_tokens"
         by_id = _BY_ID.search(answer.url.path)  # a renamed repository's question is led to its id
         wished = {"repository_ids": [int(by_id[1])]} if by_id else {"repositories": [project.partition("/")[2]]}
-        token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
+        token = client.post(_InstallationToken, f"/app/installations/{found.id}/access_tokens", wished).token
     # A token lasts an hour: to mask those of a whole year would slow each line that is read.
     hide_of(f"app {app.id}, {api_url}, {project}", [token])
     PAUSES.count_for(token, f"installation {found.id} of app {app.id}")

@@ -2,16 +2,17 @@
 
 from typing import Final
 
-from septet.forges.github.forge import GitHubForge
-from septet.forges.kind import ForgeAccess, ForgeKind
+from septet.forges.github.forge import GitHubForge, github_api
+from septet.forges.github.webhook import GITHUB_WEBHOOK
+from septet.forges.kind import ForgeKind
 from septet.git.engine.address import Address
 
 _PUBLIC: Final = "github.com"
 
 
-def connect_github(address: Address, access: ForgeAccess) -> GitHubForge:
+def connect_github(address: Address, api_url: str | None, token: str | None) -> GitHubForge:
     """Return the forge of a repository."""
-    return GitHubForge(address.project, github_api_url(address, access.api_url), access.token)
+    return GitHubForge(address.project, github_api(github_api_url(address, api_url), token))
 
 
 def github_api_url(address: Address, api_url: str | None) -> str:
@@ -21,5 +22,10 @@ def github_api_url(address: Address, api_url: str | None) -> str:
 
 
 GITHUB: Final = ForgeKind(
-    "github", "GitHub", nests=False, connect=connect_github, login=("gh", "auth", "token", "--hostname")
+    "github",
+    "GitHub",
+    nests=False,
+    connect=connect_github,
+    webhook=GITHUB_WEBHOOK,
+    login=("gh", "auth", "token", "--hostname"),
 )

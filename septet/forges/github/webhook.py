@@ -2,22 +2,14 @@
 
 from typing import Final
 
-from septet.forges.github.answers import CONCLUSIONS, REVIEWS
-from septet.forges.webhook_events import EventForm, common_readers
-from septet.forges.webhooks import Delivery, WebhookKind, is_hmac_sha256
+from septet.forges.events.webhook_events import EventForm, common_readers
+from septet.forges.events.webhooks import Delivery, WebhookKind, is_hmac_sha256
 
 _FORM: Final = EventForm(
     forge="github",
     issue_actions=frozenset({"opened", "reopened", "labeled"}),
-    pull_request_actions={
-        "opened": "opened",
-        "synchronize": "pushed",
-        "closed": "closed",
-        "reopened": "reopened",
-    },
-    review_actions=frozenset({"submitted"}),
-    review_states={name.lower(): state for name, state in REVIEWS.items()},
-    check_states=CONCLUSIONS,
+    push_action="synchronize",
+    review_actions=frozenset({"submitted", "created"}),
 )
 
 
@@ -32,7 +24,7 @@ GITHUB_WEBHOOK: Final = WebhookKind(
     readers={
         **common_readers(_FORM),
         "pull_request_review": _FORM.review,
-        "pull_request_review_comment": _FORM.review_comment,
+        "pull_request_review_comment": _FORM.review,
         "check_run": _FORM.checks,
         "check_suite": _FORM.checks,
     },

@@ -1,1 +1,1 @@
-"""GitLab, of any address, asked by python-gitlab."""
+"""GitLab, of any address."""

@@ -1,14 +1,22 @@
 """What GitLab answers, as far as it is used: read strictly in what is needed, and blind to all else."""
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BeforeValidator, Field
 
-from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.answers import (
+    CommentAnswer,
+    Foreign,
+    IssueAnswer,
+    NamedRepository,
+    RepositoryAnswer,
+    UserAnswer,
+)
+from septet.forges.events.new_comments import NewComment
+from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, PullRequest, Review, ReviewState
 from septet.forges.issue_history import IssueEdit
-from septet.forges.new_comments import NewComment
-from septet.forges.opening import MarkedComment
 
 _LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
 _CHECKS: Final[dict[str, CheckState]] = {
@@ -17,6 +25,7 @@ _CHECKS: Final[dict[str, CheckState]] = {
     "failed": "failure",
     "canceled": "failure",
 }
+_STATES: Final = {"opened": "open", "closed": "closed"}
 _EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
 """How GitLab's own notes of a change of the text begin; a ticked box is one, too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
@@ -26,34 +35,26 @@ _REVIEWS: Final[dict[str, ReviewState]] = {
 }
 
 
-class _Foreign(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class GitLabUserAnswer(_Foreign):
+class GitLabUserAnswer(UserAnswer):
     """An account, as it stands in other answers and in `GET /users`."""
 
     id: int
-    username: str
+    login: str = Field(alias="username")
 
 
-class _Named(_Foreign):
-    path_with_namespace: str
+class _Named(NamedRepository):
+    full_name: str = Field(alias="path_with_namespace")
 
 
-class GitLabProjectAnswer(_Foreign):
+class GitLabProjectAnswer(RepositoryAnswer):
     """`GET /projects/{id}`."""
 
     id: int
-    forked_from_project: _Named | None = None
-
-    def is_fork_of(self, project: str) -> bool:
-        """Say whether it was forked from a project."""
-        source = self.forked_from_project
-        return source is not None and source.path_with_namespace.lower() == project.lower()
+    full_name: str = Field(alias="path_with_namespace")
+    parent: _Named | None = Field(default=None, alias="forked_from_project")
 
 
-class GitLabMemberAnswer(_Foreign):
+class GitLabMemberAnswer(Foreign):
     """One of `GET /projects/{id}/members/all`."""
 
     id: int
@@ -65,63 +66,50 @@ class GitLabMemberAnswer(_Foreign):
         return next((word for level, word in _LEVELS if self.access_level >= level), "none")
 
 
-class GitLabIssueAnswer(_Foreign):
+class GitLabIssueAnswer(IssueAnswer):
     """`GET /projects/{id}/issues/{iid}`, and one of the list."""
 
-    iid: int
-    title: str
-    description: str | None = None
-    web_url: str
-    state: Literal["opened", "closed"]
-    labels: tuple[str, ...] = ()
-    user_notes_count: int = 0
-    author: GitLabUserAnswer | None = None
+    number: int = Field(alias="iid")
+    body: str | None = Field(default=None, alias="description")
+    html_url: str = Field(alias="web_url")
+    user: GitLabUserAnswer | None = Field(default=None, alias="author")
+    comments: int = Field(default=0, alias="user_notes_count")
+    state: Annotated[Literal["open", "closed"], BeforeValidator(_STATES.get)]
     moved_to_id: int | None = None
     """Present where it is closed because it is in another project now."""
 
-    def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
-        """Return the issue with `comments`."""
-        state: Literal["open", "closed"] = "open" if self.state == "opened" else "closed"
-        author = self.author.username if self.author else ""
-        return Issue(
-            self.iid, self.title, self.description or "", self.web_url, state, self.labels, comments, author
-        )
 
-
-class GitLabNoteAnswer(_Foreign):
+class GitLabNoteAnswer(CommentAnswer):
     """One of `GET /projects/{id}/issues/{iid}/notes`."""
 
-    id: int
     body: str
-    author: GitLabUserAnswer | None = None
+    user: GitLabUserAnswer | None = Field(default=None, alias="author")
     type: str | None = None
     """`DiffNote` or `DiscussionNote` where it stands in a thread."""
     system: bool = False
     """Written by GitLab itself, such as that a label was set."""
-    created_at: str = ""
 
-    def comment(self, standings: dict[int, str]) -> Comment:
+    def comment(self) -> Comment:
+        """Return the comment, whose author's role another question tells."""
+        return Comment(self.author, self.body, self.created_at, "none")
+
+    def comment_with(self, standings: dict[int, str]) -> Comment:
         """Return the comment with its author's role."""
-        if self.author is None:
-            return Comment("ghost", self.body, self.created_at, "none")
-        return Comment(self.author.username, self.body, self.created_at, standings.get(self.author.id, "none"))
-
-    def marked_comment(self) -> MarkedComment:
-        """Return the comment as one that may carry a mark."""
-        return MarkedComment(self.id, self.author.username if self.author else "ghost", self.body)
+        standing = standings.get(self.user.id, "none") if self.user else "none"
+        return replace(self.comment(), standing=standing)
 
     def edit(self) -> IssueEdit | None:
         """Return the change of title or description that GitLab notes; `None` where it notes something else."""
         if not self.system or not self.body.startswith(_EDITED):
             return None
-        return IssueEdit(self.author.username if self.author else "", datetime.fromisoformat(self.created_at))
+        return IssueEdit(self.user.login if self.user else "", datetime.fromisoformat(self.created_at))
 
 
-class _LabelName(_Foreign):
+class _LabelName(Foreign):
     name: str
 
 
-class GitLabLabelEventAnswer(_Foreign):
+class GitLabLabelEventAnswer(Foreign):
     """One of `GET /projects/{id}/issues/{iid}/resource_label_events`."""
 
     user: GitLabUserAnswer | None = None
@@ -135,7 +123,7 @@ class GitLabLabelEventAnswer(_Foreign):
         return self.action == "add" and self.label is not None and self.label.name == label
 
 
-class _EventNote(_Foreign):
+class _EventNote(Foreign):
     id: int
     body: str
     noteable_iid: int | None = None
@@ -143,7 +131,7 @@ class _EventNote(_Foreign):
     system: bool = False
 
 
-class GitLabCommentedAnswer(_Foreign):
+class GitLabCommentedAnswer(Foreign):
     """One of `GET /projects/{id}/events?action=commented`."""
 
     created_at: str
@@ -167,7 +155,7 @@ class GitLabCommentedAnswer(_Foreign):
         )
 
 
-class _Position(_Foreign):
+class _Position(Foreign):
     new_path: str | None = None
     new_line: int | None = None
 
@@ -190,14 +178,14 @@ class GitLabThreadNoteAnswer(GitLabNoteAnswer):
         return self.position.new_line if self.position else None
 
 
-class GitLabDiscussionAnswer(_Foreign):
+class GitLabDiscussionAnswer(Foreign):
     """One of `GET /projects/{id}/merge_requests/{iid}/discussions`."""
 
     id: str
     notes: tuple[GitLabThreadNoteAnswer, ...] = ()
 
 
-class GitLabMergeRequestAnswer(_Foreign):
+class GitLabMergeRequestAnswer(Foreign):
     """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and what a `POST` there answers."""
 
     iid: int
@@ -227,15 +215,15 @@ class GitLabMergeRequestAnswer(_Foreign):
             conflicts=self.has_conflicts,
             body=self.description or "",
             updated_at=self.updated_at,
-            author=self.author.username if self.author else "",
+            author=self.author.login if self.author else "",
         )
 
 
-class _Commit(_Foreign):
+class _Commit(Foreign):
     id: str
 
 
-class GitLabBranchAnswer(_Foreign):
+class GitLabBranchAnswer(Foreign):
     """One of `GET /projects/{id}/repository/branches`."""
 
     name: str
@@ -246,7 +234,7 @@ class GitLabBranchAnswer(_Foreign):
         return Branch(self.name, self.commit.id)
 
 
-class GitLabReviewerAnswer(_Foreign):
+class GitLabReviewerAnswer(Foreign):
     """One of `GET /projects/{id}/merge_requests/{iid}/reviewers`."""
 
     user: GitLabUserAnswer
@@ -255,20 +243,20 @@ class GitLabReviewerAnswer(_Foreign):
     def review(self) -> Review | None:
         """Return what the reviewer thinks; `None` where there is nothing yet."""
         state = _REVIEWS.get(self.state)
-        return Review(self.user.username, state) if state else None
+        return Review(self.user.login, state) if state else None
 
 
-class _Approver(_Foreign):
+class _Approver(Foreign):
     user: GitLabUserAnswer
 
 
-class GitLabApprovalsAnswer(_Foreign):
+class GitLabApprovalsAnswer(Foreign):
     """`GET /projects/{id}/merge_requests/{iid}/approvals`."""
 
     approved_by: tuple[_Approver, ...] = ()
 
 
-class GitLabStatusAnswer(_Foreign):
+class GitLabStatusAnswer(Foreign):
     """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a job of a pipeline, or a service's word."""
 
     id: int | None = None

@@ -1,31 +1,29 @@
-"""GitLab: issues read, merge requests found by their branch or opened."""
+"""GitLab: what only GitLab has."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.errors import NotFoundError
+from septet.forges.answers import CommentAnswer, IssueAnswer, PullRequestForm, RepositoryAnswer, UserAnswer
+from septet.forges.events.new_comments import NewComment
 from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
     MOST_BRANCHES,
-    MOST_LABELLED,
     SHORT_TITLE_LIMIT,
     Branch,
-    Comment,
     CommitCheck,
     Issue,
     NewPullRequest,
     PullRequest,
     Review,
     bounded_issue,
-    bounded_list,
     label_names,
-    no_fork_of,
 )
 from septet.forges.gitlab.answers import (
     GitLabApprovalsAnswer,
@@ -41,379 +39,220 @@ from septet.forges.gitlab.answers import (
     GitLabStatusAnswer,
     GitLabUserAnswer,
 )
-from septet.forges.gitlab.client import asking_gitlab, is_own_account, read
 from septet.forges.gitlab.conversation import GitLabConversation
-from septet.forges.http_client import ForgeApi
+from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueHistory
-from septet.forges.new_comments import NewComment
-from septet.forges.opening import CommentPlace, MarkedComment, label_once, open_once, put_once
-from septet.forges.polls import RecentPullRequests
-from septet.forges.renames import NAMES, asked_for, moved_error
+from septet.forges.opening import Addition
+from septet.forges.renames import asked_for, moved_error
+from septet.forges.rest import RestForge
 
 if TYPE_CHECKING:
-    from gitlab import Gitlab
+    from septet.forges.http.client import ApiClient
 
-_PAGE: Final = 100
-_MOST_PAGES: Final = 50
+_MOST_NOTES: Final = 5000
+"""So many of an issue's notes are read at the most."""
 _MOVED_TO: Final = re.compile(r"moved to ([\w./-]+)#(\d+)")
-T = TypeVar("T")
 _WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
+_NEWEST_FIRST: Final = {"sort": "desc", "order_by": "created_at"}
+_OLDEST_FIRST: Final = {"sort": "asc", "order_by": "created_at"}
+_RIGHTS: Final = "Give the token the scope `api` and its account the role Developer in this project."
+_REMEDIES: Final = {
+    401: "Set SEPTET_GITLAB_TOKEN to a token that is valid for this forge, and restart the worker.",
+    403: _RIGHTS,
+    404: f"Check the name and number; a private project that the token may not read looks the same. {_RIGHTS}",
+}
+
+
+def gitlab_api(url: str, token: str | None = None) -> HttpApi:
+    """Return the API of a GitLab."""
+    return HttpApi("GitLab", url.rstrip("/"), token, _REMEDIES)
 
 
 @dataclass(frozen=True, slots=True)
-class GitLabForge:
+class GitLabForge(RestForge):
     """One project on GitLab."""
 
-    project: str
-    """Such as `group/subgroup/name`."""
-    api: ForgeApi
-    name: str = "gitlab"
+    name: ClassVar[str] = "gitlab"
+    pull_word: ClassVar[str] = "merge request"
+    pulls: ClassVar[str] = "merge_requests"
+    body_field: ClassVar[str] = "description"
+    update_method: ClassVar[str] = "PUT"
+    open_state: ClassVar[str] = "opened"
+    open_query: ClassVar[dict[str, str | int]] = {"state": "opened", **_OLDEST_FIRST}
+    recent_query: ClassVar[dict[str, str | int]] = {"state": "all", "order_by": "updated_at", "sort": "desc"}
+    issue_form: ClassVar[type[IssueAnswer]] = GitLabIssueAnswer
+    comment_form: ClassVar[type[CommentAnswer]] = GitLabNoteAnswer
+    pull_form: ClassVar[type[PullRequestForm]] = GitLabMergeRequestAnswer
+    repository_form: ClassVar[type[RepositoryAnswer]] = GitLabProjectAnswer
+    user_form: ClassVar[type[UserAnswer]] = GitLabUserAnswer
 
-    def issue(self, number: int) -> Issue:
-        """Return an issue with its labels and comments; as `Forge.issue`."""
-        with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-            answer = self._issue_answer(gitlab, number)
-            comments = self._comments(gitlab, number) if answer.user_notes_count else ()
-            return bounded_issue(answer.issue(comments))
-
-    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
-        issues: list[Issue] = []
-        for number in numbers:
-            with suppress(NotFoundError), asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-                issues.append(bounded_issue(self._issue_answer(gitlab, number).issue()))
-        return tuple(issues)
-
-    def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label; as `Forge.open_issues`."""
-        issues: list[Issue] = []
-        with asking_gitlab(self.api, f"the issues of {self.project} with the label {label}") as gitlab:
-            for page in range(1, _MOST_PAGES + 1):
-                answer = self._project(gitlab).issues.list(
-                    state="opened",
-                    labels=[label],
-                    order_by="created_at",
-                    sort="asc",
-                    per_page=_PAGE,
-                    page=page,
-                    get_all=False,
-                )
-                answers = read(list[GitLabIssueAnswer], answer)
-                issues += [each.issue() for each in answers]
-                if len(answers) < _PAGE or len(issues) > MOST_LABELLED:
-                    break
-        return bounded_list(issues, label, self.project)
-
-    def expect_fork(self, fork: str) -> None:
-        """See that `fork` is a fork of this project; as `Forge.expect_fork`."""
-        with asking_gitlab(self.api, f"the fork {fork}") as gitlab:
-            answer = read(GitLabProjectAnswer, gitlab.projects.get(NAMES.now(self.api.url, fork)))
-        if not answer.is_fork_of(self._now):
-            source = answer.forked_from_project
-            raise no_fork_of(fork, self._now, source.path_with_namespace if source else "")
-
-    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open merge request of branch `head`; as `Forge.find_pull_request`."""
-        return next(iter(self._merge_requests(head, fork, "opened")), None)
-
-    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
-        """Return the merge requests of branch `head` in every state; as `Forge.pull_requests_of`."""
-        return self._merge_requests(head, fork, "all")
+    def root_of(self, project: str) -> str:
+        """Return the path of a project."""
+        return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
         """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`.
 
         GitLab tells the one in its own notes, and the other in events of labels.
         """
-        with asking_gitlab(self.api, f"the history of {self._issue_name(number)}") as gitlab:
-            issue = self._project(gitlab).issues.get(number, lazy=True)
-            notes, tells_all = _pages(issue.notes, GitLabNoteAnswer, sort="desc", order_by="created_at")
-            events = _pages(issue.resourcelabelevents, GitLabLabelEventAnswer)[0] if label else []
+        path = f"issues/{number}"
+        with self.asking(f"the history of {self.issue_name(number)}") as client:
+            notes = client.read_list(GitLabNoteAnswer, f"{path}/notes", _NEWEST_FIRST)
+            events = client.read_list(GitLabLabelEventAnswer, f"{path}/resource_label_events") if label else []
         last = max((each for each in events if each.sets(label)), key=lambda each: each.created_at, default=None)
         return IssueHistory(
-            set_by=last.user.username if last is not None and last.user is not None else "",
+            set_by=last.user.login if last is not None and last.user is not None else "",
             set_at=last.created_at if last is not None else None,
             edits=tuple(edit for note in notes if (edit := note.edit()) is not None),
-            tells_all_edits=tells_all,
+            tells_all_edits=len(notes) < _MOST_NOTES,
         )
-
-    def is_own(self, account: str) -> bool:
-        """Say whether an account is the one that the worker writes by; as `Forge.is_own`."""
-        return is_own_account(self.api, account)
-
-    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Have an issue carry one label instead of others; as `Forge.set_label`."""
-        label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)
-
-    def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a merge request as it is now; as `Forge.pull_request`: GitLab itself knows what became of it."""
-        del commit
-        with asking_gitlab(self.api, f"merge request {number} of {self.project}") as gitlab:
-            answer = self._project(gitlab).mergerequests.get(number)
-            return asked_for(read(GitLabMergeRequestAnswer, answer).pull_request(), self._now, number)
-
-    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return the merge requests that changed last; as `PolledForge.recent_pull_requests`."""
-        what, url = f"merge requests of {self.project}", f"{self.api.url}/projects/{quote(self._now, safe='')}"
-        query: Mapping[str, str | int] = {
-            "state": "all",
-            "order_by": "updated_at",
-            "sort": "desc",
-            "per_page": _PAGE,
-            "page": page,
-        }
-        form = list[GitLabMergeRequestAnswer]
-        answer = self.api.list_if_changed(what, f"{url}/merge_requests", query, etag, form)
-        if answer is None:
-            return None
-        answers, new_etag = answer
-        return RecentPullRequests(tuple(each.pull_request() for each in answers), len(answers) < _PAGE, new_etag)
-
-    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open merge request of `new.head`; as `Forge.open_pull_request`."""
-        pull_request = open_once(partial(self.find_pull_request, fork=new.head_project), self._create, new)
-        return self._with_people(pull_request, new)
-
-    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Have a merge request tell of another work order; as `Forge.add_to_pull_request`."""
-        with asking_gitlab(self.api, f"the text of merge request {number} of {self.project}") as gitlab:
-            requests = self._project(gitlab).mergerequests
-            there = read(GitLabMergeRequestAnswer, requests.get(number)).description or ""
-            if (body := new.added_to(there)) != there:
-                requests.update(number, {"description": body})
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
         """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
-        branches: list[Branch] = []
-        with asking_gitlab(self.api, f"the branches of {self.project}") as gitlab:
-            for page in range(1, MOST_BRANCHES // _PAGE + 1):
-                answer = self._project(gitlab).branches.list(
-                    search=f"^{prefix}", per_page=_PAGE, page=page, get_all=False
-                )
-                answers = read(list[GitLabBranchAnswer], answer)
-                branches += [each.branch() for each in answers if each.name.startswith(prefix)]
-                if len(answers) < _PAGE:
-                    break
-        return tuple(branches)
+        most = MOST_BRANCHES // self.api.page_size
+        with self.asking(f"the branches of {self.project}") as client:
+            answers = client.read_list(GitLabBranchAnswer, "repository/branches", {"search": f"^{prefix}"}, most)
+        return tuple(each.branch() for each in answers if each.name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
         """Return what reviewers and approvers think; as `Forge.reviews`, one for each of them."""
-        with asking_gitlab(self.api, f"the reviews of merge request {number} of {self.project}") as gitlab:
-            request = self._project(gitlab).mergerequests.get(number, lazy=True)
-            reviewers = read(list[GitLabReviewerAnswer], request.reviewer_details.list(get_all=False))
-            approvals = read(GitLabApprovalsAnswer, request.approvals.get())
-        reviews = {each.user.username: review for each in reviewers if (review := each.review()) is not None}
+        path = f"merge_requests/{number}"
+        with self.asking(f"the reviews of {self.pull_name(number)}") as client:
+            reviewers = client.get(list[GitLabReviewerAnswer], f"{path}/reviewers")
+            approvals = client.get(GitLabApprovalsAnswer, f"{path}/approvals")
+        reviews = {each.user.login: review for each in reviewers if (review := each.review()) is not None}
         for approver in approvals.approved_by:
-            reviews[approver.user.username] = Review(approver.user.username, "approved")
+            reviews[approver.user.login] = Review(approver.user.login, "approved")
         return tuple(reviews.values())
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return what jobs and services say of a commit; as `Forge.checks`."""
-        checks: dict[str, CommitCheck] = {}
-        with asking_gitlab(self.api, f"the checks of {commit[:12]} in {self.project}") as gitlab:
-            statuses = self._project(gitlab).commits.get(commit, lazy=True).statuses
-            for page in range(1, _MOST_PAGES + 1):
-                answers = read(list[GitLabStatusAnswer], statuses.list(per_page=_PAGE, page=page, get_all=False))
-                checks |= {each.name: each.check() for each in answers}
-                if len(answers) < _PAGE:
-                    break
-        return tuple(checks.values())
+        with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
+            answers = client.read_list(GitLabStatusAnswer, f"repository/commits/{commit}/statuses")
+        return tuple({each.name: each.check() for each in answers}.values())
 
     def conversation(self, number: int) -> GitLabConversation:
         """Return what is said on a merge request; as `FollowedForge.conversation`."""
-        return GitLabConversation(self.project, self.api, number)
-
-    def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        put_once(self._comment_place(number), marker, body)
-
-    def has_comment(self, number: int, marker: str) -> bool:
-        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
-        return self._comment_place(number).has(marker)
+        return GitLabConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
         """Return what was written since then; as `CommentedForge.comments_since`.
 
         GitLab lists the notes of a whole project only as events, which are asked for by whole days.
         """
-        found: list[NewComment] = []
-        with asking_gitlab(self.api, f"the comments in {self.project}") as gitlab:
-            events = self._project(gitlab).events
-            day_before = (since - timedelta(days=1)).date().isoformat()
-            for page in range(1, _MOST_PAGES + 1):
-                answer = events.list(
-                    action="commented", after=day_before, sort="asc", per_page=_PAGE, page=page, get_all=False
-                )
-                answers = read(list[GitLabCommentedAnswer], answer)
-                found += [comment for each in answers if (comment := each.new_comment()) is not None]
-                if len(answers) < _PAGE:
-                    break
+        day_before = (since - timedelta(days=1)).date().isoformat()
+        query = {"action": "commented", "after": day_before, "sort": "asc"}
+        with self.asking(f"the comments in {self.project}") as client:
+            answers = client.read_list(GitLabCommentedAnswer, "events", query)
+            found = [comment for each in answers if (comment := each.new_comment()) is not None]
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
         """Say whether an account may push to the project; as `Forge.may_write`: a Developer may."""
-        with (
-            suppress(NotFoundError),
-            asking_gitlab(self.api, f"what {account} may do in {self.project}") as gitlab,
-        ):
-            account_id = self._account(gitlab, account)
-            return self._standings(gitlab, {account_id}).get(account_id, "none") in _WRITERS
+        with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
+            account_id = _account_id(client, account)
+            return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
         return False
 
-    def _comment_place(self, number: int) -> CommentPlace:
-        return CommentPlace(
-            partial(self._marked_comments, number),
-            partial(self._create_comment, number),
-            partial(self._edit_comment, number),
-            partial(is_own_account, self.api),
-        )
-
-    def _marked_comments(self, number: int) -> list[MarkedComment]:
-        found: list[MarkedComment] = []
-        with asking_gitlab(self.api, f"the comments on {self._issue_name(number)}") as gitlab:
-            notes = self._project(gitlab).issues.get(number, lazy=True).notes
-            for page in range(1, _MOST_PAGES + 1):
-                answer = notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
-                answers = read(list[GitLabNoteAnswer], answer)
-                found += [each.marked_comment() for each in answers if not each.system]
-                if len(answers) < _PAGE:
-                    break
-        return found
-
-    def _labels_of(self, number: int) -> tuple[str, ...]:
-        with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
-            return self._issue_answer(gitlab, number).labels
-
-    def _change_labels(self, number: int, missing: str, surplus: Sequence[str]) -> None:
-        facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
-        with asking_gitlab(self.api, f"the labels of {self._issue_name(number)}") as gitlab:
-            self._project(gitlab).issues.update(number, {name: value for name, value in facts.items() if value})
-
-    def _create_comment(self, number: int, text: str) -> None:
-        with asking_gitlab(self.api, f"a comment on {self._issue_name(number)}") as gitlab:
-            self._project(gitlab).issues.get(number, lazy=True).notes.create({"body": text})
-
-    def _edit_comment(self, number: int, note_id: int, text: str) -> None:
-        with asking_gitlab(self.api, f"comment {note_id} on {self._issue_name(number)}") as gitlab:
-            self._project(gitlab).issues.get(number, lazy=True).notes.update(note_id, {"body": text})
-
-    def _project(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
-        return gitlab.projects.get(self._now, lazy=True)
-
-    @property
-    def _now(self) -> str:
-        """The name that the project has now."""
-        return NAMES.now(self.api.url, self.project)
-
-    def _issue_answer(self, gitlab: "Gitlab", number: int) -> GitLabIssueAnswer:
-        answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
+    def read_issue(self, client: "ApiClient", number: int) -> GitLabIssueAnswer:
+        """Return an issue as GitLab answers it, where it has not moved."""
+        answer = client.get(GitLabIssueAnswer, f"issues/{number}")
         asked_for(answer.issue(), self.project, number)
         if answer.moved_to_id is not None:
-            raise moved_error(self.project, number, self._new_page(gitlab, answer))
+            raise moved_error(self.project, number, self._new_page(client, answer))
         return answer
 
-    def _new_page(self, gitlab: "Gitlab", issue: GitLabIssueAnswer) -> str:
-        """Return the page of a moved issue, as GitLab's own note under it tells; empty where there is none."""
-        notes = self._project(gitlab).issues.get(issue.iid, lazy=True).notes
-        answer = notes.list(sort="desc", order_by="created_at", per_page=_PAGE, get_all=False)
-        for note in read(list[GitLabNoteAnswer], answer):
-            if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
-                group = "" if "/" in told[1] else f"{self._now.rpartition('/')[0]}/"
-                host = issue.web_url.partition(f"/{self._now}/")[0]
-                return f"{host}/{group}{told[1]}/-/issues/{told[2]}"
-        return ""
+    def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GitLabNoteAnswer]:
+        """Return the notes on an issue or merge request that people have written, from the oldest."""
+        notes = client.read_list(GitLabNoteAnswer, self.comments_path(thing), _OLDEST_FIRST)
+        return [each for each in notes if not each.system]
 
-    def _issue_name(self, number: int) -> str:
-        return f"issue {number} of {self.project}"
+    def comments_path(self, thing: str) -> str:
+        """Return where the notes on an issue or merge request are."""
+        return f"{thing}/notes"
 
-    def _comments(self, gitlab: "Gitlab", number: int) -> tuple[Comment, ...]:
-        """Return the newest comments, as many as can be of use, from the oldest to the newest."""
+    def comment_path(self, thing: str, comment_id: int) -> str:
+        """Return where one note is edited."""
+        return f"{thing}/notes/{comment_id}"
+
+    def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
+        """Return an issue with its newest comments, as many as can be of use, from the oldest to the newest."""
         notes: list[GitLabNoteAnswer] = []
         size = 0
-        manager = self._project(gitlab).issues.get(number, lazy=True).notes
-        for page in range(1, _MOST_PAGES + 1):
-            answer = manager.list(sort="desc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
-            answers = read(list[GitLabNoteAnswer], answer)
-            notes += [each for each in answers if not each.system]
-            size += sum(len(each.body.encode(errors="replace")) for each in answers)
-            if len(answers) < _PAGE or size > ISSUE_LIMIT_BYTES:
-                break
-        standings = self._standings(gitlab, {note.author.id for note in notes if note.author})
-        return tuple(note.comment(standings) for note in reversed(notes))
+        if answer.comments:
+            for page in client.pages(GitLabNoteAnswer, f"issues/{number}/notes", _NEWEST_FIRST):
+                notes += [each for each in page if not each.system]
+                size += sum(len(each.body.encode(errors="replace")) for each in page)
+                if size > ISSUE_LIMIT_BYTES:
+                    break
+        standings = _standings(client, {note.user.id for note in notes if note.user})
+        return bounded_issue(answer.issue(tuple(note.comment_with(standings) for note in reversed(notes))))
 
-    def _standings(self, gitlab: "Gitlab", accounts: set[int]) -> dict[int, str]:
-        """Return the roles of some accounts; who has none is not there."""
-        standings: dict[int, str] = {}
-        wanted = sorted(accounts)
-        for start in range(0, len(wanted), _PAGE):
-            answer = self._project(gitlab).members_all.list(
-                query_parameters={"user_ids[]": wanted[start : start + _PAGE]}, per_page=_PAGE, get_all=False
-            )
-            standings |= {each.id: each.standing for each in read(list[GitLabMemberAnswer], answer)}
-        return standings
-
-    def _merge_requests(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
-        with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
-            name = NAMES.now(self.api.url, fork)
-            source = read(GitLabProjectAnswer, gitlab.projects.get(name)).id if fork else None
-            answer = self._project(gitlab).mergerequests.list(
-                state=state, source_branch=head, order_by="created_at", sort="desc", per_page=_PAGE, get_all=False
-            )
-            answers = read(list[GitLabMergeRequestAnswer], answer)
+    def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
+        """Return the merge requests of a branch; as `RestForge.pulls_with_head`."""
+        query = {"state": state, "source_branch": head, **_NEWEST_FIRST}
+        with self.asking(f"merge requests of {self.project}") as client:
+            source = client.get(GitLabProjectAnswer, self.root_of(fork)).id if fork else None
+            answers = client.get(list[GitLabMergeRequestAnswer], "merge_requests", client.page_query(query, 1))
         return tuple(
             each.pull_request()
             for each in answers
             if each.source_branch == head and each.source_project_id == (source or each.target_project_id)
         )
 
-    def _create(self, new: NewPullRequest) -> PullRequest:
-        with asking_gitlab(self.api, f"a merge request of {self.project}") as gitlab:
-            facts: dict[str, object] = {
-                "source_branch": new.head,
-                "target_branch": new.base,
-                "title": new.titled("Draft: ", SHORT_TITLE_LIMIT),
-                "description": new.marked_body,
-                "labels": ",".join(label_names(new.labels)),
-            }
-            project = self._project(gitlab)
+    def create_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Open a merge request, without looking for another."""
+        body: dict[str, Any] = {
+            "source_branch": new.head,
+            "target_branch": new.base,
+            "title": new.titled("Draft: ", SHORT_TITLE_LIMIT),
+            "description": new.marked_body,
+            "labels": ",".join(label_names(new.labels)),
+        }
+        with self.asking(f"a merge request of {self.project}") as client:
             if new.head_project:
-                facts["target_project_id"] = gitlab.projects.get(self._now).id
-                project = gitlab.projects.get(NAMES.now(self.api.url, new.head_project), lazy=True)
-            answer = project.mergerequests.create(facts)
-            return asked_for(read(GitLabMergeRequestAnswer, answer).pull_request(), self._now)
+                body["target_project_id"] = client.get(GitLabProjectAnswer, "").id
+            path = f"{self.root_of(new.head_project or self.project)}/merge_requests"
+            return asked_for(client.post(GitLabMergeRequestAnswer, path, body).pull_request(), self.now)
 
-    def _with_people(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
-        """Ask reviewers and name assignees; who cannot be found is a warning, for the request is what counts."""
-        if not new.reviewers and not new.assignees:
-            return pull_request
-        try:
-            with asking_gitlab(self.api, f"the people of {pull_request.url}") as gitlab:
-                facts = {
-                    "reviewer_ids": [self._account(gitlab, name) for name in new.reviewers],
-                    "assignee_ids": [self._account(gitlab, name) for name in new.assignees],
-                }
-                self._project(gitlab).mergerequests.update(
-                    pull_request.number, {name: ids for name, ids in facts.items() if ids}
-                )
-        except ForgeUnavailableError:
-            raise
-        except (ForgeError, NotFoundError) as error:
-            return replace(pull_request, warnings=(f"reviewers and assignees were not set: {error}",))
-        return pull_request
+    def additions(self, new: NewPullRequest) -> Sequence[Addition]:
+        """Return reviewers and assignees; labels are set where a merge request is created."""
+        return (
+            ("reviewers", new.reviewers, partial(_set_people, "reviewer_ids", new.reviewers)),
+            ("assignees", new.assignees, partial(_set_people, "assignee_ids", new.assignees)),
+        )
 
-    @staticmethod
-    def _account(gitlab: "Gitlab", name: str) -> int:
-        for each in read(list[GitLabUserAnswer], gitlab.users.list(username=name, get_all=False)):
-            return each.id
-        raise NotFoundError(f"There is no account {name}.")
+    def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
+        """Put one label on an issue, where it is not empty, and take others off."""
+        facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
+        client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
+
+    def _new_page(self, client: "ApiClient", issue: GitLabIssueAnswer) -> str:
+        """Return the page of a moved issue, as GitLab's own note under it tells; empty where there is none."""
+        for note in client.read_list(GitLabNoteAnswer, f"issues/{issue.number}/notes", _NEWEST_FIRST, 1):
+            if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
+                group = "" if "/" in told[1] else f"{self.now.rpartition('/')[0]}/"
+                host = issue.html_url.partition(f"/{self.now}/")[0]
+                return f"{host}/{group}{told[1]}/-/issues/{told[2]}"
+        return ""
 
 
-def _pages(manager: Any, form: type[T], **order: str) -> tuple[list[T], bool]:  # noqa: ANN401 -- of any thing
-    """Return what a list holds, as far as the last page that is asked for, and whether that is all of it."""
-    found: list[T] = []
-    for page in range(1, _MOST_PAGES + 1):
-        answers = read(list[form], manager.list(per_page=_PAGE, page=page, get_all=False, **order))  # type: ignore[valid-type]
-        found += answers
-        if len(answers) < _PAGE:
-            return found, True
-    return found, False
+def _set_people(field: str, names: Sequence[str], client: "ApiClient", number: int) -> None:
+    client.write("PUT", f"merge_requests/{number}", {field: [_account_id(client, name) for name in names]})
+
+
+def _account_id(client: "ApiClient", name: str) -> int:
+    for each in client.get(list[GitLabUserAnswer], "/users", {"username": name}):
+        return each.id
+    raise NotFoundError(f"There is no account {name}.")
+
+
+def _standings(client: "ApiClient", accounts: set[int]) -> dict[int, str]:
+    """Return the roles of some accounts; an account without a role is not there."""
+    standings: dict[int, str] = {}
+    wanted, size = sorted(accounts), client.api.page_size
+    for start in range(0, len(wanted), size):
+        query: dict[str, int | Sequence[int]] = {"user_ids[]": wanted[start : start + size], "per_page": size}
+        answers = client.get(list[GitLabMemberAnswer], "members/all", query)
+        standings |= {each.id: each.standing for each in answers}
+    return standings

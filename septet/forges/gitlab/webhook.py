@@ -5,36 +5,26 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
-from septet.contracts.forge_events import (
-    ChecksChanged,
-    CommentWritten,
-    ForgeEvent,
-    IssueChanged,
-    PullRequestChanged,
-    ReviewWritten,
-)
+from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.issue_request import text_sha256
-from septet.forges.forge import ReviewState
-from septet.forges.webhook_events import MOST_LABELS, PullRequestAction
-from septet.forges.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
+from septet.forges.events.webhook_events import MOST_LABELS
+from septet.forges.events.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
 
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
 """A signed delivery that is older was sent by somebody who has caught it."""
-_PULL_REQUEST_ACTIONS: Final[Mapping[str, PullRequestAction | Literal["merged"]]] = {
-    "open": "opened",
-    "close": "closed",
+_LOOKS: Final[Mapping[str, Look]] = {
     "merge": "merged",
-    "reopen": "reopened",
+    "close": "watches",
+    "reopen": "watches",
+    "approved": "followers",
+    "approval": "followers",
 }
-_PIPELINES: Final[Mapping[str, Literal["success", "failure"]]] = {
-    "success": "success",
-    "failed": "failure",
-    "canceled": "failure",
-}
+"""By the action of a merge request's event, what is to be looked at."""
+_ENDED: Final = frozenset({"success", "failed", "canceled"})
 
 
 class _User(ForeignEvent):
@@ -47,10 +37,6 @@ class _Label(ForeignEvent):
 
 class _Project(ForeignEvent):
     web_url: str
-
-
-class _Commit(ForeignEvent):
-    id: str = ""
 
 
 class _Numbered(ForeignEvent):
@@ -72,8 +58,6 @@ class _Facts(ForeignEvent):
     noteable_type: str = ""
     system: bool = False
     created_at: str = ""
-    source_branch: str = ""
-    last_commit: _Commit = _Commit()
     oldrev: str = ""
     sha: str = ""
     status: str = ""
@@ -131,50 +115,22 @@ def _note(delivery: Delivery) -> ForgeEvent | None:
 def _merge_request(delivery: Delivery) -> ForgeEvent | None:
     event = read_payload(_Event, delivery)
     facts = event.object_attributes
-    if (state := _reviewed(event)) is not None:
-        return ReviewWritten(
-            forge=_GITLAB,
-            repository=event.project.web_url,
-            number=facts.iid,
-            url=facts.url,
-            author=event.user.username,
-            state=state,
-            commit=facts.last_commit.id,
-        )
-    is_pushed = facts.action == "update" and bool(facts.oldrev)
-    return PullRequestChanged(
-        forge=_GITLAB,
-        repository=event.project.web_url,
-        number=facts.iid,
-        url=facts.url,
-        action="pushed" if is_pushed else _PULL_REQUEST_ACTIONS.get(facts.action, "other"),
-        head=facts.source_branch,
-        head_sha=facts.last_commit.id,
-        actor=event.user.username,
-    )
-
-
-def _reviewed(event: _Event) -> ReviewState | None:
-    """Return what somebody thinks of it now, where the event tells of that."""
-    if event.object_attributes.action in {"approved", "approval"}:
-        return "approved"
-    is_changed = event.object_attributes.action == "update" and "reviewers" in event.changes
-    return "commented" if is_changed else None  # whether changes are requested, the API tells
+    is_news = facts.action == "update" and (bool(facts.oldrev) or "reviewers" in event.changes)
+    look = "followers" if is_news else _LOOKS.get(facts.action, "none")
+    return PullRequestTouched(forge=_GITLAB, repository=event.project.web_url, url=facts.url, look=look)
 
 
 def _pipeline(delivery: Delivery) -> ForgeEvent | None:
     event = read_payload(_Event, delivery)
-    facts = event.object_attributes
-    if (state := _PIPELINES.get(facts.status)) is None:
+    facts, request = event.object_attributes, event.merge_request
+    if facts.status not in _ENDED:
         return None
-    numbers = (event.merge_request.iid,) if event.merge_request is not None else ()
-    return ChecksChanged(
+    return PullRequestTouched(
         forge=_GITLAB,
         repository=event.project.web_url,
         commit=facts.sha,
-        name="pipeline",
-        state=state,
-        pull_requests=numbers,
+        pull_requests=(request.iid,) if request is not None else (),
+        look="followers",
     )
 
 

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from septet.forges.answers import Foreign
 from septet.forges.forge import Comment
 from septet.trackers.tracker import (
     IssueMark,
@@ -19,27 +20,21 @@ CLOSED: Final = ("completed", "canceled", "duplicate")
 """The types of states in which nobody works on an issue any more."""
 
 
-class LinearAnswer(BaseModel):
-    """A part of what Linear answers."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Named(LinearAnswer):
+class _Named(Foreign):
     name: str = ""
 
 
-class _User(LinearAnswer):
+class _User(Foreign):
     id: str
     displayName: str = ""  # noqa: N815 -- Linear's names
     guest: bool = False
 
 
-class _Bot(LinearAnswer):
+class _Bot(Foreign):
     name: str | None = None
 
 
-class _Comment(LinearAnswer):
+class _Comment(Foreign):
     body: str
     createdAt: str  # noqa: N815
     user: _User | None = None
@@ -56,25 +51,25 @@ class _Comment(LinearAnswer):
         return Comment(other.name or "", self.body, self.createdAt, "app" if self.botActor else "external")
 
 
-class _Comments(LinearAnswer):
+class _Comments(Foreign):
     nodes: tuple[_Comment, ...] = ()
 
 
-class _Labels(LinearAnswer):
+class _Labels(Foreign):
     nodes: tuple[_Named, ...] = ()
 
 
-class _Team(LinearAnswer):
+class _Team(Foreign):
     key: str
 
 
-class _Project(LinearAnswer):
+class _Project(Foreign):
     id: str
     slugId: str  # noqa: N815
     name: str
 
 
-class IssueNode(LinearAnswer):
+class IssueNode(Foreign):
     """An issue."""
 
     id: str
@@ -105,24 +100,24 @@ class IssueNode(LinearAnswer):
         )
 
 
-class TrackedIssueAnswer(LinearAnswer):
+class TrackedIssueAnswer(Foreign):
     """What `ISSUE` is answered."""
 
     issue: IssueNode
 
 
-class _Creator(LinearAnswer):
+class _Creator(Foreign):
     id: str
 
 
-class _Attachment(LinearAnswer):
+class _Attachment(Foreign):
     url: str
     createdAt: str  # noqa: N815
     metadata: dict[str, object] = Field(default_factory=dict)
     creator: _Creator | None = None
 
 
-class _Attachments(LinearAnswer):
+class _Attachments(Foreign):
     nodes: tuple[_Attachment, ...] = ()
 
     def oldest_mark(self, viewer: _Creator) -> IssueMark | None:
@@ -132,11 +127,11 @@ class _Attachments(LinearAnswer):
         return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
 
 
-class _Marked(LinearAnswer):
+class _Marked(Foreign):
     attachments: _Attachments
 
 
-class MarksAnswer(LinearAnswer):
+class MarksAnswer(Foreign):
     """What `MARKS` is answered."""
 
     viewer: _Creator
@@ -152,17 +147,17 @@ class _Labelled(_Marked):
     delegate: _Creator | None = None
 
 
-class _Page(LinearAnswer):
+class _Page(Foreign):
     hasNextPage: bool  # noqa: N815
     endCursor: str | None = None  # noqa: N815
 
 
-class _Issues(LinearAnswer):
+class _Issues(Foreign):
     nodes: tuple[_Labelled, ...] = ()
     pageInfo: _Page  # noqa: N815
 
 
-class IssuesAnswer(LinearAnswer):
+class IssuesAnswer(Foreign):
     """What `ISSUES` is answered: one page."""
 
     viewer: _Creator
@@ -191,7 +186,7 @@ class _Setter(_User):
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
 
 
-class _Change(LinearAnswer):
+class _Change(Foreign):
     createdAt: str  # noqa: N815
     actor: _Setter | None = None
     botActor: _Bot | None = None  # noqa: N815
@@ -204,17 +199,17 @@ class _Change(LinearAnswer):
         return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
 
 
-class _History(LinearAnswer):
+class _History(Foreign):
     nodes: tuple[_Change, ...] = ()
     pageInfo: _Page  # noqa: N815
 
 
-class _WithHistory(LinearAnswer):
+class _WithHistory(Foreign):
     creator: _Setter | None = None
     history: _History
 
 
-class LabelledAnswer(LinearAnswer):
+class LabelledAnswer(Foreign):
     """What `LABELLED` is answered: one page."""
 
     viewer: _Creator
@@ -238,24 +233,24 @@ class LabelledAnswer(LinearAnswer):
         return page.endCursor if page.hasNextPage else None
 
 
-class _State(LinearAnswer):
+class _State(Foreign):
     type: str
 
 
-class _TeamState(LinearAnswer):
+class _TeamState(Foreign):
     id: str
     position: float
 
 
-class _TeamStates(LinearAnswer):
+class _TeamStates(Foreign):
     nodes: tuple[_TeamState, ...] = ()
 
 
-class _StatesOfTeam(LinearAnswer):
+class _StatesOfTeam(Foreign):
     states: _TeamStates
 
 
-class _ToStart(LinearAnswer):
+class _ToStart(Foreign):
     id: str
     state: _State
     delegate: _Creator | None = None
@@ -266,7 +261,7 @@ class _Viewer(_Creator):
     app: bool = False
 
 
-class StartAnswer(LinearAnswer):
+class StartAnswer(Foreign):
     """What `START` is answered."""
 
     viewer: _Viewer
@@ -286,15 +281,15 @@ class StartAnswer(LinearAnswer):
         return first.id if first is not None else None
 
 
-class _Activity(LinearAnswer):
+class _Activity(Foreign):
     id: str
 
 
-class ActivityAnswer(LinearAnswer):
+class ActivityAnswer(Foreign):
     """What `ACTIVITY` is answered."""
 
     agentActivity: _Activity  # noqa: N815
 
 
-class DoneAnswer(LinearAnswer):
+class DoneAnswer(Foreign):
     """What a mutation is answered."""

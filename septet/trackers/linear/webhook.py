@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from septet.contracts.tracker import PROMPT_LIMIT, SessionPrompted, SessionStarted, TrackedIssue
-from septet.forges.webhooks import Delivery, ForeignEvent, is_hmac_sha256, read_payload
+from septet.forges.events.webhooks import Delivery, ForeignEvent, is_hmac_sha256, read_payload
 
 _MOST_AGE_SECONDS: Final = 60.0
 _MILLISECONDS: Final = 1000.0

@@ -8,7 +8,7 @@ from fakes.repositories import Origin, make_origin
 
 from bench.chaos.evidence import blobs_in, blobs_in_tree, delivered
 from septet.forges.forge import NewPullRequest
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.system import processes
 
 HEAD = "chore-wo-001-chaos"

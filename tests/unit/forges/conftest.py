@@ -2,7 +2,7 @@
 
 import pytest
 
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 
 
 @pytest.fixture(autouse=True)

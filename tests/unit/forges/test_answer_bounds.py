@@ -7,16 +7,13 @@ import pytest
 from fakes.forges.flooding import LOG_END, MIB, Flood, FloodingForge, flooding_forge
 
 from septet.errors import ForgeUnavailableError, TrackerUnavailableError
-from septet.forges.conversation import LOG_LIMIT, LOG_TAIL_BYTES
+from septet.forges.answers import Foreign
+from septet.forges.events.conversation import LOG_LIMIT, LOG_TAIL_BYTES
 from septet.forges.forge import CommitCheck
-from septet.forges.gitea.forge import GiteaForge
-from septet.forges.github.client import asking as asking_github
-from septet.forges.github.conversation import GitHubConversation
-from septet.forges.github.forge import GitHubForge
-from septet.forges.gitlab.conversation import GitLabConversation
-from septet.forges.gitlab.forge import GitLabForge
-from septet.forges.http_client import ForgeApi
-from septet.trackers.linear.answers import LinearAnswer
+from septet.forges.gitea.forge import GiteaForge, gitea_api
+from septet.forges.github.forge import GitHubForge, github_api
+from septet.forges.gitlab.forge import GitLabForge, gitlab_api
+from septet.forges.http.api import HttpApi
 from septet.trackers.linear.api import LinearApi
 
 Ask = Callable[[str], object]
@@ -24,19 +21,19 @@ MOST_MEMORY = 96 * MIB
 
 
 def _ask_linear(url: str) -> object:
-    return LinearApi("key", url).ask("an issue", "query { viewer { id } }", {}, LinearAnswer)
+    return LinearApi("key", url).ask("an issue", "query { viewer { id } }", {}, Foreign)
 
 
 def _ask_app(url: str) -> object:
-    with ForgeApi("GitHub", url).asking("an installation") as client:
-        return client.get(url).json()
+    with HttpApi("GitHub", url).asking("an installation") as client:
+        return client.get(dict[str, object], "")
 
 
 ASKS: dict[str, Ask] = {
-    "github": lambda url: GitHubForge("o/r", url).issue(1),
-    "gitlab": lambda url: GitLabForge("o/r", ForgeApi("GitLab", url)).issue(1),
-    "gitea": lambda url: GiteaForge("o/r", ForgeApi("Gitea", url)).issue(1),
-    "github-list": lambda url: GitHubForge("o/r", url).open_issues("septet"),
+    "github": lambda url: GitHubForge("o/r", github_api(url)).issue(1),
+    "gitlab": lambda url: GitLabForge("o/r", gitlab_api(url)).issue(1),
+    "gitea": lambda url: GiteaForge("o/r", gitea_api(url)).issue(1),
+    "github-list": lambda url: GitHubForge("o/r", github_api(url)).open_issues("septet"),
     "app": _ask_app,
     "linear": _ask_linear,
 }
@@ -64,25 +61,23 @@ def test_an_answer_takes_no_more_memory_than_its_bound(name: str, flood: Flood) 
 def test_an_answer_that_drips_ends_with_the_time(flood: Flood) -> None:
     """Each piece of its body, or of its head, comes in time, and all of it would take for ever."""
     with flooding_forge(flood) as forge:
-        with (
-            pytest.raises(ForgeUnavailableError, match="no whole answer within 1 s"),
-            asking_github(forge.url, None, "GET /", within_seconds=1) as github,
-        ):
-            github.request("GET", "/")
-        with (
-            pytest.raises(ForgeUnavailableError, match="no whole answer within 1 s"),
-            ForgeApi("Gitea", forge.url).asking("GET /", within_seconds=1) as client,
-        ):
-            client.get(forge.url)
+        for api in (github_api(forge.url), gitea_api(forge.url)):
+            with (
+                pytest.raises(ForgeUnavailableError, match="no whole answer within 1 s"),
+                api.asking("GET /", within_seconds=1) as client,
+            ):
+                client.send("GET", "/")
 
 
 def _github_log(forge: FloodingForge) -> str:
-    return GitHubConversation("o/r", forge.url, 1).check_log(CommitCheck("test", "failure", id="1"))
+    return (
+        GitHubForge("o/r", github_api(forge.url)).conversation(1).check_log(CommitCheck("test", "failure", id="1"))
+    )
 
 
 def _gitlab_log(forge: FloodingForge) -> str:
-    return GitLabConversation("o/r", ForgeApi("GitLab", forge.url), 1).check_log(
-        CommitCheck("test", "failure", id="1")
+    return (
+        GitLabForge("o/r", gitlab_api(forge.url)).conversation(1).check_log(CommitCheck("test", "failure", id="1"))
     )
 
 

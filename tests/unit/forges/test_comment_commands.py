@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.contracts.names import Step
-from septet.forges.comment_commands import parse_command
+from septet.forges.events.comment_commands import parse_command
 
 SHA = "0123456789abcdef" * 4
 

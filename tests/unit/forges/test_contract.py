@@ -22,10 +22,10 @@ from septet.errors import (
     NotFoundError,
 )
 from septet.forges.choose import forge_for
-from septet.forges.conversation import FollowedForge
+from septet.forges.events.conversation import FollowedForge
+from septet.forges.events.new_comments import CommentedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
-from septet.forges.new_comments import CommentedForge
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 

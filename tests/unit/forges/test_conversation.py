@@ -13,8 +13,8 @@ from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
-from septet.forges.conversation import LOG_LIMIT, FollowedForge
-from septet.forges.feedback import Feedback, mark_answer, read_feedback
+from septet.forges.events.conversation import LOG_LIMIT, FollowedForge
+from septet.forges.events.feedback import Feedback, mark_answer, read_feedback
 from septet.forges.forge import NewPullRequest
 from septet.git.engine.address import parse_address
 from septet.settings import Settings

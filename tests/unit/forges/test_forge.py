@@ -18,10 +18,10 @@ from septet.forges.forge import (
     pull_request_number,
 )
 from septet.forges.gitea.forge import GiteaForge
-from septet.forges.github.forge import GitHubForge
+from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.issue_for_agents import issue_for_agents
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import MASK, hide, reveal
@@ -153,7 +153,7 @@ def test_a_host_that_speaks_githubs_api_has_the_github_forge(
 
     forge = forge_for(parse_address(repository), known)
 
-    assert GitHubForge("o/foo.js", api_url, "secret") == forge
+    assert GitHubForge("o/foo.js", github_api(api_url, "secret")) == forge
     assert forge.name == "github"
     assert "secret" not in repr(forge)
 
@@ -204,7 +204,7 @@ def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
     """A setting names the API where it does not follow from the host."""
     known = settings(tmp_path, github_api_url="http://127.0.0.1:1/api")
 
-    assert GitHubForge("o/r", "http://127.0.0.1:1/api", None) == forge_for(
+    assert GitHubForge("o/r", github_api("http://127.0.0.1:1/api")) == forge_for(
         parse_address("git@github.com:o/r"), known
     )
 

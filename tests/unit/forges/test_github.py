@@ -10,7 +10,7 @@ from fakes.github import FakeGitHub, Fault, serving
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError, SeptetError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, Comment, Issue, NewPullRequest, PullRequest
-from septet.forges.github.forge import GitHubForge
+from septet.forges.github.forge import GitHubForge, github_api
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1")
@@ -26,7 +26,7 @@ def github() -> Iterator[FakeGitHub]:
 @pytest.fixture
 def forge(github: FakeGitHub) -> GitHubForge:
     """Return the forge of its repository."""
-    return GitHubForge(github.project, github.url, "good-token")
+    return GitHubForge(github.project, github_api(github.url, "good-token"))
 
 
 def test_an_issue_is_read_whole(github: FakeGitHub, forge: GitHubForge) -> None:
@@ -49,7 +49,7 @@ def test_an_issue_is_read_whole(github: FakeGitHub, forge: GitHubForge) -> None:
         author="ada",
     ) == forge.issue(1)
     assert len(github.asked) == 2
-    assert {"token good-token"} == {asked.headers["authorization"] for asked in github.asked}
+    assert {"Bearer good-token"} == {asked.headers["authorization"] for asked in github.asked}
     assert {"2022-11-28"} == {asked.headers["x-github-api-version"] for asked in github.asked}
 
 
@@ -299,7 +299,7 @@ def test_a_primary_rate_limit_names_its_end(github: FakeGitHub, forge: GitHubFor
 def test_a_wrong_token_is_told(github: FakeGitHub) -> None:
     """GitHub's refusal of the token names the setting."""
     with pytest.raises(ForgeError, match="Bad credentials") as refused:
-        GitHubForge(github.project, github.url, "wrong").find_pull_request("feat-1")
+        GitHubForge(github.project, github_api(github.url, "wrong")).find_pull_request("feat-1")
 
     assert "SEPTET_GITHUB_TOKEN" in refused.value.remedy
 
@@ -308,19 +308,19 @@ def test_a_public_repository_is_read_without_a_token(github: FakeGitHub) -> None
     """Without a token nothing is claimed to be one."""
     github.add_issue("Title")
 
-    assert GitHubForge(github.project, github.url).issue(1).title == "Title"
+    assert GitHubForge(github.project, github_api(github.url)).issue(1).title == "Title"
     assert "authorization" not in github.asked[0].headers
 
 
 def test_a_host_that_is_not_there_is_worth_another_try() -> None:
     """A port where nobody listens is network trouble."""
     with pytest.raises(ForgeUnavailableError, match="could not be reached"):
-        GitHubForge("o/r", "http://127.0.0.1:1").issue(1)
+        GitHubForge("o/r", github_api("http://127.0.0.1:1")).issue(1)
 
 
-def test_githubkit_is_imported_only_when_github_is_asked() -> None:
+def test_an_http_client_is_imported_only_when_a_forge_is_asked() -> None:
     """A worker with local repositories alone does not pay for the client's import."""
-    code = "import sys, septet.forges.choose; sys.exit('githubkit' in sys.modules)"
+    code = "import sys, septet.forges.choose; sys.exit('httpx' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -3,7 +3,7 @@
 from septet.forges.forge import Comment, Issue
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import Writers
-from septet.forges.local import LocalForge
+from septet.forges.local.forge import LocalForge
 
 WHEN = "2026-01-01T00:00:00Z"
 URL = "https://github.com/o/r/issues/1"

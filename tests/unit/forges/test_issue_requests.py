@@ -17,7 +17,7 @@ from graphql import parse, validate
 from septet.contracts.issue_request import IssueRequest, text_sha256
 from septet.errors import NotFoundError
 from septet.forges.choose import forge_for
-from septet.forges.github.issue_history import HISTORY, VIEWER
+from septet.forges.github.graphql import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers, read_request
 from septet.git.engine.address import parse_address
 from septet.settings import Settings

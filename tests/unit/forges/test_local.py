@@ -9,9 +9,9 @@ from fakes.repositories import Origin, git, git_env, make_origin
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, NewPullRequest, PullRequest
-from septet.forges.local import LocalForge
-from septet.forges.local_merge import holds, merge_branch
-from septet.forges.ref_store import RefStore
+from septet.forges.local.forge import LocalForge
+from septet.forges.local.merge import holds, merge_branch
+from septet.forges.local.ref_store import RefStore
 from septet.git.engine.engine import Git
 
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1", labels=("bug", "bug"))

@@ -9,9 +9,9 @@ import pytest
 from fakes.github import FakeGitHub, serving
 
 from septet.errors import ForgeUnavailableError, NotFoundError
-from septet.forges.github.forge import GitHubForge
-from septet.forges.http_client import ForgeApi
-from septet.forges.pauses import ForgePauses
+from septet.forges.github.forge import GitHubForge, github_api
+from septet.forges.http.api import HttpApi
+from septet.forges.http.pauses import ForgePauses
 from septet.telemetry.recorder import RECORDER
 
 
@@ -27,7 +27,10 @@ def taken() -> Iterator[Counter[str]]:
 def test_each_request_counts_by_host_and_outcome(taken: Counter[str]) -> None:
     """What is answered and what is refused count as what they are, each with the time that it took."""
     with serving(FakeGitHub(heads={"main": "a" * 40})) as github:
-        host, forge = urlsplit(github.url).hostname, GitHubForge(github.project, github.url, "good-token")
+        host, forge = (
+            urlsplit(github.url).hostname,
+            GitHubForge(github.project, github_api(github.url, "good-token")),
+        )
         number = github.add_issue("Title", "Body.")
         forge.issue(number)
         with pytest.raises(NotFoundError):
@@ -43,10 +46,10 @@ def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(ForgeUnavailableError), ForgeApi("GitLab", url).asking("the version") as client:
-            client.get(f"{url}/version")
+        with pytest.raises(ForgeUnavailableError), HttpApi("GitLab", url).asking("the version") as client:
+            client.send("GET", "/version")
         with pytest.raises(ForgeUnavailableError):
-            GitHubForge("o/r", url, None).issue(1)
+            GitHubForge("o/r", github_api(url)).issue(1)
     assert taken == {"septet_forge_requests 127.0.0.1 unreached": 2}
 
 

@@ -13,7 +13,7 @@ from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
-from septet.forges.polls import LONGEST_SECONDS, TOLD_SECONDS, PolledForge, PullRequestPolls
+from septet.forges.events.polls import LONGEST_SECONDS, TOLD_SECONDS, PolledForge, PullRequestPolls
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 

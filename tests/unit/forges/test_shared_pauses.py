@@ -15,7 +15,7 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.pauses import PAUSES, ForgePauses
+from septet.forges.http.pauses import PAUSES, ForgePauses
 from septet.settings import Settings
 from workers.registry import parts_of
 
@@ -25,7 +25,7 @@ WORKER = """
 import json, sys
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.state import StateDir

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.http_client import ForgeApi
+from septet.forges.http.api import HttpApi
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from septet.forges.http_client import ForgeApi
 )
 def test_the_reason_has_no_number_and_no_name_of_a_class(error: httpx.HTTPError, words: str) -> None:
     """Where there are no words, the kind of error is in plain letters."""
-    api = ForgeApi("GitHub", "https://api.example")
+    api = HttpApi("GitHub", "https://api.example")
     with pytest.raises(ForgeUnavailableError) as failed, api.asking("issue 42 of o/r"):
         raise error
     assert failed.value.message == f"https://api.example could not be reached (issue 42 of o/r): {words}."

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from fakes.trackers.linear import LinearFake, serving_linear
 
-from septet.forges.pauses import PAUSES
+from septet.forges.http.pauses import PAUSES
 from septet.trackers.linear.api import LinearApi
 from septet.trackers.linear.tracker import LinearTracker
 

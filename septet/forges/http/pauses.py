@@ -22,6 +22,10 @@ _UNNAMED_SECONDS: Final = 60.0
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
 """A pause that is shorter is not worth a word to the other hosts, nor is one that is longer by less than that."""
+_WAITING_SECONDS: Final = 30.0
+"""For all that is asked at once; a longer wait is told, and the work order waits."""
+_LEAST_SECONDS: Final = 1.0
+"""Also where the forge names less: it has just refused."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
@@ -173,3 +177,42 @@ class ForgePauses:
 
 PAUSES: Final = ForgePauses()
 """Those of this process, of its host once a worker has named the folder, and of all hosts once it has a server."""
+
+
+@dataclass(slots=True)
+class ForgePatience:
+    """How long a read waits for an API that refuses reads for a moment."""
+
+    left: float = _WAITING_SECONDS
+    refusals: int = 0
+    """How many reads in a row were refused without a time."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for so many seconds; `False`, at once, where they are more than what is left."""
+        seconds = max(seconds, _LEAST_SECONDS)
+        if seconds > self.left:
+            return False
+        self.left -= seconds
+        time.sleep(seconds)
+        return True
+
+    def wait_unnamed(self, seconds: float) -> bool:
+        """Wait where the forge names no time: for `seconds`, and twice as long each time; as `wait`."""
+        waited = self.wait(seconds * 2**self.refusals)
+        self.refusals += waited
+        return waited
+
+    def await_turn(self, api_url: str, token: str | None, what: str) -> None:
+        """Wait until a forge may be asked that wants to be left alone.
+
+        Raises:
+            ForgeUnavailableError: That takes longer; the error says how long.
+        """
+        while True:
+            try:
+                PAUSES.check(api_url, token, what)
+            except ForgeUnavailableError as error:
+                if not self.wait(error.retry_after_seconds or 0.0):
+                    raise
+            else:
+                return

@@ -41,9 +41,9 @@ from septet.forges.forge import (
     label_names,
     marker_of,
 )
-from septet.forges.local_merge import holds, merge_branch
+from septet.forges.local.merge import holds, merge_branch
+from septet.forges.local.ref_store import RefStore, StoreContents
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
-from septet.forges.ref_store import RefStore, StoreContents
 from septet.forges.renames import asked_for
 from septet.git.engine.engine import Git
 from septet.system.timestamps import timestamp

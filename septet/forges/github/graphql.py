@@ -1,16 +1,17 @@
-"""What became of an issue of GitHub's: its GraphQL API alone tells who has edited a body."""
+"""What GitHub's GraphQL API alone tells: who has edited an issue's body, and whose an App's key is."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.answers import Foreign
+from septet.forges.http.own_account import BOT
 from septet.forges.issue_history import IssueEdit, IssueHistory
-from septet.forges.own_account import BOT
 
 if TYPE_CHECKING:
-    from githubkit import GitHub
+    from septet.forges.http.client import ApiClient
 
 HISTORY: Final = """
 query History($owner: String!, $name: String!, $number: Int!) {
@@ -34,14 +35,11 @@ query History($owner: String!, $name: String!, $number: Int!) {
 }
 """
 VIEWER: Final = "query Viewer { viewer { login } }"
+_LIMITED: Final = frozenset({"RATE_LIMIT", "RATE_LIMITED"})
 _RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
 
 
-class _Foreign(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Actor(_Foreign):
+class _Actor(Foreign):
     kind: str = Field(default="", alias="__typename")
     login: str = ""
 
@@ -51,41 +49,41 @@ class _Actor(_Foreign):
         return f"{self.login}{BOT}" if self.kind == "Bot" and not self.login.endswith(BOT) else self.login
 
 
-class _Edit(_Foreign):
+class _Edit(Foreign):
     editedAt: datetime  # noqa: N815 -- GitHub's names
     editor: _Actor | None = None
 
 
-class _EditPage(_Foreign):
+class _EditPage(Foreign):
     hasNextPage: bool  # noqa: N815
 
 
-class _Edits(_Foreign):
+class _Edits(Foreign):
     nodes: tuple[_Edit | None, ...] = ()
     pageInfo: _EditPage  # noqa: N815
 
 
-class _Label(_Foreign):
+class _Label(Foreign):
     name: str
 
 
-class _Event(_Foreign):
+class _Event(Foreign):
     createdAt: datetime  # noqa: N815
     actor: _Actor | None = None
     label: _Label | None = None
     """Of a label that was set; absent where the title was changed."""
 
 
-class _EventPage(_Foreign):
+class _EventPage(Foreign):
     hasPreviousPage: bool  # noqa: N815
 
 
-class _Events(_Foreign):
+class _Events(Foreign):
     nodes: tuple[_Event | None, ...] = ()
     pageInfo: _EventPage  # noqa: N815
 
 
-class IssueHistoryAnswer(_Foreign):
+class IssueHistoryAnswer(Foreign):
     """The issue of what `HISTORY` is answered."""
 
     lastEditedAt: datetime | None = None  # noqa: N815
@@ -111,7 +109,17 @@ class IssueHistoryAnswer(_Foreign):
         )
 
 
-def ask_graphql(github: "GitHub[Any]", what: str, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+class _Error(Foreign):
+    type: str | None = ""
+    message: str = ""
+
+
+class _Reply(Foreign):
+    data: dict[str, Any] | None = None
+    errors: tuple[_Error, ...] | None = None
+
+
+def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
     """Return what GitHub's GraphQL API answers; its refusals come with a good status.
 
     Raises:
@@ -119,18 +127,16 @@ def ask_graphql(github: "GitHub[Any]", what: str, document: str, variables: dict
         ForgeUnavailableError: GitHub wants to be left alone, or did not come to its end.
         ForgeError: It refused.
     """
-    from githubkit.exception import GraphQLFailed, PrimaryRateLimitExceeded
-
-    try:
-        return github.graphql.request(document, variables)
-    except PrimaryRateLimitExceeded as error:
-        raise ForgeUnavailableError(f"GitHub wants to be left alone ({what}).") from error
-    except GraphQLFailed as error:
-        told = error.response.errors or []
-        kinds, words = {each.type for each in told}, "; ".join(each.message for each in told)[:1000]
-        message = f"GitHub refused ({what}): {words}"
-        if "NOT_FOUND" in kinds:
-            raise NotFoundError(message, remedy=_RIGHTS) from error
-        if kinds <= {"", None}:  # it did not come to its end
-            raise ForgeUnavailableError(message) from error
-        raise ForgeError(message, remedy=_RIGHTS) from error
+    address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has it beside the REST API
+    reply = _Reply.model_validate_json(client.ask_graphql(address, document, variables).content)
+    if not reply.errors:
+        return reply.data or {}
+    kinds, words = {each.type for each in reply.errors}, "; ".join(each.message for each in reply.errors)[:1000]
+    message = f"GitHub refused ({client.what}): {words}"
+    if kinds & _LIMITED:
+        raise ForgeUnavailableError(f"GitHub wants to be left alone ({client.what}).")
+    if "NOT_FOUND" in kinds:
+        raise NotFoundError(message, remedy=_RIGHTS)
+    if kinds <= {"", None}:  # it did not come to its end
+        raise ForgeUnavailableError(message)
+    raise ForgeError(message, remedy=_RIGHTS)

@@ -1,26 +1,14 @@
 """The events of GitHub, Gitea and Forgejo: one form, in which the names of kinds and actions differ."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypedDict
 
-from septet.contracts.forge_events import (
-    ChecksChanged,
-    CommentWritten,
-    ForgeEvent,
-    IssueChanged,
-    PullRequestChanged,
-    ReviewWritten,
-)
+from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.issue_request import text_sha256
-from septet.forges.forge import CheckState, ReviewState
-from septet.forges.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
+from septet.forges.events.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
 
-PullRequestAction = Literal["opened", "pushed", "closed", "reopened"]
 MOST_LABELS: Final = 100
 _MOST_PULL_REQUESTS: Final = 20
-_NAME_LIMIT: Final = 200
-_GHOST: Final = "ghost"
 
 
 class _User(ForeignEvent):
@@ -33,11 +21,6 @@ class _Label(ForeignEvent):
 
 class _Repository(ForeignEvent):
     html_url: str
-
-
-class _Commit(ForeignEvent):
-    ref: str = ""
-    sha: str = ""
 
 
 class _Numbered(ForeignEvent):
@@ -67,25 +50,12 @@ class _CommentFacts(ForeignEvent):
 
 
 class _PullRequestFacts(ForeignEvent):
-    number: int
     html_url: str
-    head: _Commit = _Commit()
     merged: bool | None = None
-
-
-class _ReviewFacts(ForeignEvent):
-    id: int = 0
-    user: _User | None = None
-    state: str = ""
-    type: str = ""
-    """Gitea's name of the state; it tells neither the id nor the author."""
-    commit_id: str | None = None
 
 
 class _CheckFacts(ForeignEvent):
     head_sha: str
-    name: str | None = None
-    conclusion: str | None = None
     pull_requests: tuple[_Numbered, ...] = ()
 
 
@@ -109,14 +79,6 @@ class _PullRequestEvent(_Event):
     pull_request: _PullRequestFacts
 
 
-class _ReviewEvent(_PullRequestEvent):
-    review: _ReviewFacts = _ReviewFacts()
-
-
-class _ReviewCommentEvent(_PullRequestEvent):
-    comment: _CommentFacts
-
-
 class _ChecksEvent(_Event):
     check_run: _CheckFacts | None = None
     check_suite: _CheckFacts | None = None
@@ -124,7 +86,6 @@ class _ChecksEvent(_Event):
 
 class _StatusEvent(_Event):
     sha: str
-    context: str
     state: str
 
 
@@ -140,12 +101,10 @@ class EventForm:
     forge: str
     issue_actions: frozenset[str]
     """After which an issue may be taken."""
-    pull_request_actions: Mapping[str, PullRequestAction]
+    push_action: str
+    """After which a pull request has new commits."""
     review_actions: frozenset[str]
-    """After which a review is written."""
-    review_states: Mapping[str, ReviewState]
-    check_states: Mapping[str, CheckState]
-    """Of a check's conclusion, and of a commit's status."""
+    """After which a review, or a word on a line, is written."""
 
     def issue(self, delivery: Delivery) -> ForgeEvent | None:
         """Return what an issue has become."""
@@ -179,73 +138,36 @@ class EventForm:
         )
 
     def pull_request(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what a pull request has become."""
+        """Return that a pull request has changed."""
         event = read_payload(_PullRequestEvent, delivery)
-        pull_request = event.pull_request
-        is_merged = event.action == "closed" and bool(pull_request.merged)
-        return PullRequestChanged(
-            **self._origin(event),
-            number=pull_request.number,
-            url=pull_request.html_url,
-            action="merged" if is_merged else self.pull_request_actions.get(event.action, "other"),
-            head=pull_request.head.ref,
-            head_sha=pull_request.head.sha,
-            actor=event.sender.login,
-        )
+        look: Look = "followers" if event.action == self.push_action else "none"
+        if event.action in {"closed", "reopened"}:
+            is_merged = event.action == "closed" and bool(event.pull_request.merged)
+            look = "merged" if is_merged else "watches"
+        return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look=look)
 
     def review(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what somebody thinks of a pull request."""
-        event = read_payload(_ReviewEvent, delivery)
-        review, pull_request = event.review, event.pull_request
-        state = self.review_states.get((review.state or review.type).lower())
-        if event.action not in self.review_actions or state is None:
+        """Return that somebody reviewed a pull request, or wrote to a line of it."""
+        event = read_payload(_PullRequestEvent, delivery)
+        if event.action not in self.review_actions:
             return None
-        return ReviewWritten(
-            **self._origin(event),
-            number=pull_request.number,
-            url=pull_request.html_url,
-            review_id=review.id,
-            author=(review.user or event.sender).login or _GHOST,
-            state=state,
-            commit=review.commit_id or pull_request.head.sha,
-        )
-
-    def review_comment(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return that somebody wrote to a line of a pull request."""
-        event = read_payload(_ReviewCommentEvent, delivery)
-        if event.action != "created":
-            return None
-        return ReviewWritten(
-            **self._origin(event),
-            number=event.pull_request.number,
-            url=event.pull_request.html_url,
-            review_id=event.comment.id,
-            author=event.comment.user.login if event.comment.user else _GHOST,
-        )
+        return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look="followers")
 
     def checks(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what a check or all checks of an App came to."""
+        """Return that a check or all checks of an App have ended."""
         event = read_payload(_ChecksEvent, delivery)
         facts = event.check_run or event.check_suite
         if event.action != "completed" or facts is None:
             return None
-        return ChecksChanged(
-            **self._origin(event),
-            commit=facts.head_sha,
-            name=(facts.name or "")[:_NAME_LIMIT],
-            state=self.check_states.get(facts.conclusion or "", "pending"),
-            pull_requests=tuple(each.number for each in facts.pull_requests[:_MOST_PULL_REQUESTS]),
-        )
+        numbers = tuple(each.number for each in facts.pull_requests[:_MOST_PULL_REQUESTS])
+        origin = self._origin(event)
+        return PullRequestTouched(**origin, commit=facts.head_sha, pull_requests=numbers, look="followers")
 
     def status(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return the status that was set on a commit."""
+        """Return that a status was set on a commit."""
         event = read_payload(_StatusEvent, delivery)
-        return ChecksChanged(
-            **self._origin(event),
-            commit=event.sha,
-            name=event.context[:_NAME_LIMIT],
-            state=self.check_states.get(event.state, "pending"),
-        )
+        look: Look = "none" if event.state == "pending" else "followers"
+        return PullRequestTouched(**self._origin(event), commit=event.sha, look=look)
 
     def _origin(self, event: _Event) -> _Origin:
         return {"forge": self.forge, "repository": event.repository.html_url}

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
-from septet.forges.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
+from septet.forges.events.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
 from septet.forges.forge import Comment, CommitCheck, PullRequest, Review
 from septet.forges.issue_history import Writers
 from septet.outgoing.text import readable

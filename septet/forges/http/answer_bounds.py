@@ -1,16 +1,20 @@
 """What is taken of a forge's answers at the most: so much time, so many bytes unpacked, and of a log its end."""
 
 import socket
+import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Self
 
 import httpx
 
+TIMEOUT_SECONDS: Final = 30.0
+"""For a connection, and then for each piece of the answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of one answer: a page of a hundred issues with the longest texts has half of that."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
@@ -21,6 +25,7 @@ CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
 _PIECE_BYTES: Final = 64 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _CONNECTED: Final = ("connect_tcp.complete", "start_tls.complete")
+Hooks = Sequence[Callable[..., Any]]
 
 
 class TooMuchError(httpx.TransportError):
@@ -29,7 +34,7 @@ class TooMuchError(httpx.TransportError):
 
 @dataclass(slots=True)
 class AnswerBounds:
-    """From now on, for all that is asked at once; any client of httpx keeps to them by its hooks."""
+    """From now on, for all that is asked at once."""
 
     seconds: float
     tail_bytes: int = 0
@@ -54,10 +59,21 @@ class AnswerBounds:
         if isinstance(error, httpx.TransportError):
             self.check()
 
-    @property
-    def hooks(self) -> dict[str, list[Callable[..., Any]]]:
-        """What a client calls for each request and each answer."""
-        return {"request": [self.before], "response": [self.over]}
+    def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
+        """Return a client that keeps to the bounds.
+
+        Args:
+            headers: Of each request.
+            request: What is called besides for each request.
+            response: What is called besides for each answer, those of redirects too.
+        """
+        return httpx.Client(
+            headers=headers,
+            timeout=TIMEOUT_SECONDS,
+            verify=trusted_authorities(),
+            event_hooks={"request": [self.before, *request], "response": [self.over, *response]},
+            follow_redirects=True,
+        )
 
     def before(self, request: httpx.Request) -> None:
         """Check before a request, and have it answered in a form that can be unpacked piece by piece.
@@ -164,3 +180,9 @@ def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield unpacker.flush()
     except zlib.error as error:
         raise httpx.DecodingError(f"the answer cannot be unpacked: {error}") from error
+
+
+@cache
+def trusted_authorities() -> ssl.SSLContext:
+    """Return the machine's trusted authorities: reading them takes longer than asking a forge."""
+    return httpx.create_ssl_context()

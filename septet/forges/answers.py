@@ -1,0 +1,206 @@
+"""What GitHub answers, and Gitea and Forgejo in the same form: strict in what is used, and blind to all else."""
+
+from datetime import datetime
+from typing import ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from septet.forges.forge import CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
+from septet.forges.opening import MarkedComment
+
+
+class Foreign(BaseModel):
+    """A part of what a forge or a tracker answers."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class UserAnswer(Foreign):
+    """An account."""
+
+    login: str
+
+
+class LabelAnswer(Foreign):
+    """A label of an issue."""
+
+    name: str | None = None
+
+
+class NamedRepository(Foreign):
+    """A repository, by its name."""
+
+    full_name: str
+
+    def is_named(self, project: str) -> bool:
+        """Say whether the repository has a name."""
+        return self.full_name.lower() == project.lower()
+
+
+class RepositoryAnswer(NamedRepository):
+    """`GET /repos/{owner}/{repo}`."""
+
+    parent: NamedRepository | None = None
+    """What it was forked from."""
+    source: NamedRepository | None = None
+    """What that, or what that was forked from, began as."""
+
+    @property
+    def parent_name(self) -> str:
+        """What it was forked from; empty where it is no fork."""
+        return self.parent.full_name if self.parent else ""
+
+    def is_fork_of(self, project: str) -> bool:
+        """Say whether it was forked from a repository, or from a fork of it."""
+        return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
+
+
+class IssueAnswer(Foreign):
+    """`GET /repos/{owner}/{repo}/issues/{number}`."""
+
+    number: int
+    title: str
+    body: str | None = None
+    html_url: str
+    state: Literal["open", "closed"]
+    labels: tuple[LabelAnswer | str, ...] | None = ()
+    user: UserAnswer | None = None
+    comments: int = 0
+    """How many there are."""
+    updated_at: datetime | None = None
+    pull_request: dict[str, object] | None = None
+    """Present where the number is a pull request's."""
+
+    def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
+        """Return the issue with `comments`."""
+        names = (label if isinstance(label, str) else label.name for label in self.labels or ())
+        labels = tuple(name for name in names if name)
+        author = self.user.login if self.user else ""
+        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments, author)
+
+
+class CommentAnswer(Foreign):
+    """One of `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
+
+    ghost: ClassVar[str] = "ghost"
+    """How the forge shows an account that is gone."""
+
+    id: int
+    user: UserAnswer | None = None
+    body: str | None = None
+    created_at: str = ""
+    author_association: str = ""
+
+    @property
+    def author(self) -> str:
+        """Who wrote it."""
+        return self.user.login if self.user else self.ghost
+
+    def comment(self) -> Comment:
+        """Return the comment."""
+        return Comment(self.author, self.body or "", self.created_at, self.author_association.lower())
+
+    def marked_comment(self) -> MarkedComment:
+        """Return the comment as one that may carry a mark."""
+        return MarkedComment(self.id, self.author, self.body or "")
+
+
+class BranchAnswer(Foreign):
+    """A branch that a pull request brings, or goes to."""
+
+    ref: str
+    sha: str = ""
+    repo: NamedRepository | None = None
+    """`None` where the fork is gone."""
+
+    def is_of(self, project: str, ref: str) -> bool:
+        """Say whether it is a branch of a repository, as far as the forge tells."""
+        return self.ref == ref and (self.repo is None or self.repo.is_named(project))
+
+
+class PullRequestForm(Protocol):
+    """A pull request as a forge answers it."""
+
+    def pull_request(self) -> PullRequest:
+        """Return the pull request."""
+
+
+class PullRequestAnswer(Foreign):
+    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and what a `POST` there answers."""
+
+    number: int
+    html_url: str
+    head: BranchAnswer
+    base: BranchAnswer
+    user: UserAnswer | None = None
+    state: Literal["open", "closed"]
+    merged_at: str | None = None
+    merged: bool | None = None
+    body: str | None = None
+    updated_at: str = ""
+    mergeable: bool | None = None
+    draft: bool = False
+
+    @property
+    def conflicts(self) -> bool:
+        """Whether the forge says that it does not merge."""
+        return self.mergeable is False
+
+    def pull_request(self) -> PullRequest:
+        """Return the pull request."""
+        return PullRequest(
+            self.number,
+            self.html_url,
+            self.head.ref,
+            self.base.ref,
+            self.head.sha,
+            "merged" if self.merged_at or self.merged else self.state,
+            conflicts=self.conflicts,
+            base_sha=self.base.sha,
+            body=self.body or "",
+            updated_at=self.updated_at,
+            author=self.user.login if self.user else "",
+        )
+
+
+class PermissionAnswer(Foreign):
+    """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
+
+    permission: str
+    """Such as `owner`, `admin`, `write`, `read` or `none`, whatever gives it."""
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the account may push."""
+        return self.permission in {"owner", "admin", "maintain", "write"}
+
+
+class ReviewAnswer(Foreign):
+    """One of `GET /repos/{owner}/{repo}/pulls/{number}/reviews`."""
+
+    ghost: ClassVar[str] = "ghost"
+    states: ClassVar[dict[str, ReviewState]]
+    """What the forge's words for states mean."""
+
+    id: int | None = None
+    user: UserAnswer | None = None
+    state: str
+    body: str | None = None
+    commit_id: str | None = None
+    author_association: str = ""
+    dismissed: bool = False
+    comments_count: int = 0
+
+    def review(self) -> Review | None:
+        """Return the review; `None` where it was dismissed, or is not given yet."""
+        if self.dismissed or (state := self.states.get(self.state)) is None:
+            return None
+        author, standing = self.user.login if self.user else self.ghost, self.author_association.lower()
+        return Review(author, state, self.body or "", self.commit_id or "", standing, str(self.id or ""))
+
+
+def status_check(
+    states: dict[str, CheckState], context: str, state: str, url: str | None, summary: str | None
+) -> CommitCheck:
+    """Return what the status of a service says of a commit."""
+    return CommitCheck(context, states.get(state, "pending"), url or "", summary=summary or "")

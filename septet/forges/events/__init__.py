@@ -1,0 +1,1 @@
+"""What happens on issues and pull requests, whether a forge tells of it or is asked."""

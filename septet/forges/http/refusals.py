@@ -1,0 +1,117 @@
+"""What an answer over HTTP says that is not what was asked for: whether to wait, what is wrong, and what helps."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import from_json
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.http.pauses import is_spent, pause_seconds
+from septet.system.text import without_controls
+
+if TYPE_CHECKING:
+    import httpx
+
+    from septet.forges.http.api import HttpApi
+
+SERVER_ERRORS: Final = 500
+BUSY: Final = frozenset({408, 425, 429})
+_ERRORS: Final = 400
+_LIMITED: Final = frozenset({403, 429})
+_TOO_MANY: Final = 429
+_LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
+"""How GitHub names a limit of which no header tells."""
+_NOT_THERE: Final = frozenset({404, 410})
+_REFUSED: Final = frozenset({400, 409, 412, 422})
+_ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SHOWN: Final = 1000
+_SHOWN_OF_PAGE: Final = 4000
+_SHOWN_WORDS: Final = 80
+_PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
+
+
+class ForgeRefusedError(ForgeError):
+    """The forge would not do what was asked: it is there already, or is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRefusal:
+    """What an API says in place of what was asked for."""
+
+    words: str
+    error: type[SeptetError] = ForgeUnavailableError
+    remedy: str = ""
+    seconds: float | None = None
+    """For so long the API wants to be left alone, where it says so."""
+    is_limit: bool = False
+    """Whether the limit of the key is spent, so that nobody is to ask with it."""
+    is_told: bool = False
+    """Whether the API says that the limit is spent, and not only that it is asked too much."""
+
+
+def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | None:
+    """Return what the status and the words of an answer mean; `None` where it is what was asked for."""
+    status = response.status_code
+    if status < _ERRORS:
+        return None
+    words, seconds = _words_of_refusal(response), pause_seconds(response.headers)
+    if status in _LIMITED:
+        is_told = is_spent(response.headers) or _LIMIT_WORDS.search(words) is not None
+        if seconds is not None or is_told or status == _TOO_MANY:
+            return ApiRefusal(words, seconds=seconds, is_limit=True, is_told=is_told)
+    if status >= SERVER_ERRORS or status in BUSY:
+        return ApiRefusal(words, seconds=seconds)
+    helps = (remedy for part, remedy in api.refusals if part in words.lower())
+    kind = NotFoundError if status in _NOT_THERE else ForgeRefusedError if status in _REFUSED else ForgeError
+    return ApiRefusal(words, kind, next(helps, api.remedies.get(status, "")))
+
+
+def bounded_words(words: str, response: "httpx.Response") -> str:
+    """Return an API's own words within bounds, or those of the status where there are none."""
+    return (words or response.reason_phrase or "no reason given")[:_SHOWN]
+
+
+def explain_unreached(error: Exception) -> str:
+    """Return why an API was not reached, in the system's words; by the kind of error where there are none."""
+    words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
+    return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
+
+
+def describe_answer(answer: "httpx.Response | None") -> str:
+    """Say what an answer was that is not the API's: a page to sign in, nothing, or an error's words."""
+    content = answer.content if answer is not None and answer.is_stream_consumed else b""
+    if answer is None or not content:
+        return ": the answer was empty"
+    text = content[:_SHOWN_OF_PAGE].decode(errors="replace").strip()
+    if text.startswith("<"):
+        title = _PAGE_TITLE.search(text)
+        named = f" “{' '.join(without_controls(title[1]).split())}”" if title else ""
+        host = answer.url.host
+        return f": {host} answered a page{named} in place of JSON, as a proxy or a sign-in in front of it does"
+    return f": the answer began with {' '.join(without_controls(text).split())[:_SHOWN_WORDS]!r}"
+
+
+def _words_of_refusal(response: "httpx.Response") -> str:
+    """Return the API's own words on one line; a proxy's page is none."""
+    try:
+        answer = from_json(response.content)
+    except ValueError:
+        answer = None
+    words = answer if isinstance(answer, dict) else {}
+    reason = words.get("message") or words.get("error_description") or words.get("error")
+    return bounded_words("; ".join(filter(None, map(_words_of, (reason, words.get("errors"))))), response)
+
+
+def _words_of(reason: object) -> str:
+    """Return a reason as people read it: a text, a list of them, or what is wrong by the name of a field."""
+    if isinstance(reason, list):
+        return "; ".join(filter(None, map(_words_of, reason)))
+    if not isinstance(reason, dict):
+        return str(reason or "")
+    if reason.get("message"):
+        return str(reason["message"])
+    if "code" in reason:
+        return " ".join(str(reason[name]) for name in ("resource", "field", "code") if reason.get(name))
+    return "; ".join(f"{name} {_words_of(each)}" for name, each in reason.items())

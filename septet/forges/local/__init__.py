@@ -1,0 +1,1 @@
+"""The forge of a repository on this machine."""

@@ -1,0 +1,300 @@
+"""What forges that are asked over HTTP have in common: GitHub's paths, where a forge has no others."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
+
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
+from septet.forges.answers import (
+    CommentAnswer,
+    IssueAnswer,
+    PullRequestAnswer,
+    PullRequestForm,
+    RepositoryAnswer,
+    ReviewAnswer,
+    UserAnswer,
+)
+from septet.forges.events.polls import RecentPullRequests
+from septet.forges.forge import (
+    MOST_LABELLED,
+    Issue,
+    NewPullRequest,
+    PullRequest,
+    Review,
+    bounded_issue,
+    bounded_list,
+    no_fork_of,
+)
+from septet.forges.http.api import HttpApi
+from septet.forges.http.own_account import OWN_ACCOUNTS
+from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
+from septet.forges.renames import NAMES, asked_for
+
+if TYPE_CHECKING:
+    from septet.forges.http.client import ApiClient
+
+
+@dataclass(frozen=True, slots=True)
+class RestForge(ABC):
+    """One repository of a forge."""
+
+    project: str
+    """Such as `owner/name`."""
+    api: HttpApi
+
+    name: ClassVar[str]
+    pull_word: ClassVar[str] = "pull request"
+    """How people call a pull request there."""
+    pulls: ClassVar[str] = "pulls"
+    """Where they are."""
+    body_field: ClassVar[str] = "body"
+    update_method: ClassVar[str] = "PATCH"
+    open_state: ClassVar[str] = "open"
+    open_query: ClassVar[dict[str, str | int]]
+    """By which open issues are listed, the oldest first."""
+    recent_query: ClassVar[dict[str, str | int]]
+    """By which all pull requests are listed, the last change first."""
+    issue_form: ClassVar[type[IssueAnswer]] = IssueAnswer
+    comment_form: ClassVar[type[CommentAnswer]] = CommentAnswer
+    pull_form: ClassVar[type[PullRequestForm]] = PullRequestAnswer
+    review_form: ClassVar[type[ReviewAnswer]]
+    repository_form: ClassVar[type[RepositoryAnswer]] = RepositoryAnswer
+    user_form: ClassVar[type[UserAnswer]] = UserAnswer
+
+    @property
+    def now(self) -> str:
+        """The name that the repository has now."""
+        return self.name_now(self.project)
+
+    def name_now(self, project: str) -> str:
+        """Return the name that a repository of the same forge has now."""
+        return NAMES.now(self.api.url, project)
+
+    def root_of(self, project: str) -> str:
+        """Return the path of a repository."""
+        return f"/repos/{quote(self.name_now(project))}"
+
+    def asking(self, what: str, *, tail_bytes: int = 0) -> AbstractContextManager["ApiClient"]:
+        """Give a client for the block, below the repository's path; as `HttpApi.asking`."""
+        return self.api.asking(what, self.root_of(self.project), tail_bytes=tail_bytes)
+
+    def write(self, what: str, method: str, path: str, body: Mapping[str, object]) -> None:
+        """Send one request that changes something."""
+        with self.asking(what) as client:
+            client.write(method, path, body)
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue with its labels and comments; as `Forge.issue`."""
+        with self.asking(self.issue_name(number)) as client:
+            return self.with_comments(client, number, self.read_issue(client, number))
+
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
+        issues: list[Issue] = []
+        for number in numbers:
+            with suppress(NotFoundError), self.asking(self.issue_name(number)) as client:
+                issues.append(bounded_issue(self.read_issue(client, number).issue()))
+        return tuple(issues)
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label; as `Forge.open_issues`. Pull requests are passed over."""
+        issues: list[Issue] = []
+        with self.asking(f"the issues of {self.project} with the label {label}") as client:
+            for answers in client.pages(self.issue_form, "issues", {**self.open_query, "labels": label}):
+                found = (each.issue() for each in answers if each.pull_request is None)
+                issues += [issue for issue in found if self.is_listed(issue, label)]
+                if len(issues) > MOST_LABELLED:
+                    break
+        return bounded_list(issues, label, self.project)
+
+    def expect_fork(self, fork: str) -> None:
+        """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
+        with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
+            answer = client.get(self.repository_form, "")
+        if not answer.is_fork_of(self.now):
+            raise no_fork_of(fork, self.now, answer.parent_name)
+
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        return next(iter(self.pulls_with_head(head, fork, self.open_state)), None)
+
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
+        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        return self.pulls_with_head(head, fork, "all")
+
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a pull request as it is now; as `Forge.pull_request`. The forge itself knows."""
+        del commit
+        with self.asking(self.pull_name(number)) as client:
+            answer = client.get(self.pull_form, f"{self.pulls}/{number}")
+            return asked_for(answer.pull_request(), self.now, number)
+
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
+        """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
+
+        An answer that nothing has changed counts for no limit of GitHub's.
+        """
+        with self.asking(f"{self.pull_word}s of {self.project}") as client:
+            query = client.page_query(self.recent_query, page)
+            if (answer := client.get_if_changed(self.pull_form, self.pulls, query, etag)) is None:
+                return None
+            answers, new_etag = answer
+            found = tuple(each.pull_request() for each in answers)
+        return RecentPullRequests(found, len(answers) < self.api.page_size, new_etag)
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
+
+        What cannot be set on it besides is a warning, for the pull request is what counts.
+        """
+        opened = open_once(partial(self.find_pull_request, fork=new.head_project), self.create_pull_request, new)
+        warnings: list[str] = []
+        for what, names, add in self.additions(new):
+            if not names:
+                continue
+            try:
+                with self.asking(f"the {what} of {opened.url}") as client:
+                    add(client, opened.number)
+            except ForgeUnavailableError:
+                raise
+            except (ForgeError, NotFoundError) as error:
+                warnings.append(f"{what} were not set ({', '.join(names)}): {error}")
+        return replace(opened, warnings=tuple(warnings)) if warnings else opened
+
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+        path = f"{self.pulls}/{number}"
+        with self.asking(f"the text of {self.pull_name(number)}") as client:
+            there = client.get(self.pull_form, path).pull_request().body
+            if (body := new.added_to(there)) != there:
+                client.write(self.update_method, path, {self.body_field: body})
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return the reviews of a pull request; as `Forge.reviews`."""
+        with self.asking(f"the reviews of {self.pull_name(number)}") as client:
+            answers = client.read_list(self.review_form, f"{self.pulls}/{number}/reviews")
+        return tuple(review for each in answers if (review := each.review()) is not None)
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        put_once(self.comment_place(self.issue_name(number), f"issues/{number}"), marker, body)
+
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        return self.comment_place(self.issue_name(number), f"issues/{number}").has(marker)
+
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+
+        def labels() -> Sequence[str]:
+            with self.asking(self.issue_name(number)) as client:
+                return self.read_issue(client, number).issue().labels
+
+        def change(missing: str, surplus: Sequence[str]) -> None:
+            with self.asking(f"the labels of {self.issue_name(number)}") as client:
+                self.change_labels(client, number, missing, surplus)
+
+        label_once(labels, change, label, instead_of)
+
+    def is_own(self, account: str) -> bool:
+        """Say whether an account is the one that the worker writes by; as `Forge.is_own`.
+
+        Where the forge does not tell, nobody is told apart.
+        """
+        own = self.own_account()
+        return not own or account.lower() == own.lower()
+
+    def own_account(self) -> str:
+        """Return the account that the key writes by; empty where the forge does not tell.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+        """
+        return OWN_ACCOUNTS.name_of(self.api.url, self.api.token, self.ask_own_account)
+
+    def ask_own_account(self) -> str:
+        """Ask the forge for the account that the key writes by."""
+        with self.api.asking("whose key this is") as client:
+            return client.get(self.user_form, "/user").login
+
+    def issue_name(self, number: int) -> str:
+        """Return how errors name an issue."""
+        return f"issue {number} of {self.project}"
+
+    def pull_name(self, number: int) -> str:
+        """Return how errors name a pull request."""
+        return f"{self.pull_word} {number} of {self.project}"
+
+    def read_issue(self, client: "ApiClient", number: int) -> IssueAnswer:
+        """Return an issue as the forge answers it, where it is the issue that was asked for."""
+        answer = client.get(self.issue_form, f"issues/{number}")
+        if answer.pull_request is not None:
+            raise InvalidInputError(
+                f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
+            )
+        asked_for(answer.issue(), self.project, number)
+        return answer
+
+    def read_comments(self, client: "ApiClient", thing: str) -> Iterable[CommentAnswer]:
+        """Return the comments on the issue or pull request with a path, from the oldest."""
+        return client.read_list(self.comment_form, self.comments_path(thing))
+
+    def comments_path(self, thing: str) -> str:
+        """Return where the comments on an issue or a pull request are; a pull request's are an issue's."""
+        return f"issues/{thing.rpartition('/')[2]}/comments"
+
+    def comment_path(self, thing: str, comment_id: int) -> str:
+        """Return where one comment on an issue or a pull request is edited."""
+        del thing
+        return f"issues/comments/{comment_id}"
+
+    def comment_place(self, what: str, thing: str) -> CommentPlace:
+        """Return the comments on an issue or a pull request.
+
+        Args:
+            what: Its name, for errors.
+            thing: Its path.
+        """
+
+        def comments() -> list[MarkedComment]:
+            with self.asking(f"the comments on {what}") as client:
+                return [each.marked_comment() for each in self.read_comments(client, thing)]
+
+        def create(text: str) -> None:
+            self.write(f"a comment on {what}", "POST", self.comments_path(thing), {"body": text})
+
+        return CommentPlace(comments, create, partial(self.edit_comment, what, thing), self.is_own)
+
+    def edit_comment(self, what: str, thing: str, comment_id: int, text: str) -> None:
+        """Have a comment say something else."""
+        path = self.comment_path(thing, comment_id)
+        self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
+
+    def is_listed(self, issue: Issue, label: str) -> bool:
+        """Say whether an issue is of a label's list: the forge has chosen."""
+        del issue, label
+        return True
+
+    @abstractmethod
+    def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
+        """Return an issue within bounds, with its newest comments."""
+
+    @abstractmethod
+    def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
+        """Return the pull requests of a branch of this repository or of a fork, the newest first."""
+
+    @abstractmethod
+    def create_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Open a pull request, without looking for another."""
+
+    @abstractmethod
+    def additions(self, new: NewPullRequest) -> Sequence[Addition]:
+        """Return what is set on a pull request besides."""
+
+    @abstractmethod
+    def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
+        """Put one label on an issue, where it is not empty, and take others off."""
