@@ -25,8 +25,16 @@ from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.scan import differing, refuse_too_large
-from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
+from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large
+from septet.git.snapshots.survey import (
+    GIT_FOLDER,
+    OPEN_FOLDER,
+    OVER_LIMIT,
+    Survey,
+    join,
+    look_again,
+    look_at,
+)
 from septet.git.snapshots.vault import next_name, publish
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
@@ -44,6 +52,7 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
+    seen: WorktreeScan | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -70,6 +79,7 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
+    seen: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -80,11 +90,13 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
         ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
         step: The step under way.
         unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
+        seen: What the worktree looked like, where nobody but the engine, below `.git`, has written since: only
+            `.git` is looked at again.
 
     Raises:
         SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
     """
-    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to))
+    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, seen))
 
 
 def _take_locked(place: Place, request: _Request) -> Snapshot | None:
@@ -140,14 +152,24 @@ def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) ->
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
     limit = request.ignored_limit_bytes
     vault = Git(place.vault, place.worktree, place.env)
+    known = _see_git_again(request.seen, past, root)
     for heavy in (past.heavy(), frozenset[bytes]()):
-        survey = look_at(root, heavy, limit)
+        survey = known or look_at(root, heavy, limit)
+        known = None
         refuse_too_large(place, survey, past)
         scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break
     return scene, sorting
+
+
+def _see_git_again(seen: WorktreeScan | None, past: SnapshotBaseline, root: int) -> Survey | None:
+    """Return what was seen, with `.git` as it is now; `None` where all has to be looked at."""
+    if seen is None or seen.since != past.commit or GIT_FOLDER not in seen.survey.looks:
+        return None
+    survey = look_again(root, seen.survey, os.fsdecode(GIT_FOLDER))
+    return survey if GIT_FOLDER in survey.looks else None
 
 
 def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
