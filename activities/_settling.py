@@ -31,7 +31,7 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
-from septet.agents.clis.answer_limit import bound_answer
+from septet.agents.clis.outcome import bound_answer
 from septet.agents.runs.refusals import recording_refusals
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
@@ -204,8 +204,8 @@ class Settling:
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
         """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
         step = self.prepared_step
-        seen = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
-        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, seen)
+        scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
+        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:

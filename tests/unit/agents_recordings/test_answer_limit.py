@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from septet.agents.clis.answer_limit import bound_answer
 from septet.agents.clis.command import CommandStream
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.outcome import ExitRecord, Outcome, bound_answer
 from septet.agents.clis.registry import adapter_for
 
 _END = ExitRecord("exited", exit_code=0)

@@ -9,9 +9,8 @@ import pytest
 
 from clients.disk.agent_logs import AgentLogs
 from septet.agents.clis import endings
-from septet.agents.clis.answer_limit import bound_answer
 from septet.agents.clis.line_stream import Facts, call_of
-from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.outcome import ExitRecord, Outcome, bound_answer
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.agents.turns.follow import StreamReading

@@ -114,10 +114,10 @@ def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
     """A snapshot by a walk that was made is as one that walks, with `.git` as it is now."""
     (place.worktree / "new" / "deep").mkdir(parents=True)
     (place.worktree / "new" / "deep" / "file").write_text("work")
-    seen = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     create_branch(place, "feat-issue-1-wo-1-x")
 
-    by_sight = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES, seen=seen)
+    by_sight = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES, last_scan=last_scan)
 
     assert by_sight is not None
     assert by_sight.content == _checkpoint(place).content
@@ -125,11 +125,14 @@ def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
 
 def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) -> None:
     """A walk that is older than the last snapshot is not believed."""
-    seen = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     (place.worktree / "new").write_text("work")
     last = _checkpoint(place)
 
-    assert take(place, "checkpoint", "", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=last, seen=seen) is None
+    assert (
+        take(place, "checkpoint", "", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=last, last_scan=last_scan)
+        is None
+    )
 
 
 def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
