@@ -4,7 +4,7 @@ from activities._prepared_steps import PreparedStep
 from activities._results import add_turn, begin_again, begin_result, with_reasons
 from activities._turn_budget import OverBudgetError
 from activities.host import Host
-from septet.agents.turns.carry_out import last_result
+from septet.agents.turns.turn_runs import TurnRuns
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
 from septet.git.evidence.evidence import gather
@@ -30,7 +30,7 @@ def leave_over_budget(
     call = prepared_step.call
     if not (call.waits_for_budget and refusal.is_listed):
         raise refusal
-    turn = last_result(prepared_step.request)
+    turn = TurnRuns(prepared_step.request).last_result()
     if unread is not None:
         result, checkpoint = add_turn(begin_again(unread), turn), unread.checkpoint
     elif turn is None:

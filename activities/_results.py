@@ -110,6 +110,8 @@ def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...])
 
 def add_warnings(result: StepResult, *warnings: str) -> StepResult:
     """Add warnings to those that are there already, as far as they fit."""
+    if not warnings:
+        return result
     return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
 
 

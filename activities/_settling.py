@@ -31,7 +31,7 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
-from septet.agents.outcomes.answer_limit import bound_answer
+from septet.agents.outcomes.outcome import bound_answer
 from septet.agents.runs.refusals import recording_refusals
 from septet.agents.sandbox.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
@@ -43,6 +43,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence.evidence import Evidence, gather
 from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.snapshots.scan import WorktreeScan
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.survey import OVER_LIMIT
 from septet.system.preview import preview
@@ -50,6 +51,10 @@ from septet.system.text import cut, name_some
 
 _log = structlog.get_logger()
 _LACKING_SHOWN: Final = 5
+_LEAVE_FILES: Final = frozenset(
+    {Step.CLASSIFY_ISSUE, Step.BUILD_PLAN, Step.FIND_PLAN_FILE, Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN}
+)
+"""Steps whose proofs write nothing in the worktree but below `.git`."""
 _PRINTED_CALL: Final = (
     "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
     "done: call the tool itself."
@@ -67,10 +72,10 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         if prepared_step.call.step is Step.FIND_PLAN_FILE:
             finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
-        host.scan(prepared_step.place)  # what the agent has left is not too large to be read
-        evidence = gather(prepared_step.place, prepared_step.began_at)
+        scan = host.scan(prepared_step.place)  # what the agent has left is not too large to be read
+        evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
-        settling = Settling(host, prepared_step, evidence, guests, turn.run.name)
+        settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
         result = add_warnings(begin_result(prepared_step.call, turn, evidence.files_changed), *taken)
         if lost:
             return complete(host, prepared_step, with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
@@ -119,6 +124,8 @@ class Settling:
     guests: Callable[[], GuestRunner]
     run: str
     """The agent run that gave the answer."""
+    scan: WorktreeScan | None = None
+    """What the agent left."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
@@ -186,7 +193,7 @@ class Settling:
         """
         step = self.prepared_step
         reason = f"{step.call.name} is done"
-        current, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+        current, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
         if current is not None and leave_plan_alone(self.host, step, self.run, proof.result_text, current):
             current, _ = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
         end_return(step.place)
@@ -197,7 +204,8 @@ class Settling:
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
         """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
         step = self.prepared_step
-        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+        scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
+        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:

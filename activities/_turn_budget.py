@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import compress
@@ -17,7 +17,7 @@ from activities.budget_openings import Opening
 from activities.host import Host
 from activities.turn_costs import note_costs
 from septet.agents.turns.request import TurnRequest, within_caps
-from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.agents.turns.turn_runs import TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import (
@@ -70,6 +70,8 @@ class TurnBudget:
     accounts: Accounts
     turn: PreparedTurn
     _ahead: _Answers | None = field(default=None, init=False)
+    _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
+    """What the turn had used when the accounts were asked last, and the request that came of it."""
 
     async def ask_ahead(self) -> None:
         """Ask what the first start depends on while the attempt prepares it; without an answer the start asks."""
@@ -78,21 +80,15 @@ class TurnBudget:
         except (SeptetError, OSError) as error:
             _log.debug("not_asked_ahead", step=self._step, error=str(error))
 
-    async def carry_out(self, turn: Callable[..., Awaitable[TurnResult]]) -> TurnResult:
-        """Carry a turn out within its budgets.
+    @asynccontextmanager
+    async def told_of_failure(self) -> AsyncIterator[None]:
+        """Carry a turn out in the block: where it fails, tell the accounts what it used.
 
-        Where it fails they are told what it used, unless an agent is left working; whoever has its result tells
-        them by `settling`, or `settle`.
-
-        Args:
-            turn: Takes `before_start`, and carries the turn out.
-
-        Raises:
-            OverBudgetError: A budget has no room.
-            SeptetError: As the turn raises it.
+        They are told nothing where an agent is left working. Whoever has the turn's result tells them by
+        `settling`, or `settle`.
         """
         try:
-            return await turn(before_start=self.reserve)
+            yield
         except SupersededError:
             raise
         except AgentApiUnavailableError as error:
@@ -116,14 +112,20 @@ class TurnBudget:
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
 
-        The writer's lock is held meanwhile. Accounts are asked one after the other: two turns never hold what each
-        other needs. Where one has no room, the others get back what they gave.
+        They are asked once for what the turn has used so far, also where the start is put off. The writer's lock
+        is held meanwhile. Accounts are asked one after the other: two turns never hold what each other needs.
+        Where one has no room, the others get back what they gave.
 
         Raises:
             OverBudgetError: One has no room.
             AgentApiUnavailableError: The usage limits of all logins are reached.
             SeptetError: Nobody can be asked now.
         """
+        if self._granted is None or self._granted[0] != so_far:
+            self._granted = (so_far, await self._reserve(so_far))
+        return self._granted[1]
+
+    async def _reserve(self, so_far: Spending) -> TurnRequest:
         ahead, self._ahead = self._ahead, None
         if ahead is None or time.monotonic() > ahead.asked_at + _AHEAD_SECONDS:
             ahead = await self._ask()

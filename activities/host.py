@@ -235,17 +235,21 @@ class Host:
         kind: Literal["checkpoint", "rescue"],
         reason: str,
         step: str | None = None,
+        last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
-        """Take a snapshot within this worker's limit on ignored files."""
+        """Take a snapshot within this worker's limit on ignored files; `last_scan` as `take` has it."""
         limit = self.settings.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step)
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
 
     def checkpoint_after_guest(
-        self, place: Place, reason: str, step: str
+        self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Make `.git` what the engine says and take a checkpoint; return it, and what is to be told of `.git`."""
+        """Make `.git` what the engine says and take a checkpoint; return it, and what is to be told of `.git`.
+
+        `last_scan` as `take` has it.
+        """
         told = self.own_repository(place, step)
-        return self.snapshot(place, "checkpoint", reason, step), told
+        return self.snapshot(place, "checkpoint", reason, step, None if told else last_scan), told
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
         """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""

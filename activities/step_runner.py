@@ -23,8 +23,7 @@ from activities.progress_comment import note_progress
 from activities.stage_label import set_stage_label
 from activities.tracker_progress import tell_tracker
 from activities.turn_costs import note_costs
-from septet.agents.turns.carry_out import last_result
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
@@ -79,7 +78,7 @@ class StepRunner:
             except (AgentGaveUpError, AgentLimitError, AgentApiError) as error:
                 if isinstance(error, AgentApiError) and not error.may_be_of_session:
                     raise
-                last = await shielded_thread(self.host.threads.disk, last_result, prepared_step.request)
+                last = await shielded_thread(self.host.threads.disk, TurnRuns(prepared_step.request).last_result)
                 leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error)
                 await self._leave(attempt, leaving)
             except OverBudgetError as spent:

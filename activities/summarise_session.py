@@ -1,7 +1,6 @@
 """The summary turn: ask a lane's session, before it is left, for what the issues after it need."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -13,15 +12,15 @@ from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedTurn, by_agents, payer_of
 from activities._turn_budget import OverBudgetError, TurnBudget
-from activities.attempts import heartbeating
+from activities.attempts import Heartbeats, heartbeating
 from activities.budget_openings import openings_of_summary
 from activities.failures import translating_failures
 from activities.host import Host
+from activities.turns import carry_out
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.engine.place import Place
 from septet.pipelines.store import store_of
@@ -58,14 +57,7 @@ class SummariseSession:
                 budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
                 try:
                     async with guarding(self.host, prepared_step):
-                        carrying = partial(
-                            carry_out,
-                            prepared_step.request,
-                            lease=prepared_step.fence.lease,
-                            on_progress=heartbeats.progress.append,
-                            before_rerun=_leave_worktree,
-                        )
-                        turn = await _within(budget, carrying)
+                        turn = await _carried_out(prepared_step, heartbeats, budget)
                         if budget is not None:
                             await budget.settle(turn.outcome.model)
                         return await stoppable_thread(
@@ -76,7 +68,7 @@ class SummariseSession:
                         await budget.settle()
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
-                    last = await shielded_thread(disk, last_result, prepared_step.request)
+                    last = await shielded_thread(disk, TurnRuns(prepared_step.request).last_result)
                     why, stop = failed.error.message, prepared_step.fence.halt.now
                     leave = partial(self._leave_unsummarised, call, prepared_step, last, why)
                     return await stoppable_thread(disk, stop, leave)
@@ -139,14 +131,22 @@ class SummariseSession:
             self.host.return_to(place, checkpoint, _UNDONE, call.name)
 
 
-async def _within(budget: TurnBudget | None, turn: Callable[..., Awaitable[TurnResult]]) -> TurnResult:
+async def _carried_out(
+    prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None
+) -> TurnResult:
     """Carry the turn out within its budgets; nobody waits for a summary until there is room.
 
     Raises:
         AttemptFailedError: A budget has no room.
     """
     try:
-        return await (turn() if budget is None else budget.carry_out(turn))
+        return await carry_out(
+            prepared_step.request,
+            lease=prepared_step.fence.lease,
+            on_progress=heartbeats.progress.append,
+            leave_work=_leave_worktree,
+            budget=budget,
+        )
     except OverBudgetError as refusal:
         raise AttemptFailedError(refusal) from refusal
 

@@ -1,14 +1,14 @@
 """The calls between modules that one step takes: whoever reads how a step goes follows each of them.
 
-A `classify_issue` is carried out for real, by an agent that does almost nothing, under a profiler in all threads.
-Counted is, on the way from the activity down to the agent and back to the result,
+A `classify_issue` is carried out for real, on the parts that every worker has, budgets too, by an agent that does
+almost nothing, under a profiler in all threads. No sandbox confines the agent, so all machines count the same.
+Counted is each call from a module of `activities` or `septet` into another one, a value's construction and a
+property among them, from the activity down to the agent and back to the result.
 
-- each call from a module of `activities` into another one, a value's construction and a property among them;
-- each call from the core back into `activities`.
-
-A call goes up where the caller's module imports the callee's neither itself nor by others: it was handed in as a
-callback. What `septet.system.threads` runs was called by whoever gives it the work. `python -m bench.hops` prints
-the calls in their order.
+A call goes up where the caller's module imports the callee's neither itself nor by others: the callee was handed
+in as a callback. An override of a method goes where the method was declared, and a generator expression goes
+nowhere. What a thread or a task runs was called by the module that begins the thread or the task.
+`python -m bench.hops` prints the calls in their order.
 """
 
 import asyncio
@@ -30,21 +30,26 @@ from bench.figure import Figure
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import AGENT, scratch
+from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall
 from septet.contracts.names import Step, Verdict
+from septet.contracts.quota import QuotaPause
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.settings import Settings
 from workers.builds.build_id import imports_of
 from workers.registry import Parts, parts_of
 
-TARGET = 26
-_COUNTED: Final = "activities"
-_CORE: Final = "septet"
+MOST_CALLS: Final = 500
+MOST_PAIRS: Final = 180
+MOST_MODULES: Final = 85
+_COUNTED: Final = frozenset({"activities", "septet"})
 _THREADS: Final = "septet.system.threads"
+_BEGINNERS: Final = frozenset({_THREADS, "asyncio.threads", "asyncio.tasks", "asyncio.taskgroups"})
+"""Modules that begin a thread or a task, whose context is a copy of the caller's."""
 _FILES: Final = 10
 
 _GAVE_WORK: ContextVar[str] = ContextVar("gave_work", default="")
-"""The module that has work done in a thread; the thread's context is a copy of its own."""
+"""The module that has work done in a thread or a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,36 @@ class Hop:
     caller: str
     callee: str
     function: str
+    declared_in: frozenset[str] = frozenset()
+    """The modules whose classes declare the method that was called, those of libraries too."""
 
     @property
     def goes_up(self) -> bool:
-        """Whether the callee is not below the caller, by what their modules import."""
-        return self.callee not in _modules_below(self.caller)
+        """Whether no module that declares the function is below the caller, by what their modules import."""
+        ours = {self.callee, *filter(_is_counted, self.declared_in)}
+        return self.declared_in <= ours and ours.isdisjoint({self.caller, *_modules_below(self.caller)})
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """The hops of a step, in their order."""
+
+    hops: list[Hop]
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        """The modules that call each other."""
+        return {(hop.caller, hop.callee) for hop in self.hops}
+
+    @property
+    def modules(self) -> set[str]:
+        """The modules that call or are called."""
+        return {module for pair in self.pairs for module in pair}
+
+    @property
+    def upward(self) -> list[Hop]:
+        """The hops that go up."""
+        return [hop for hop in self.hops if hop.goes_up]
 
 
 @dataclass
@@ -81,28 +111,55 @@ class Recorder:
 
     def see(self, frame: FrameType, event: str, _: object) -> None:
         """Take a call down, if it is one from module to module; the profiler calls this for every event."""
+        if not self.is_on or event != "call":
+            return
         callee = _module(frame)
-        if not self.is_on or event != "call" or _package(callee) not in {_COUNTED, _CORE} or _is_resumed(frame):
+        if not (_is_counted(callee) or callee in _BEGINNERS) or _is_resumed(frame) or _is_expression(frame):
             return
         caller = _caller_of(frame)
-        if callee == _THREADS and caller != _THREADS:
+        if callee in _BEGINNERS and caller not in {"", callee}:
             _GAVE_WORK.set(caller)
-        if caller != callee and (_package(callee) == _COUNTED) and caller:
-            self.hops.append(Hop(caller, callee, frame.f_code.co_name))
+        if _is_counted(callee) and caller not in {"", callee}:
+            name = frame.f_code.co_name
+            self.hops.append(Hop(caller, callee, name, _declared_in(frame, name)))
+
+
+class NoBudgets:
+    """The accounts of an installation in which nobody has opened a budget, and no login is paused."""
+
+    async def reserve(self, _opening: AccountState, _call: ReserveCall, *, opens: bool) -> Grant | None:  # noqa: ARG002 -- a protocol's
+        """Say that there is no such budget."""
+        return None
+
+    async def is_open(self, _scope: str) -> bool:
+        """Say that there is no such budget."""
+        return False
+
+    async def find_pause(self, _login: str) -> QuotaPause | None:
+        """Say that the login is not paused."""
+        return None
+
+    async def note_pause(self, _login: str, _pause: QuotaPause) -> None:
+        """Forget it."""
+
+    async def settle(self, _scope: str, _call: SettleCall) -> None:
+        """Forget it."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Count the hops of a step, and those that go up."""
-    hops = asyncio.run(hops_of_a_step(pace.seed))
-    up = sum(hop.goes_up for hop in hops)
+    """Count the hops of a step, the pairs of modules and the modules, and the hops that go up."""
+    road = asyncio.run(road_of_a_step(pace.seed))
+    which = "python -m bench.hops: which"
     return [
-        Figure("calls between modules of a step", len(hops), "calls", TARGET, note="python -m bench.hops: which"),
-        Figure("back up", up, "calls", 0),
+        Figure("calls between modules of a step", len(road.hops), "calls", MOST_CALLS, note=which),
+        Figure("pairs of modules that call each other", len(road.pairs), "pairs", MOST_PAIRS),
+        Figure("modules of a step", len(road.modules), "modules", MOST_MODULES),
+        Figure("back up", len(road.upward), "calls", 0),
     ]
 
 
-async def hops_of_a_step(seed: int) -> list[Hop]:
-    """Carry out a step and return its hops, in their order.
+async def road_of_a_step(seed: int) -> Road:
+    """Carry out a step and return its hops.
 
     Raises:
         RuntimeError: The step was not done.
@@ -114,10 +171,11 @@ async def hops_of_a_step(seed: int) -> list[Hop]:
             settings = Settings(
                 state_dir=folder / "state",
                 agent="scripted",
+                sandbox="none",
                 environ={**os.environ, "SEPTET_SCRIPTED_PATH": str(AGENT)},
             )
             make_repository(folder / "origin.git", _FILES, seed, settings.git_env)
-            async with parts_of(settings) as parts:
+            async with parts_of(settings, accounts=NoBudgets()) as parts:
                 workspace = await _opened(parts, folder / "origin.git")
                 with recorder.recording():
                     result = await _classified(parts, workspace)
@@ -125,7 +183,7 @@ async def hops_of_a_step(seed: int) -> list[Hop]:
         threading.setprofile(None)
     if result.verdict is not Verdict.DONE:
         raise RuntimeError(f"The step is {result.verdict}: {result.reasons}")
-    return recorder.hops
+    return Road(recorder.hops)
 
 
 async def _opened(parts: Parts, origin: Path) -> Workspace:
@@ -157,7 +215,7 @@ def _caller_of(frame: FrameType) -> str:
     above = frame.f_back
     while above is not None:
         module = _module(above)
-        if _package(module) in {_COUNTED, _CORE} and (module != _THREADS or _module(frame) == _THREADS):
+        if _is_counted(module) and (module != _THREADS or _module(frame) == _THREADS):
             return module
         above = above.f_back
     return _GAVE_WORK.get()
@@ -168,28 +226,40 @@ def _is_resumed(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti + 1] & 3 != 0
 
 
+def _is_expression(frame: FrameType) -> bool:
+    """Say whether a generator expression begins: its values are taken, and nothing is called."""
+    return frame.f_code.co_name == "<genexpr>"
+
+
+def _declared_in(frame: FrameType, name: str) -> frozenset[str]:
+    owner = frame.f_locals.get("self")
+    return frozenset(each.__module__ for each in type(owner).__mro__ if name in vars(each))
+
+
 def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _package(module: str) -> str:
-    return module.partition(".")[0]
+def _is_counted(module: str) -> bool:
+    return module.partition(".")[0] in _COUNTED
 
 
 @cache
 def _modules_below(module: str) -> frozenset[str]:
-    """Return the modules of `activities` that one imports, itself or by others."""
+    """Return the counted modules that one imports, itself or by others."""
     reached: set[str] = set()
     waiting = [module]
     while waiting:
         file = sys.modules[waiting.pop()].__file__ or ""
         for name in imports_of(Path(file).read_text(encoding="utf-8")):
-            if _package(name) == _COUNTED and name in sys.modules and name not in reached:
+            if _is_counted(name) and name in sys.modules and name not in reached:
                 reached.add(name)
                 waiting.append(name)
     return frozenset(reached)
 
 
 if __name__ == "__main__":
-    for number, hop in enumerate(asyncio.run(hops_of_a_step(seed=7)), 1):
+    road = asyncio.run(road_of_a_step(seed=7))
+    for number, hop in enumerate(road.hops, 1):
         print(f"{number:3} {hop.caller} → {hop.callee}.{hop.function}{'  UP' if hop.goes_up else ''}")
+    print(f"{len(road.hops)} calls, {len(road.pairs)} pairs, {len(road.modules)} modules, {len(road.upward)} up")

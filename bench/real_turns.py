@@ -19,6 +19,7 @@ from pathlib import Path
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, serving
 
+from activities.turns import carry_out
 from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording
@@ -32,7 +33,6 @@ from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
@@ -158,7 +158,7 @@ async def carried_out(request: TurnRequest) -> TurnResult:
         """Leave the worktree as it is: nobody works in it."""
 
     lease = Lease.take(request.runtime.runs, request.key)
-    return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
+    return await carry_out(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
 
 
 @contextmanager

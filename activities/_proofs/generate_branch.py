@@ -15,8 +15,9 @@ from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.forge import ended_one
 from septet.forges.opening import own_pull_request
-from septet.git.commits.branches import branches_of, create_branch, free_name, usable_name
+from septet.git.commits.branches import branches_of, create_branch, free_name, remote_branches, usable_name
 from septet.git.commits.own_pushes import is_own_push
+from septet.git.engine.remote import RemoteRefs
 from septet.system.masking import mask
 
 
@@ -35,13 +36,14 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
     given, token = claim.answer.branch_name, host.token_for(claim.place.destination)
     if mask(given) != given or has_key(host, given):
         raise EvidenceError("The branch's name holds what looks like a key: choose another one.")
-    earlier = None if claim.call.workspace.lane else _earlier_branch(host, claim, token)
+    there = None if claim.call.workspace.lane else remote_branches(claim.place, token)
+    earlier = _earlier_branch(host, claim, there) if there is not None else None
     if earlier is not None:
         claim.fence.check()
         create_branch(claim.place, earlier.name)
         return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(given)))
     names = _names(host, claim)
-    name = free_name(claim.place, names, began_at=claim.call.workspace.began_at, token=token)
+    name = free_name(claim.place, names, began_at=claim.call.workspace.began_at, token=token, there=there)
     claim.fence.check()
     create_branch(claim.place, name)
     return Proof(name, warnings=_unusual(claim.call, name))
@@ -78,15 +80,15 @@ class _EarlierBranch:
         return () if name == self.name else (f"{self.name}{of} already belongs to this work order: it is kept",)
 
 
-def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str | None) -> _EarlierBranch | None:
+def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: RemoteRefs) -> _EarlierBranch | None:
     """Return the branch that this work order has on the forge; `None` where it has none.
 
     Raises:
         ForgeError: Its pull request has ended, or the forge refused.
-        GitError: Others have pushed to it, or the origin refused.
+        GitError: Others have pushed to it.
     """
     order_id, found = claim.call.workspace.work_order_id, None
-    candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, token=token)
+    candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, there=there)
     if not candidates:
         return None
     _, forge = host.forge(claim.call.workspace.repository)

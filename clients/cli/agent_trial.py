@@ -10,6 +10,7 @@ from typing import Final
 from rich.text import Text
 
 from activities.host import Host
+from activities.turns import carry_out
 from clients.cli.machine_checks import Check
 from clients.cli.render.steps import usage_text
 from clients.cli.render.work_order import console
@@ -18,7 +19,6 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult, warnings_of
@@ -74,7 +74,7 @@ async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
     )
     lease = Lease.take(runtime.runs, request.key)
     try:
-        result = await carry_out(request, lease=lease, on_progress=_wait, before_rerun=_begin_anew)
+        result = await carry_out(request, lease=lease, on_progress=_wait, leave_work=_begin_anew)
     finally:
         await end_all(runtime.runs, order_id, "cancelled")
         if home := host.homes.close(order_id):

@@ -58,6 +58,10 @@ class Values:
     """`${NAME}` by name."""
 
 
+_NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
+    {step: tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number) for step in Step}
+)
+"""By step, what its command may use."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
 """`$1` and `$2` of the command of a rework."""
 _REWORK_NAMES: Final = ("FEEDBACK_JSON", "FEEDBACK_MARK")
@@ -77,7 +81,7 @@ def available(step: Step, name: str = "") -> frozenset[str]:
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", *_REWORK_NAMES, *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
-    return frozenset({"ARGUMENTS", *numbered, *_names_of(step)})
+    return frozenset({"ARGUMENTS", *numbered, *_NAMES[step]})
 
 
 def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
@@ -108,7 +112,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         "BRANCH_NAME": progress.branch_name or "",
         "COMMIT_SHA": progress.commit_sha or "",
     }
-    by_name = {name: facts[name] for name in _names_of(step)}
+    by_name = {name: facts[name] for name in _NAMES[step]}
     return Values(tuple(by_name[name] for name in ARGUMENTS[step]), by_name)
 
 
@@ -135,10 +139,6 @@ def mark_of(text: str) -> str:
     The same text has the same mark in every attempt, so that a prompt does not change between two of them.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-
-
-def _names_of(step: Step) -> tuple[str, ...]:
-    return tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number)
 
 
 def _agent_name(step: Step) -> str:

@@ -1,15 +1,23 @@
 """What every wire value has in common."""
 
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from inspect import cleandoc, get_annotations
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict
-
-from septet.contracts.field_docs import docs_of_fields
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+
+_NO_DOCS: Mapping[str, str] = MappingProxyType({})
 
 
 class Wire(BaseModel):
@@ -53,3 +61,39 @@ class InnerWire(Wire):
     """A value that people give inside of another one, which says how strictly both are read; ours carry it on."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+
+def docs_of_fields(model: type) -> Mapping[str, str]:
+    """Return the docstrings of a model's fields, by name; those of inherited fields too.
+
+    It reads the source. Pydantic can do that as it makes the class (`use_attribute_docstrings`), which took a
+    worker's start a tenth of its time; few programs ever ask.
+    """
+    docs: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        for name in get_annotations(kind):
+            docs.pop(name, None)  # a field that is declared anew does not mean what it meant
+        docs |= _docs_in(kind.__module__).get(kind.__qualname__, _NO_DOCS)
+    return docs
+
+
+@cache
+def _docs_in(module: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the docstrings of a module's classes, by class and name."""
+    source = getattr(sys.modules.get(module), "__file__", None)
+    if source is None:
+        return MappingProxyType({})
+    return MappingProxyType(
+        {
+            node.name: dict(_docs_below(node))
+            for node in ast.parse(Path(source).read_bytes()).body
+            if isinstance(node, ast.ClassDef)
+        }
+    )
+
+
+def _docs_below(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, doc in pairwise(node.body):
+        match field, doc:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                yield name, cleandoc(words)

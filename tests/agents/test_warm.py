@@ -15,6 +15,7 @@ from fakes.agent_lab import agent_of, carriers, mark_of, supervisor_of
 from fakes.model_day import day_of
 from fakes.model_stub import Model, Part, serving
 
+from activities.turns import carry_out
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
@@ -23,7 +24,6 @@ from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
@@ -62,7 +62,7 @@ class Desk:
 
         async def attempt() -> TurnResult:
             lease = Lease.take(self.runtime.runs, request.key)
-            return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
+            return await carry_out(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
 
         async def nothing() -> None:
             """Leave the worktree as it is."""

@@ -9,11 +9,11 @@ from fakes.agent_programs import agent_program
 from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
+from activities.turns import carry_out
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
@@ -80,7 +80,7 @@ class Lab:
         async def come_back() -> None:
             self.returned.append("returned to the checkpoint")
 
-        return await carry_out(request, lease=lease, on_progress=self.progress.append, before_rerun=come_back)
+        return await carry_out(request, lease=lease, on_progress=self.progress.append, leave_work=come_back)
 
     @property
     def worktree(self) -> Path:

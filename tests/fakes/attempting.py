@@ -8,12 +8,12 @@ import os
 import sys
 from pathlib import Path
 
+from activities.turns import carry_out
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import Pace, TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.contracts.limits import Timeouts
@@ -48,7 +48,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
         print("returned", flush=True)  # noqa: T201 -- as above
 
     lease = Lease.take(runtime.runs, request.key)
-    carried = await carry_out(request, lease=lease, on_progress=follow, before_rerun=no_return)
+    carried = await carry_out(request, lease=lease, on_progress=follow, leave_work=no_return)
     print("ended", carried.outcome.ended, carried.recovered_by, flush=True)  # noqa: T201 -- as above
 
 

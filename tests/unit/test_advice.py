@@ -29,7 +29,7 @@ FOR_AGENTS: Final = (
     "septet/agents/turns/launch.py",
     "septet/agents/scripted/",
     "septet/commands/",
-    "workflows/_budget_gate.py",
+    "workflows/hosts/steps.py",
 )
 """What agents read."""
 ALLOWED: Final = {
@@ -100,5 +100,5 @@ def test_such_an_advice_is_found(text: str) -> None:
 def test_what_agents_read_is_read_by_agents() -> None:
     """Each exception is needed still."""
     advising = {name for name, text in _texts() if _advises(text)}
-    for prefix in ("septet/agents/turns/launch.py", "workflows/_budget_gate.py"):
+    for prefix in ("septet/agents/turns/launch.py", "workflows/hosts/steps.py"):
         assert prefix in advising

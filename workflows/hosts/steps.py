@@ -4,14 +4,17 @@ Where its push waits for a reader, the reader is asked, and the step goes on wit
 activities of a try used adds up, also where it waits for budgets or is cancelled.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from temporalio.common import Priority
 
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
+from workflows._budget_gate import BudgetGate
+from workflows._cancellation import is_to_end
 from workflows.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
 from workflows.hosts._host_wait import Running
 from workflows.hosts.activity_ids import ActivityIds
@@ -19,25 +22,20 @@ from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.hosts.reader_calls import going_on, let_pass, reader_of, step_of
 from workflows.policies import end_options, step_options
 
+_GOES_ON: Final = (
+    "The work was paused for its budget, and continues now. Look at the worktree (`git status`, `git diff`) "
+    "before you do anything twice."
+)
 _READINGS: Final = 3
 """Of one answer: its base or its host may be another one when the reader is done."""
 _TRIES: Final = 2
 """Of a reader whose answer cannot be read."""
 
 
-class Gate(Protocol):
-    """What an activity that has to wait goes through: it is carried out again when that is over."""
-
-    async def carry_out(
-        self, call: AnyStepCall, take: Callable[[AnyStepCall], Awaitable[StepResult]]
-    ) -> StepResult:
-        """Carry an activity out, as often as it takes."""
-
-
 class StepTaker:
     """Takes steps on the host of a workspace, one after the other, and ends the one that is under way."""
 
-    def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: Gate) -> None:
+    def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: BudgetGate) -> None:
         """Begin with no step."""
         self._hosts = hosts
         self._ids = ids
@@ -70,9 +68,9 @@ class StepTaker:
         """Carry a call out, and ask the finalizer where it is needed: once, and once more."""
         start, finalize = partial(self._start, priority), partial(self._start_finalizer, priority)
         if isinstance(call, FinalizeCall):
-            result = await self._gate.carry_out(call, lambda each: self._carry_out(each, finalize))
+            result = await self._carry_out(call, finalize)
         else:
-            result = await self._gate.carry_out(call, lambda each: self._carry_out(each, start))
+            result = await self._carry_out(call, start)
         step = step_of(call).model_copy(update={"settles": ""})
         for attempt in (1, 2):
             if result.verdict is not Verdict.UNPARSED or result.session_id is None:
@@ -80,7 +78,7 @@ class StepTaker:
             finalize_call = FinalizeCall(
                 call=step, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
             )
-            result = await self._gate.carry_out(finalize_call, lambda each: self._carry_out(each, finalize))
+            result = await self._carry_out(finalize_call, finalize)
         return result
 
     async def _have_it_read(
@@ -131,12 +129,26 @@ class StepTaker:
         return await self._hosts.end_of(running)
 
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Carry one activity out, and add what it came to to what is known; a finalizer does so itself."""
-        result = await self._hosts.carry_out(call, start)
-        if self._known is not None and isinstance(call, StepCall):
-            result = _add_earlier(result, self._known)
-        self._known, self._activity_id = result, ""
-        return result
+        """Carry a call out where the workspace is; where a budget is used up, wait for the budget and go on.
+
+        What each activity came to is added to what is known; a finalizer does so itself.
+
+        Raises:
+            asyncio.CancelledError: The work is to end.
+        """
+        while True:
+            self._gate.close()
+            result = await self._hosts.carry_out(call, start)
+            if self._known is not None and isinstance(call, StepCall):
+                result = _add_earlier(result, self._known)
+            self._known, self._activity_id = result, ""
+            wait = result.budget_wait if result.verdict is Verdict.OVER_BUDGET else None
+            if wait is None:
+                return result
+            if is_to_end():
+                raise asyncio.CancelledError
+            await self._gate.wait(wait)
+            call = _after_wait(call, result)
 
     def _start(self, priority: Priority, call: StepCall) -> Running:
         again = f" (try {call.attempt})" if call.attempt > 1 else ""
@@ -174,6 +186,22 @@ def _role_of(call: StepCall) -> str:
         return "reader of what is about to be pushed"
     round_ = f", round {call.rework.round} on the pull request" if call.rework is not None else ""
     return f"{AGENT_NAMES[call.step]}{round_}"
+
+
+def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
+    """Return the call that goes on from where the budget ended: in its session, with its work."""
+    if isinstance(call, FinalizeCall):
+        unread = result.model_copy(update={"verdict": Verdict.UNPARSED, "budget_wait": None})
+        return call.model_copy(update={"result": unread})
+    if result.session_id is None or not result.run:
+        return call
+    reasons = (*(reason for reason in call.reasons if reason != _GOES_ON), _GOES_ON)
+    update = {
+        "session_id": result.session_id,
+        "starts_from": result.checkpoint or call.starts_from,
+        "reasons": reasons,
+    }
+    return call.model_copy(update=update)
 
 
 def _add_earlier(result: StepResult, earlier: StepResult) -> StepResult:

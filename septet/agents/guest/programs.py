@@ -121,10 +121,10 @@ class Needs:
 
     def _roots(self, visible: Sequence[Path], within: Path = Path("/")) -> list[Path]:
         roots, prefixes = list[Path](), _prefixes((*_VISIBLE, *visible))
+        beginning = _prefixes((within,))[0]
         for path in sorted(self.paths, key=lambda path: len(path.parts)):
-            if path == within or not path.is_relative_to(within):
-                continue
-            if not f"{path}/".startswith(prefixes):
+            text = f"{path}/"  # of hundreds, in text
+            if path != within and text.startswith(beginning) and not text.startswith(prefixes):
                 roots.append(path)
                 prefixes += _prefixes((path,))
         return roots

@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar, cast
 
 import msgspec
 
@@ -26,6 +26,8 @@ RUN_VARIABLE: Final = "SEPTET_RUN"
 
 SETUP_FOLDER: Final = "setup"
 """Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
+
+R = TypeVar("R")
 
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _SET_ASIDE: Final = "set-aside"
@@ -162,7 +164,7 @@ class Run:
     def exit(self) -> ExitRecord | None:
         """Return how it ended; `None` while it lives, and when its supervisor was killed."""
         try:
-            return msgspec.json.decode(_read_whole(self.folder / "exit.json"), type=ExitRecord)
+            return _read_whole(f"{self.folder}/exit.json", ExitRecord)
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 
@@ -216,7 +218,7 @@ class Runs:
 
     def at(self, folder: Path) -> Run:
         """Return the run that lies in a folder."""
-        return Run(folder, _read_record(folder / "run.json"), self.runner)
+        return Run(folder, _read_record(folder), self.runner)
 
     def orders(self) -> list[str]:
         """Return the work orders that have runs here."""
@@ -320,26 +322,27 @@ def _drop(folder: Path) -> None:
     folder.rmdir()
 
 
-def _read_record(path: Path) -> RunRecord | None:
+def _read_record(folder: Path) -> RunRecord | None:
     try:
-        return msgspec.json.decode(_read_whole(path), type=RunRecord)
+        return _read_whole(f"{folder}/run.json", RunRecord)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def _read_whole(path: Path) -> bytes:
+def _read_whole(path: str, kind: type[R]) -> R:
     """Read a file that nobody changes once it is whole; one that was read lately is not read again.
 
     Raises:
         OSError: It cannot be read.
+        MsgspecError: It is no record of this kind.
     """
-    facts = path.stat()
-    return _read_once(path, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
+    facts = os.stat(path)  # noqa: PTH116 -- of hundreds, in text
+    return cast("R", _read_once(path, cast("Hashable", kind), (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _read_once(path: Path, stamp: tuple[int, ...]) -> bytes:  # noqa: ARG001 -- another file, another stamp
-    return path.read_bytes()
+def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:  # noqa: ARG001 -- another file, another stamp
+    return msgspec.json.decode(Path(path).read_bytes(), type=cast("type[object]", kind))
 
 
 def _changed_at(path: Path) -> int:

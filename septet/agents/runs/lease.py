@@ -10,20 +10,24 @@ its line: a work order has one for each activity and each worker that had it, ho
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
+import psutil
 
+from septet.agents.processes.process_tree import identity
 from septet.agents.runs.folders import RunKey, Runs
-from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, worker_id
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
-from septet.system.lock_holder import holder_of
+from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
 from septet.system.locks import await_lock, open_lock
+
+WorkerId = tuple[int, int]
+"""A process id, and when it started, in the kernel's ticks since the boot."""
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
@@ -256,3 +260,39 @@ def _parse_attempt(line: bytes) -> Attempt | None:
         return msgspec.json.decode(line, type=Attempt)
     except msgspec.MsgspecError:
         return None
+
+
+def worker_id(pid: int) -> WorkerId:
+    """Return what tells a process from one that gets its number later; zeros where the system does not tell."""
+    start = identity(pid)["pid_start"]
+    return (pid, int(start)) if start is not None else (0, 0)
+
+
+def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
+    """Kill the worker that is stopped and holds a work order's writer's lock, with what it runs in the worktree.
+
+    It loses nothing by it: its other agents live on and are adopted. Whoever is no such worker, as a person's
+    `septet rescue restore`, is left alone. Return whether there was one.
+
+    Args:
+        runs: The runs of this host.
+        order_id: The work order.
+        older_writers: The workers whose attempts at it are superseded.
+    """
+    holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
+    if holder is None or worker_id(holder.pid) not in older_writers:
+        return False
+    worktrees = {Path(run.record.worktree) for run in runs.of(order_id) if run.record is not None}
+    with suppress(psutil.Error):
+        at_work = [child for child in holder.children(recursive=True) if _is_in(child, worktrees)]
+        for process in (holder, *at_work):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    return True
+
+
+def _is_in(process: psutil.Process, worktrees: set[Path]) -> bool:
+    with suppress(psutil.Error):
+        folder = Path(process.cwd())
+        return any(folder.is_relative_to(worktree) for worktree in worktrees)
+    return False

@@ -51,8 +51,32 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
     return None
 
 
-def free_name(place: Place, names: Sequence[str], *, began_at: str = "", token: str | None = None) -> str:
+def remote_branches(place: Place, token: str | None = None) -> RemoteRefs:
+    """Return the branches that the remote has, and its default one.
+
+    Raises:
+        GitUnavailableError: The remote was not reached.
+        GitError: The remote refused.
+    """
+    return Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", f"{_HEADS}*")
+
+
+def free_name(
+    place: Place,
+    names: Sequence[str],
+    *,
+    began_at: str = "",
+    token: str | None = None,
+    there: RemoteRefs | None = None,
+) -> str:
     """Return the first of some names that can be this work order's branch; as `branch_refusal`.
+
+    Args:
+        place: The work order's place.
+        names: The names.
+        began_at: The commit that the work order goes on from, where that is another work order's.
+        token: The forge's key.
+        there: The remote's branches, where they are known; the remote is asked otherwise.
 
     Raises:
         EvidenceError: None of them can be.
@@ -60,7 +84,7 @@ def free_name(place: Place, names: Sequence[str], *, began_at: str = "", token: 
         GitError: The origin refused.
     """
     usable = [usable_name(place, name) for name in names]
-    there = Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", f"{_HEADS}*")
+    there = there or remote_branches(place, token)
     refusals = []
     for name in usable:
         refusal = _refusal_there(place, name, there, began_at)
@@ -74,7 +98,7 @@ def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) ->
     """Return what stands in the way of a name on the remote, also where file names have no case."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
-    shas = {ref.removeprefix(_HEADS): sha for ref, sha in there.shas.items() if ref.startswith(_HEADS)}
+    shas = _branch_shas(there)
     if name in shas:
         sha = shas[name]
         is_agents = sha == read_head(place.worktree / ".git").sha and sha != began_at
@@ -89,26 +113,34 @@ def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) ->
     return None
 
 
+def _branch_shas(there: RemoteRefs) -> dict[str, str]:
+    return {ref.removeprefix(_HEADS): sha for ref, sha in there.shas.items() if ref.startswith(_HEADS)}
+
+
 def branches_of(
-    place: Place, order_id: str, number: str = "", *, token: str | None = None
+    place: Place,
+    order_id: str,
+    number: str = "",
+    *,
+    token: str | None = None,
+    there: RemoteRefs | None = None,
 ) -> dict[str, str | None]:
     """Return the origin's branches that may be a work order's, with their commits.
 
     They are those that hold its id as a word, those that are named after its issue's `number`, and those that it
-    has pushed to; one of these that is gone has none.
+    has pushed to; one of these that is gone has none. `there` as `free_name` has it.
 
     Raises:
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
     pushed = pushed_branches(place)
-    shas = Remote(place.destination, place.env, token).refs(place.mirror, f"{_HEADS}*").shas
-    there = {ref.removeprefix(_HEADS): sha for ref, sha in shas.items()}
+    shas = _branch_shas(there or remote_branches(place, token))
     words = [rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])"]
     words += [rf"\b(?:bug|feat|chore|work)-{re.escape(number)}(?:-|$)"] if number else []
     word = re.compile("|".join(words))
-    named = {name: sha for name, sha in there.items() if word.search(name)}
-    return {**{name: there.get(name) for name in pushed}, **named}
+    named = {name: sha for name, sha in shas.items() if word.search(name)}
+    return {**{name: shas.get(name) for name in pushed}, **named}
 
 
 def create_branch(place: Place, name: str) -> None:

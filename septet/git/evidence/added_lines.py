@@ -17,6 +17,8 @@ _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _SECONDS: Final = 120.0
 _SHORT: Final = 12
+_LINE_BYTES: Final = 64
+"""What `cat-file` prints around each object: its name, its kind and its size."""
 _LINKS: Final = (b"tree ", b"parent ")
 
 
@@ -99,10 +101,8 @@ def committed_patches(
 def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
     """Give each commit, its head and its message as git stores them: a log shows neither whole."""
     asked = b"".join(name + b"\n" for name in names)
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
-    if sum(map(int, sizes)) > _MOST_BYTES:
-        raise _too_much()
-    stored, at = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS), 0
+    most_bytes = _MOST_BYTES + _LINE_BYTES * len(names)
+    stored, at = _whole(git, "cat-file", "--batch", most_bytes=most_bytes, stdin=asked), 0
     for name in names:
         begin = stored.index(b"\n", at) + 1
         at = begin + int(stored[at:begin].split()[2]) + 1
@@ -117,14 +117,14 @@ def _lines_of(patch: CommitPatch) -> Iterator[AddedLine]:
     yield from read_added_lines(patch.patch, patch.message, patch.commit)
 
 
-def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
+def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES, stdin: bytes = b"") -> bytes:
     """Return all that a git command prints: what is not read is not known to hold no key.
 
     Raises:
         EvidenceError: It prints more than `most_bytes`.
         GitError: git failed, or took too long.
     """
-    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    output = git.run(*command, stdin=stdin, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
         raise _too_much()
     return output

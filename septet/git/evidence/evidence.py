@@ -10,6 +10,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.files_at import read_files_at
 from septet.git.engine.place import Place
 from septet.git.evidence.staging import Dirt, look, stage
+from septet.git.vault.survey import Survey
 from septet.git.worktree.changes import StatusEntry, file_changes, read_name_status, shown_path
 from septet.git.worktree.dot_git import Head, read_head
 from septet.git.worktree.view import view_git
@@ -30,16 +31,21 @@ class Evidence:
     """What the agent has begun and not ended, such as a merge; else the empty string."""
 
 
-def gather(place: Place, since: str | None = None) -> Evidence:
+def gather(place: Place, since: str | None = None, survey: Survey | None = None) -> Evidence:
     """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
 
     One git process for a tree that the agent touched without git; up to five for renames and commits.
+
+    Args:
+        place: The work order's place.
+        since: A commit.
+        survey: What the worktree looks like now, where that is known.
 
     Raises:
         WorkspaceError: `.git` is gone, or HEAD leads to no commit.
         GitError: git could not read the worktree, or does not know `since`.
     """
-    dirt = look(place)
+    dirt = look(place, survey)
     return Evidence(
         head=dirt.head,
         files_changed=_files_changed(place, dirt, since or place.base_sha),

@@ -8,6 +8,7 @@ from typing import Final
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.snapshots.pipes import refuse_pipes
+from septet.git.vault.survey import Survey
 from septet.git.worktree.changes import StatusEntry, read_status, shown_path
 from septet.git.worktree.dot_git import Head, unfinished_operation
 from septet.git.worktree.view import hold_head, touched_index, view_folder, view_git
@@ -30,14 +31,18 @@ class Dirt:
     """What the agent has begun and not ended, such as a merge; else the empty string."""
 
 
-def look(place: Place) -> Dirt:
+def look(place: Place, survey: Survey | None = None) -> Dirt:
     """Compare the worktree with its HEAD, all of it: one process, two where the agent has used git.
+
+    Args:
+        place: The work order's place.
+        survey: What the worktree looks like now, where that is known.
 
     Raises:
         WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
     """
-    refuse_pipes(place.worktree)
+    refuse_pipes(place.worktree, survey)
     head = hold_head(place)
     git, conflicts = _with_staged(place, head)
     # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.

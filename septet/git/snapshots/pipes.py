@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from septet.errors import WorkspaceError
-from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below
+from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Survey, join, open_below, pipes_in
 from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 
@@ -24,13 +24,19 @@ _MODULES: Final = b".git/modules"
 _LONGEST_PATH_BYTES: Final = 4096
 
 
-def refuse_pipes(worktree: Path) -> None:
+def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
     """Refuse a worktree in which git would wait at a pipe.
+
+    Args:
+        worktree: Its root.
+        survey: What it looks like now, where that is known; it is not walked again.
 
     Raises:
         WorkspaceError: There is one; the message names it.
     """
-    if path := next(filter(_is_opened, _find_pipes(os.fsencode(worktree))), None):
+    is_whole = survey is not None and not survey.closed
+    pipes = _pipes_in(survey) if survey is not None and is_whole else _find_pipes(os.fsencode(worktree))
+    if path := next(filter(_is_opened, pipes), None):
         raise WorkspaceError(
             f"{worktree / shown_path(path)} is a pipe, and git would wait for somebody to write into it.",
             remedy="Remove it, then run `septet retry ID`.",
@@ -40,6 +46,13 @@ def refuse_pipes(worktree: Path) -> None:
 def _is_opened(path: bytes) -> bool:
     folder, _, name = path.rpartition(b"/")
     return name in _OPENED or not _OPENED_FOLDERS.isdisjoint(folder.split(b"/"))
+
+
+def _pipes_in(survey: Survey) -> Iterator[bytes]:
+    """Give the pipes that a survey of all folders has seen, but for those in the worktree's own `.git`."""
+    for folder, look in survey.looks.items():
+        if folder.partition(b"/")[0] != GIT_FOLDER or (folder + b"/").startswith(_MODULES + b"/"):
+            yield from (join(folder, name) for name in pipes_in(look))
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:

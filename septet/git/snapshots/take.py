@@ -4,33 +4,48 @@ Nothing is read through the agent's repository: no config, filter, hook or index
 `.gitignore` says decides where a file is kept, and never whether, but for the limit on ignored files.
 """
 
+import hashlib
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
 import msgspec
 
-from septet.errors import GitError, SnapshotError
+from septet.errors import GitError, SnapshotError, WorkspaceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
-from septet.git.snapshots.mark import is_base, mark_of
-from septet.git.snapshots.scan import differing, refuse_too_large
-from septet.git.vault.contents import CLOCK_STEP_NS, Builder, usual_bits
+from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large
+from septet.git.vault.contents import CLOCK_STEP_NS, FILE, FOLDER, Builder, usual_bits
 from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, shorten
 from septet.git.vault.layout import compose
-from septet.git.vault.ledger import Record
+from septet.git.vault.ledger import LedgerEntry, Mark, Record
 from septet.git.vault.outside import Scene, Sorting, sort
-from septet.git.vault.pack import Pack
-from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
+from septet.git.vault.pack import Pack, object_id
+from septet.git.vault.survey import (
+    GIT_FOLDER,
+    OPEN_FOLDER,
+    OVER_LIMIT,
+    Survey,
+    join,
+    look_again,
+    look_at,
+)
 from septet.git.vault.vault import next_name, publish
 from septet.git.worktree.changes import shown_path
+from septet.git.worktree.dot_git import read_head
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
+_HEADS: Final = b".git/refs/heads"
+_REWRITTEN: Final = frozenset({
+    b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
+})  # fmt: skip
+"""What git rewrites while nobody's work changes; HEAD and the branches count by the commits that they name."""
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000
 
@@ -44,6 +59,7 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
+    last_scan: WorktreeScan | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -70,6 +86,7 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
+    last_scan: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -80,11 +97,13 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
         ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
         step: The step under way.
         unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
+        last_scan: What the worktree looked like, where nobody but the engine, below `.git`, has written since:
+            only `.git` is looked at again.
 
     Raises:
         SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
     """
-    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to))
+    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, last_scan))
 
 
 def _take_locked(place: Place, request: _Request) -> Snapshot | None:
@@ -140,14 +159,24 @@ def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) ->
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
     limit = request.ignored_limit_bytes
     vault = Git(place.vault, place.worktree, place.env)
+    known = _see_git_again(request.last_scan, past, root)
     for heavy in (past.heavy(), frozenset[bytes]()):
-        survey = look_at(root, heavy, limit)
+        survey = known or look_at(root, heavy, limit)
+        known = None
         refuse_too_large(place, survey, past)
         scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break
     return scene, sorting
+
+
+def _see_git_again(last_scan: WorktreeScan | None, past: SnapshotBaseline, root: int) -> Survey | None:
+    """Return what the last scan says, with `.git` as it is now; `None` where all has to be looked at."""
+    if last_scan is None or last_scan.since != past.commit or GIT_FOLDER not in last_scan.survey.looks:
+        return None
+    survey = look_again(root, last_scan.survey, os.fsdecode(GIT_FOLDER))
+    return survey if GIT_FOLDER in survey.looks else None
 
 
 def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
@@ -174,3 +203,74 @@ def _commit(snapshot: Snapshot) -> bytes:
 def _without_name(snapshot: Snapshot) -> Snapshot:
     """Return the facts without those that the ref and the commit tell."""
     return msgspec.structs.replace(snapshot, name="", content="")
+
+
+def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
+    """Return the mark of a worktree whose records are just made.
+
+    Files and modes, what is left out, the commits that HEAD and the branches name, and the rest of `.git` with its
+    objects (a stash, a dropped commit, a merge under way) make the essence.
+    """
+    within_git = {
+        path: record for path, record in records.items() if path == GIT_FOLDER or path.startswith(b".git/")
+    }
+    files = {path: record for path, record in records.items() if path not in within_git}
+    folder = _entries(within_git, GIT_FOLDER)
+    parts = (
+        records[b""].tree,
+        [
+            (path, item.name, item.entry.mode, item.entry.sha)
+            for path, record in sorted(files.items())
+            for item in record.outside
+            if join(path, item.name) != GIT_FOLDER
+        ],
+        [
+            (path, record.odd, record.missing)
+            for path, record in sorted(files.items())
+            if record.odd or record.missing
+        ],
+        _head(place),
+        sorted(_moved_branches(within_git, place)),
+        [(name, entry.sha) for name, entry in sorted(folder.items()) if name not in _REWRITTEN],
+        [
+            (name, entry.sha)
+            for name, entry in sorted(_entries(within_git, b".git/refs").items())
+            if name != b"heads"
+        ],
+    )
+    essence = hashlib.sha256(msgspec.msgpack.encode(parts)).digest()
+    index = folder.get(b"index")
+    return Mark(essence, index.sha if index is not None and index.mode == FILE else b"")
+
+
+def is_base(place: Place, now: Mark, base: Mark) -> bool:
+    """Say whether nothing changed since the base commit: the index may be another file with the same entries."""
+    if now.essence != base.essence:
+        return False
+    if now.index == base.index:
+        return True
+    index = Git(place.vault, place.worktree, place.env, index=place.worktree / ".git" / "index")
+    question = ("diff-index", "--cached", "--quiet", "--ignore-submodules=none", place.base_sha)
+    with suppress(GitError):
+        return bool(now.index) and index.try_run(*question).exit_code == 0
+    return False
+
+
+def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, LedgerEntry]:
+    return records[path].entries() if path in records else {}
+
+
+def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]:
+    """Return the blobs of the branches' files that name another commit than the base."""
+    at_base = object_id("blob", f"{place.base_sha}\n".encode())
+    heads = (record for path, record in records.items() if path == _HEADS or path.startswith(_HEADS + b"/"))
+    files = {entry.sha for record in heads for entry in record.entries().values() if entry.mode != FOLDER}
+    return files - {at_base}
+
+
+def _head(place: Place) -> str:
+    """Return the commit of HEAD, whichever branch names it."""
+    try:
+        return read_head(place.worktree / ".git").sha
+    except WorkspaceError:
+        return ""

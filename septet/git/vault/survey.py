@@ -109,6 +109,21 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
     return survey
 
 
+def look_again(root: int, earlier: Survey, name: str) -> Survey:
+    """Return an earlier survey with the folder `name` of the root looked at anew."""
+    folder = os.fsencode(name)
+
+    def is_elsewhere(path: bytes) -> bool:
+        return path != folder and not path.startswith(folder + b"/")
+
+    survey = Survey(
+        {path: look for path, look in earlier.looks.items() if is_elsewhere(path)},
+        {path: why for path, why in earlier.closed.items() if is_elsewhere(path)},
+    )
+    _Walk(survey, (), 0).go_down(root, b"", name, 0)
+    return survey
+
+
 def open_below(root: int, path: bytes) -> int:
     """Open the folder `path` below `root`, following no link, and return its descriptor.
 
@@ -153,9 +168,10 @@ class _Walk:
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
         for name in folders:
-            self._go_down(folder, path, name, depth)
+            self.go_down(folder, path, name, depth)
 
-    def _go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
+    def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
+        """Look at a folder in the folder with descriptor `folder`, and at all below it."""
         below = join(path, os.fsencode(name))
         try:
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)

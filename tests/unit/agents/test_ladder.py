@@ -17,12 +17,12 @@ from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.waiting import wait_until
 from fakes.writing import writing
 
+from activities.turns import carry_out
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.attachment import end_agent
-from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.limits import Timeouts
 from septet.errors import (
     AgentApiError,
@@ -46,7 +46,7 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
     """A worker's process of its own that follows the lab's agent."""
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
-        *(str(ATTEMPTING), str(lab.root), str(lab.program), "run-1", "5"),
+        *("-P", str(ATTEMPTING), str(lab.root), str(lab.program), "run-1", "5"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         process_group=0,
@@ -187,7 +187,7 @@ async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None
     assert not caught.value.retryable
     assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
     assert "septet retry" in caught.value.remedy
-    last = last_result(lab.request())
+    last = TurnRuns(lab.request()).last_result()
     assert last is not None
     assert (last.agent_starts, last.outcome.kind) == (3, "signal")
 
@@ -359,7 +359,7 @@ async def test_an_old_attempt_that_wakes_ends_nothing_of_a_later_one(lab: Lab) -
     later = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-2")))
     await lab.said("system/init")
     with pytest.raises(SupersededError):
-        await carry_out(old, lease=old_lease, on_progress=lab.progress.append, before_rerun=_never)
+        await carry_out(old, lease=old_lease, on_progress=lab.progress.append, leave_work=_never)
     lab.let_go()
     assert (await later).outcome.text == "done"
     assert lab.journal == ["start new"]
@@ -476,7 +476,7 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
         await lab.carry_out(request)
     assert lab.journal == ["start new", "start resume"]
     assert "turn limit" in caught.value.message
-    last = last_result(request)
+    last = TurnRuns(request).last_result()
     assert last is not None
     assert last.outcome.session_id is not None
 

@@ -93,7 +93,7 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
-        *(str(ATTEMPTING), str(served.root), str(served.program), "run-1", "5", str(runner.folder)),
+        *("-P", str(ATTEMPTING), str(served.root), str(served.program), "run-1", "5", str(runner.folder)),
         stdout=asyncio.subprocess.PIPE,
     )
     try:

@@ -6,8 +6,7 @@ import pytest
 
 from septet.agents.clis.command.adapter import CommandStream
 from septet.agents.clis.registry import adapter_for
-from septet.agents.outcomes.answer_limit import bound_answer
-from septet.agents.outcomes.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.outcome import ExitRecord, Outcome, bound_answer
 
 _END = ExitRecord("exited", exit_code=0)
 _MIB = 1024 * 1024

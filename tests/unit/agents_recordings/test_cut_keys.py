@@ -10,9 +10,8 @@ import pytest
 from clients.disk.agent_logs import AgentLogs
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
-from septet.agents.outcomes.answer_limit import bound_answer
 from septet.agents.outcomes.line_stream import Facts, call_of
-from septet.agents.outcomes.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.outcome import ExitRecord, Outcome, bound_answer
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.agents.turns.follow import StreamReading
 from septet.state import StateDir

@@ -110,6 +110,31 @@ def test_nothing_is_recorded_where_another_snapshot_serves(place: Place) -> None
     assert _rescue(place, unless_equal_to=first) is not None
 
 
+def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
+    """A snapshot by a walk that was made is as one that walks, with `.git` as it is now."""
+    (place.worktree / "new" / "deep").mkdir(parents=True)
+    (place.worktree / "new" / "deep" / "file").write_text("work")
+    last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    create_branch(place, "feat-issue-1-wo-1-x")
+
+    by_sight = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES, last_scan=last_scan)
+
+    assert by_sight is not None
+    assert by_sight.content == _checkpoint(place).content
+
+
+def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) -> None:
+    """A walk that is older than the last snapshot is not believed."""
+    last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    (place.worktree / "new").write_text("work")
+    last = _checkpoint(place)
+
+    assert (
+        take(place, "checkpoint", "", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=last, last_scan=last_scan)
+        is None
+    )
+
+
 def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
     """A file whose content changed is stored anew though its size and its time of change were set back."""
     path = place.worktree / "README.md"

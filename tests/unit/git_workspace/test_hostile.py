@@ -17,7 +17,9 @@ from septet.git.commits.rework_tree import merge_trees
 from septet.git.engine.place import Place
 from septet.git.evidence.difference import difference
 from septet.git.evidence.evidence import gather, keeps, plan_file, read_base_file
+from septet.git.snapshots.scan import scan
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.survey import Survey
 from septet.git.vault.vault import prepare
 
 Open = Callable[..., Place]
@@ -301,6 +303,7 @@ def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
     began = time.monotonic()
     looks: tuple[Callable[[], object], ...] = (
         lambda: gather(place),
+        lambda: gather(place, survey=_survey(place)),
         lambda: commit_all(place, "work"),
         lambda: difference(place, limit_bytes=LIMIT),
         lambda: merge_trees(place, place.base_sha),
@@ -331,6 +334,11 @@ def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) ->
     _prepare(place)
     _make_pipe(place.worktree, Path(name))
     assert gather(place).clean
+    assert gather(place, survey=_survey(place)).clean
+
+
+def _survey(place: Place) -> Survey:
+    return scan(place, ignored_limit_bytes=LIMIT).survey
 
 
 def _prepare(place: Place) -> None:

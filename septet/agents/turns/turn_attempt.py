@@ -1,0 +1,294 @@
+"""The ladder of a retry: adopt the living agent, else read its outcome, else resume it, else run again."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Final, Self
+
+from septet.agents.homes.logins import LoginBusyError
+from septet.agents.outcomes.endings import SUPERSEDED
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
+from septet.agents.sandbox.attachment import Attachment, end_agent
+from septet.agents.sandbox.model_hosts import model_keys, name_models
+from septet.agents.turns.failures import failure_of
+from septet.agents.turns.follow import StreamReading, TurnProgress, follow
+from septet.agents.turns.guest_home import return_login
+from septet.agents.turns.launch import launch
+from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
+from septet.agents.turns.request import TurnRequest
+from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
+from septet.contracts.amounts import Spending
+from septet.errors import AgentCrashedError, AgentError
+from septet.system.threads import LOOKS, shielded_thread, undoable_thread
+
+_LOOK_SECONDS: Final = 0.02
+
+_LOGIN_SECONDS: Final = 0.25
+"""Between two looks whether another agent has refreshed the login."""
+_LOGIN_AGAIN_SECONDS: Final = 30.0
+
+_SPARE_SECONDS: Final = 0.1
+"""After an agent's start, until a supervisor is made for the next one: not while this one needs the machine."""
+
+_UNSTARTED_BORNE: Final = 3
+_UNSTARTED_WAIT_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """An agent of the request lives: follow it."""
+
+    run: Run
+    attachment: Attachment
+
+
+@dataclass(slots=True)
+class NeedsStart:
+    """An agent has to be started; the writer's lock is held for as long as the block lasts, or passed on."""
+
+    move: Start
+    so_far: Spending
+    """What all agents together have used that were started for the request."""
+    leaves_work: bool
+    """The worktree is as another agent left it, and the one that starts knows nothing of that."""
+    last_agent: str
+    """The agent that worked last on the turn; empty where none did."""
+    lock: int | None
+    """The descriptor of the writer's lock; `None` once it was passed on."""
+
+    def changes_agent(self, request: TurnRequest) -> bool:
+        """Say whether another agent goes on, which does not know what the last one did."""
+        return self.last_agent not in {request.adapter.name, ""}
+
+    def pass_lock_on(self) -> int:
+        """Return the lock's descriptor, which is the caller's from now on."""
+        if (lock := self.lock) is None:
+            raise AssertionError
+        self.lock = None
+        return lock
+
+    def __enter__(self) -> Self:
+        """Hold the lock."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the lock where nobody has taken it over."""
+        if self.lock is not None:
+            os.close(self.pass_lock_on())
+
+
+@dataclass
+class TurnAttempt:
+    """One attempt at one request: it says what comes next, and does it when it is told.
+
+    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
+    """
+
+    request: TurnRequest
+    lease: Lease
+    """This attempt's right to start, to end and to write."""
+    on_progress: Callable[[TurnProgress], None]
+    """Called at the start and every half second; what it raises is raised."""
+    _ended_another: bool = field(default=False, init=False)
+    _unstarted: int = field(default=0, init=False)
+    _login_patience_ends: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to be patient."""
+        self._runs = self.request.runtime.runs
+        self._turn_runs = TurnRuns(self.request, self.lease.epoch)
+        self._patience_ends = time.monotonic() + self.request.runtime.patience_seconds
+        self._way_at = time.monotonic() + WAY_SECONDS
+
+    async def decide(self) -> TurnResult | Adopt | NeedsStart:
+        """Wait until it is known what comes next: the outcome that stands, an agent to adopt, or one to start.
+
+        Raises:
+            AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
+            AgentApiError: The model API refused.
+            AgentLimitError: A limit was reached, also by the resumed session.
+            AgentGaveUpError: It crashed on every rung.
+            AgentError: What lives and is not the request's could not be ended.
+            WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it; or one has ended,
+                and its supervisor is still writing the record.
+            SupersededError: A later attempt has begun.
+            OSError: The disk or the machine refused.
+        """
+        while True:
+            next_step = await undoable_thread(LOOKS, _release, self._lock_and_decide)
+            decision = await (self._find_living() if next_step is None else self._decide_by(*next_step))
+            if decision is not None:
+                return decision
+
+    async def adopt(self, decision: Adopt) -> TurnResult | None:
+        """Follow an agent that lives to its end; `None` where that decides nothing yet.
+
+        Raises:
+            AgentCrashedError: Supervisors end before they start an agent.
+            OSError: The disk or the machine refused.
+        """
+        return await self._follow(decision.run, decision.attachment, "adopt")
+
+    async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
+        """Start an agent and follow it to its end; `None` where that decides nothing yet.
+
+        Args:
+            needs: What was decided; its lock is passed on.
+            request: As this agent has it: it may be another one than that of the last start, with another login.
+
+        Raises:
+            AgentCrashedError: The machine is short of something, supervisors end before they start an agent, or
+                another agent is refreshing the login for long.
+            AgentMissingError, AgentRefusedError, AgentError: The agent could not be started.
+            OSError: The disk or the machine refused.
+        """
+        move = replace(needs.move, session_id=None) if needs.changes_agent(request) else needs.move
+        try:
+            run, attached = await undoable_thread(LOOKS, _detach, launch, request, move, needs.pass_lock_on())
+        except LoginBusyError as busy:
+            await self._await_login(busy)
+            return None
+        self._login_patience_ends = None
+        return await self._follow(run, await Attachment.over(attached), move.rung)
+
+    def _lock_and_decide(self) -> tuple[int, NextStep] | None:
+        """Take the writer's lock, and say what follows from what is on disk; `None` where another holds it."""
+        lock = self._runs.lock_writer(self.request.order_id)
+        if lock is None:
+            return None
+        try:
+            self.lease.check()
+            return lock, self._turn_runs.decide()
+        except BaseException:
+            os.close(lock)
+            raise
+
+    async def _find_living(self) -> Adopt | None:
+        """Return the run that lives, or end it where it is not the request's; `None`: look again."""
+        self.lease.check()
+        living = await asyncio.to_thread(self._runs.living, self.request.order_id)
+        if living is not None and not self._turn_runs.owns(living):
+            await end_agent(living, SUPERSEDED)
+            self._ended_another = True
+            return None
+        attachment = await Attachment.to(living.folder) if living is not None else None
+        if living is not None and attachment is not None:
+            return Adopt(living, attachment)
+        if time.monotonic() > self._patience_ends:
+            raise busy_error(self._runs, self.request.order_id)
+        if living is None and time.monotonic() > self._way_at:
+            self._way_at = time.monotonic() + WAY_SECONDS
+            await asyncio.to_thread(self.lease.make_way)
+        await asyncio.sleep(_LOOK_SECONDS)
+        return None
+
+    async def _decide_by(self, lock: int, step: NextStep) -> TurnResult | NeedsStart:
+        """Return what follows from what is on disk; nobody lives, and the lock is ours."""
+        passed_on = False
+        try:
+            move = step.move
+            if not isinstance(move, Start):
+                await self._return_login(holds_lock=True)
+                return _settle(step, self.request)
+            is_first = not (step.starts or move.was_reset)
+            so_far = Spending() if is_first else await asyncio.to_thread(self._turn_runs.spending)
+            begins = move.because == "first" and step.after_reset
+            leaves_work = self._ended_another or move.leaves_a_session or begins
+            self._ended_another = False
+            passed_on = True
+            return NeedsStart(move, so_far, leaves_work, step.last.agent if step.last is not None else "", lock)
+        finally:
+            if not passed_on:
+                os.close(lock)
+
+    async def _await_login(self, busy: LoginBusyError) -> None:
+        """Wait a moment for the login that another agent is about to refresh, and not without end."""
+        now = time.monotonic()
+        if self._login_patience_ends is None:
+            self._login_patience_ends = now + self.request.runtime.login_patience_seconds
+        if now > self._login_patience_ends:
+            raise AgentCrashedError(
+                f"Another agent refreshes the login {busy}, and is not done.",
+                remedy="Septet tries again automatically.",
+                retry_after_seconds=_LOGIN_AGAIN_SECONDS,
+            ) from busy
+        await asyncio.sleep(_LOGIN_SECONDS)
+
+    async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
+        """Follow a run to its end; `None` when it takes another move."""
+        loop, supervisors = asyncio.get_running_loop(), self.request.runtime.supervisors
+        spare = loop.call_later(_SPARE_SECONDS, loop.run_in_executor, None, supervisors.prepare)
+        try:
+            reading, own_runs = await asyncio.to_thread(self._turn_runs.open, run)
+            end = await follow(
+                reading,
+                attachment,
+                turn_limit=self.request.limits.turns,
+                pace=self.request.runtime.pace,
+                on_progress=self.on_progress,
+            )
+        finally:
+            spare.cancel()
+            attachment.close()
+        if end is None:
+            await self._return_login()
+            self._count_unstarted(run)
+            return None
+        loop.run_in_executor(None, supervisors.prepare)
+        result, move = await asyncio.to_thread(self._note_end, reading, end, rung, own_runs)
+        return result if isinstance(move, Accept) else None
+
+    def _note_end(
+        self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
+    ) -> tuple[TurnResult, Move]:
+        """Take the login back, and note a run that was followed to its end."""
+        return_login(self.request)
+        return self._turn_runs.note_end(reading, end, rung, own_runs)
+
+    async def _return_login(self, *, holds_lock: bool = False) -> None:
+        await shielded_thread(LOOKS, return_login, self.request, holds_lock=holds_lock)
+
+    def _count_unstarted(self, run: Run) -> None:
+        """Give up where supervisors end one after the other before they have started an agent."""
+        if run.has_started:
+            return
+        self._unstarted += 1
+        if self._unstarted >= _UNSTARTED_BORNE:
+            raise AgentCrashedError(
+                f"The supervisor of {run.folder} ended before it started the agent, {self._unstarted} times now.",
+                remedy=f"Make sure that {sys.executable} starts here and that the disk has room.",
+                retry_after_seconds=_UNSTARTED_WAIT_SECONDS,
+            )
+
+
+def _settle(step: NextStep, request: TurnRequest) -> TurnResult:
+    """Return what the last run came to, or raise it."""
+    last = step.last
+    if last is None:
+        raise AgentError("There is no run to read.")
+    if isinstance(step.move, GiveUp):
+        error = failure_of(last.outcome, last.run, step.starts, crashed_again=step.move.crashed_again)
+        if "127.0.0.1:" in error.message:
+            host = request.runtime.host
+            keys = model_keys(request.adapter, host, request.adapter.invocation(request.turn, host))
+            error.message = name_models(error.message, keys)
+        raise error
+    return last
+
+
+def _release(decision: tuple[int, NextStep] | None) -> None:
+    if decision is not None:
+        os.close(decision[0])
+
+
+def _detach(launch: tuple[Run, socket.socket]) -> None:
+    launch[1].close()
