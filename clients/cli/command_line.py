@@ -46,7 +46,7 @@ def app_at(path: Sequence[str]) -> App:
 
 
 def app_of(names: Sequence[str] = tuple(SEPTET.commands)) -> App:
-    """Return the parser of `septet`; of commands that have subcommands, it can do itself those that `names` has."""
+    """Return the parser of `septet`; `names` are the commands whose own function it has beside subcommands."""
     return _app("septet", SEPTET, names)
 
 
