@@ -18,7 +18,7 @@ from workers.server.server import free_port
 TARGET_SECONDS = 1.0
 _GIVE_UP_SECONDS = 60.0
 _FIRST_STEP = b"classify_issue"
-_IMPORTS = "import typer, temporalio.client"
+_IMPORTS = "import cyclopts, temporalio.client"
 _FILES = {"app.py": 'print("Helo")\n'}
 _BODY = "In `app.py`, `Helo` should be `Hello`."
 

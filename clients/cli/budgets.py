@@ -1,114 +1,85 @@
 """`septet budget`: what agents may use, who waits for more, and how that is changed."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from pydantic import Field
 
 from clients.cli import options as given
-from clients.cli.grouped_help import command_group
+from clients.cli.options import argument, completed_by, option
+from clients.cli.render.budgets import show_budget, show_budgets, show_raise
 from clients.cli.reply import CommandReply
+from clients.cli.server import SERVER, Server
+from septet.contracts.amounts import parse_limit
+from septet.contracts.budget import LimitCall, RaiseCall
+from septet.contracts.decisions import parse_decision
+from septet.contracts.replies import BudgetReply
 from septet.errors import UsageError
-
-if TYPE_CHECKING:
-    from clients.operations import Operations
-    from septet.contracts.budget import LimitCall, RaiseCall
-    from septet.contracts.replies import BudgetReply
-
-app = command_group("budget", "Show, set and raise budgets.")
 
 Scope = Annotated[
     str,
-    typer.Argument(metavar="BUDGET", help="day, project/NAME, pipeline/ID, or a work order such as wo-42."),
+    argument(metavar="BUDGET", help="day, project/NAME, pipeline/ID, or a work order such as wo-42."),
 ]
 Amount = Annotated[
-    str, typer.Argument(metavar="AMOUNT", help="Such as 5usd, 2Mtok, 90min or 5usd,90min; 20usd/day for each day.")
+    str, argument(metavar="AMOUNT", help="Such as 5usd, 2Mtok, 90min or 5usd,90min; 20usd/day for each day.")
 ]
 Step = Annotated[
-    str, typer.Option("--step", metavar="STEP", help="Only this step's limit.", autocompletion=given.complete_step)
+    str, option("--step", metavar="STEP", help="Only this step's limit.", completer=completed_by("steps"))
 ]
 
 Expected = Annotated[
     str,
-    typer.Option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
+    option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
 ]
 
 _LIMIT_HELP = "How many to list at most, besides those of the day and of projects, which are on the first page."
 
 
-@app.command("list")
-@given.give_operations
 async def list_budgets(
-    operations: "Operations",
+    *,
     after: given.Next = "",
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help=_LIMIT_HELP)] = 200,
+    limit: Annotated[int, Field(ge=1, le=1000), option(metavar="N", help=_LIMIT_HELP)] = 200,
+    server: Server = SERVER,
 ) -> CommandReply:
-    """Show the budgets: what was used, and how many work orders wait.
-
-    Example: septet budget list
-    """
-    from clients.cli.render.budgets import show_budgets
+    """Show the budgets: what was used, and how many work orders wait."""
+    operations = await server.connect()
 
     answer = await operations.budgets.list(after=after, limit=limit)
     return CommandReply.from_reply(answer, lambda: show_budgets(answer))
 
 
-@app.command()
-@given.give_operations
-async def show(operations: "Operations", budget: Scope) -> CommandReply:
-    """Show one budget: its limit, what was used by step and day, and who waits.
-
-    Example: septet budget show day
-    """
+async def show(budget: Scope, /, *, server: Server = SERVER) -> CommandReply:
+    """Show one budget: its limit, what was used by step and day, and who waits."""
+    operations = await server.connect()
     return _reply(await operations.budgets.show(budget))
 
 
-def _check_amount(amount: str, step: str, **_: object) -> None:
-    """See whether the amount and the step can be read."""
-    _call(amount, step)
-
-
-@app.command("set")
-@given.check_first(_check_amount)
-async def set_budget(operations: "Operations", budget: Scope, amount: Amount, step: Step = "") -> CommandReply:
-    """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room.
-
-    Example: septet budget set project/o/r 20usd/day
-    """
-    return _reply(await operations.budgets.set(budget, _call(amount, step)))
-
-
-def _check_raise(amount: str, step: str, expected_limit: str, **_: object) -> None:
-    """See whether the amount, the step and the expected limit can be read."""
-    _raise_call(amount, step, expected_limit)
-
-
-@app.command("raise")
-@given.check_first(_check_raise)
-async def raise_budget(
-    operations: "Operations", budget: Scope, amount: Amount, step: Step = "", expected_limit: Expected = ""
+async def set_budget(
+    budget: Scope, amount: Amount, /, *, step: Step = "", server: Server = SERVER
 ) -> CommandReply:
-    """Raise a budget by an amount; work orders that wait for it continue.
+    """Set a budget, or remove its limit with `none`; work orders that wait for it continue if there is room."""
+    call = _call(amount, step)
+    operations = await server.connect()
+    return _reply(await operations.budgets.set(budget, call))
 
-    Example: septet budget raise wo-42 5usd
-    """
-    from clients.cli.render.budgets import show_raise
 
+async def raise_budget(
+    budget: Scope, amount: Amount, /, *, step: Step = "", expected_limit: Expected = "", server: Server = SERVER
+) -> CommandReply:
+    """Raise a budget by an amount; work orders that wait for it continue."""
     call = _raise_call(amount, step, expected_limit)
+    operations = await server.connect()
     reply = await operations.budgets.raise_limit(budget, call)
     return CommandReply.from_reply(reply, lambda: show_raise(reply, call.expected))
 
 
-def _call(amount: str, step: str) -> "LimitCall":
-    from septet.contracts.budget import LimitCall
-    from septet.contracts.decisions import parse_decision
+def _call(amount: str, step: str) -> LimitCall:
 
     if amount != "none":
         _limit(amount, "AMOUNT")
     return parse_decision(LimitCall, limit=amount, step=step, who=given.current_user())
 
 
-def _raise_call(amount: str, step: str, expected_limit: str) -> "RaiseCall":
-    from septet.contracts.budget import RaiseCall
+def _raise_call(amount: str, step: str, expected_limit: str) -> RaiseCall:
 
     seen = _limit(expected_limit, "--expected") if expected_limit else ""
     return RaiseCall(**dict(_call(amount, step)), expected=seen)
@@ -120,15 +91,12 @@ def _limit(text: str, name: str) -> str:
     Raises:
         UsageError: It is written otherwise.
     """
-    from septet.contracts.amounts import parse_limit
-
     try:
         return str(parse_limit(text))
     except ValueError as error:
         raise UsageError(f"{name} {error}.") from error
 
 
-def _reply(answer: "BudgetReply") -> CommandReply:
-    from clients.cli.render.budgets import show_budget
+def _reply(answer: BudgetReply) -> CommandReply:
 
     return CommandReply.from_reply(answer, lambda: show_budget(answer.budget))

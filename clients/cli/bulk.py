@@ -4,18 +4,22 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
-import typer
+from cyclopts import Parameter
 
-from clients.cli import options as given
+from clients.cli.options import completed_by, option
+from clients.cli.plan_question import read_line
+from clients.cli.render.listing import show_list
+from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
+from clients.error_reply import error_reply
+from clients.operations import Operations
+from clients.repository_path import whole_path
+from septet.contracts.names import Status
+from septet.contracts.replies import TaskReply, TasksReply
+from septet.contracts.task import Task
 from septet.errors import SeptetError, UsageError
-
-if TYPE_CHECKING:
-    from clients.operations import Operations
-    from septet.contracts.replies import TaskReply
-    from septet.contracts.task import Task
 
 Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
@@ -25,31 +29,30 @@ _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
 
 Failed = Annotated[
     str | None,
-    typer.Option(
-        "--failed", metavar="TYPE", help="All that failed with this error, such as DiskFull.", show_default=False
-    ),
+    option("--failed", metavar="TYPE", help="All that failed with this error, such as DiskFull."),
 ]
 
 
+@Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderChoice:
     """Which work orders are meant where no ids are named, and that nobody has to be asked."""
 
-    everything: Annotated[bool, typer.Option("--all", help="Every work order that this applies to.")] = False
-    repo: Annotated[
-        str, typer.Option("--repo", metavar="REPO", help="Only those of this repository.", show_default=False)
-    ] = ""
+    everything: Annotated[bool, option("--all", help="Every work order that this applies to.")] = False
+    repo: Annotated[str, option("--repo", metavar="REPO", help="Only those of this repository.")] = ""
     agent: Annotated[
         str,
-        typer.Option(
+        option(
             "--agent",
             metavar="AGENT",
             help="Only those of this agent.",
-            show_default=False,
-            autocompletion=given.complete_agent,
+            completer=completed_by("agents"),
         ),
     ] = ""
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False
+    yes: Annotated[bool, option("--yes", help="Do it without asking.")] = False
+
+
+NO_CHOICE: Final = OrderChoice()
 
 
 def check_choice(
@@ -80,7 +83,7 @@ def check_choice(
 class ManyOrders:
     """One decision about many work orders; one that refuses holds no other up."""
 
-    operations: "Operations"
+    operations: Operations
     verb: Verb
     act: "Callable[[Task], Awaitable[TaskReply]]"
     """Does it with one."""
@@ -89,9 +92,6 @@ class ManyOrders:
         self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
     ) -> CommandReply:
         """Show those that are meant, and do it with each after a yes."""
-        from clients.cli.render.listing import show_list
-        from septet.contracts.replies import TasksReply
-
         tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
         if not ids and self.verb == "approve":
             tasks = [task for task in tasks if task.waits_for_a_decision]
@@ -101,14 +101,14 @@ class ManyOrders:
         if is_done:
             meant = {task.id: task for task in tasks}
 
-            async def act(order_id: str) -> "Task":
+            async def act(order_id: str) -> Task:
                 return (await self.act(meant[order_id])).task
 
             tasks, failures = await _each(meant, act)
             refusals |= failures
         return self._reply(tasks, refusals, is_done=is_done)
 
-    async def _look(self, order_id: str) -> "Task":
+    async def _look(self, order_id: str) -> Task:
         """Return a work order; a plan is read of a worker, all else of the server, which always answers."""
         orders = self.operations.orders
         if self.verb == "approve":
@@ -120,9 +120,6 @@ class ManyOrders:
 
     async def _chosen_ids(self, choice: OrderChoice, error_type: str | None) -> list[str]:
         """Return the ids of the work orders that are chosen by what they are like."""
-        from clients.repository_path import whole_path
-        from septet.contracts.names import Status
-
         state, after = _STATES[self.verb], ""
         tasks: list[Task] = []
         while True:
@@ -146,9 +143,6 @@ class ManyOrders:
 
     async def _is_wanted(self, count: int) -> bool:
         """Ask whether it is to be done; where nobody can answer, say how to do it."""
-        from clients.cli.plan_question import read_line
-        from clients.cli.render.work_order import console
-
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
@@ -159,8 +153,6 @@ class ManyOrders:
         return False
 
     def _reply(self, tasks: "Sequence[Task]", refusals: dict[str, SeptetError], *, is_done: bool) -> CommandReply:
-        from clients.cli.render.work_order import console
-        from clients.error_reply import error_reply
 
         errors, failure = [], None
         for order_id, error in refusals.items():

@@ -1,7 +1,13 @@
 """What the shell completes, from this host's disk alone: it is asked at each press of a key."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
+from clients.disk.rescues import snapshots_of
+from septet.agents.scripted.scenario import built_in_scenarios
+from septet.contracts.names import AGENTS, Step
+from septet.contracts.transitions import Target
 from septet.errors import SeptetError
 from septet.settings import load_settings
 from septet.state import StateDir
@@ -9,33 +15,58 @@ from septet.state import StateDir
 _SHOWN: Final = 200
 
 
-def known_ids(incomplete: str) -> list[str]:
-    """Return the work orders that have run on this host and begin with `incomplete`, newest first."""
+def ids(incomplete: str) -> list[str]:
+    """Return the work orders that have run on this host and begin so, newest first."""
     return _newest("runs", incomplete)
 
 
-def known_pipelines(incomplete: str) -> list[str]:
-    """Return the pipelines that this host keeps results of and that begin with `incomplete`, newest first."""
+def pipelines(incomplete: str) -> list[str]:
+    """Return the pipelines that this host keeps results of and that begin so, newest first."""
     return _newest("pipelines", incomplete)
 
 
-def known_snapshots(incomplete: str) -> list[str]:
-    """Return the rescues that this host keeps and that begin with `incomplete`."""
-    from clients.disk.rescues import snapshots_of
+def agents(incomplete: str) -> list[str]:
+    """Return the agents that begin so."""
+    return _starting(AGENTS, incomplete)
 
+
+def steps(incomplete: str) -> list[str]:
+    """Return the steps that begin so."""
+    return _starting(Step, incomplete)
+
+
+def targets(incomplete: str) -> list[str]:
+    """Return the places on the board that begin so and that a work order can be moved to."""
+    return _starting(Target, incomplete)
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Return the built-in scenarios of the scripted agent that begin so."""
+    return _starting(built_in_scenarios(), incomplete)
+
+
+def snapshots(incomplete: str) -> list[str]:
+    """Return the rescues that this host keeps and that begin so."""
     try:
         settings = load_settings()
         snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)
     except (OSError, SeptetError):
         return []
-    return [each.snapshot for each in snapshots if each.snapshot.startswith(incomplete)][:_SHOWN]
+    return _starting((each.snapshot for each in snapshots), incomplete)[:_SHOWN]
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [str(name) for name in names if name.startswith(incomplete)]
 
 
 def _newest(folder: str, incomplete: str) -> list[str]:
+    def changed_at(path: Path) -> float:
+        return path.stat().st_mtime
+
     try:
         root = StateDir(load_settings().state_dir).root / folder
         folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
-        folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        folders.sort(key=changed_at, reverse=True)
     except (OSError, SeptetError):
         return []
     return [path.name for path in folders[:_SHOWN]]

@@ -1,42 +1,28 @@
 """`septet costs`: what agents have cost so far."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from clients.cli import options as given
-from clients.cli.grouped_help import Commands
+from clients.cli.options import option
+from clients.cli.render.costs import show_costs
 from clients.cli.reply import CommandReply
+from clients.cli.server import SERVER, Server
 from septet.contracts.names import CostKey
 from septet.costs.weeks import first_week
 
-if TYPE_CHECKING:
-    from clients.operations import Operations
 
-app = Commands()
-
-
-def _check_since(since: str, **_: object) -> None:
-    """See whether the week can be read."""
-    first_week(since)
-
-
-@app.command()
-@given.check_first(_check_since)
 async def costs(
-    operations: "Operations",
-    by: Annotated[CostKey, typer.Option(help="Group by this.")] = "project",
+    *,
+    by: Annotated[CostKey, option(help="Group by this.")] = "project",
     since: Annotated[
         str,
-        typer.Option(metavar="WEEK", help="Count from this week on: 2026-W40, 4w or 30d.", show_default=False),
+        option(metavar="WEEK", help="Count from this week on: 2026-W40, 4w or 30d."),
     ] = "",
-    project: Annotated[str, typer.Option(metavar="PROJECT", help="Only this project.", show_default=False)] = "",
+    project: Annotated[str, option(metavar="PROJECT", help="Only this project.")] = "",
+    server: Server = SERVER,
 ) -> CommandReply:
-    """Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing.
-
-    Example: septet costs --by week --project o/r
-    """
-    from clients.cli.render.costs import show_costs
+    """Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing."""
+    first_week(since)  # before the server is asked
+    operations = await server.connect()
 
     answer = await operations.costs.show(by, since, project)
     return CommandReply.from_reply(answer, lambda: show_costs(answer))

@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final
 
 from rich.live import Live
 from rich.text import Text
 
+from clients.cli import options as given
 from clients.cli.machine_checks import check_scenario
+from clients.cli.options import completed_by, option
 from clients.cli.program import septet_here
 from clients.cli.render.work_order import console, show_task, task_view
 from clients.cli.reply import CommandReply
@@ -41,6 +43,9 @@ from workers.server.server import SERVER_LOCK, Ports, embedded_server, free_port
 from workers.server.server_file import ServerFile
 from workers.worker import running_worker
 
+SCENARIOS: Final = (
+    "crash, false_claim, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
+)
 _LOOK_EVERY_SECONDS = 0.15
 _ORDER_ID = "wo-demo"
 
@@ -55,8 +60,26 @@ class _Stage:
     server: ServerFile
 
 
-async def run_demo(
-    scenario: str | None, agent: str, sandbox: SandboxChoice | None, *, as_json: bool
+async def demo(
+    *,
+    scenario: Annotated[
+        str | None,
+        option(
+            metavar="SCENARIO",
+            help=f"What the scripted agent does wrong: {SCENARIOS}.",
+            completer=completed_by("scenarios"),
+        ),
+    ] = None,
+    agent: Annotated[
+        str,
+        option(
+            metavar="AGENT",
+            help=f"One of {given.AGENT_CHOICE}; a real one costs money.",
+            completer=completed_by("agents"),
+        ),
+    ] = "scripted",
+    sandbox: given.Sandbox = None,
+    as_json: given.Json = False,
 ) -> CommandReply:
     """Take one work order through all seven steps and show them as they happen."""
     StopSignals.end_start()

@@ -5,13 +5,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from cyclopts.completion import CompletionContext
+from rich.constrain import Constrain
 
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
-from clients.cli.reply import CommandReply, reply
+from clients.cli.documents import Document
+from clients.cli.options import argument
+from clients.cli.pager import show_paged
+from clients.cli.reply import CommandReply
+from clients.cli.wrapping import echo
+from septet.errors import NotFoundError
 
-app = Commands()
 _FOLDER: Final = Path(__file__).parents[2] / "septet" / "docs"
 """In a clone a link to `docs/`; a wheel has the pages themselves, without pictures and decisions."""
 _WIDEST: Final = 100
@@ -25,38 +29,31 @@ def _pages() -> dict[str, Path]:
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
 
 
-def _complete_page(incomplete: str) -> list[str]:
-    return [name for name in _pages() if name.startswith(incomplete)]
+def _complete_page(context: CompletionContext) -> list[str]:
+    return [name for name in _pages() if name.startswith(context.incomplete)]
 
 
-@app.command()
-def docs(
+async def docs(
     page: Annotated[
         str | None,
-        typer.Argument(metavar="PAGE", help="A page, such as commands.", autocompletion=_complete_page),
+        argument(metavar="PAGE", help="A page, such as commands.", completer=_complete_page),
     ] = None,
+    /,
+    *,
     as_json: given.Json = False,
-) -> None:
-    """Show a page of the documentation, or list all pages.
-
-    Example: septet docs commands
-    """
-
-    async def work() -> CommandReply:
-        return _list_pages() if page is None else _show_page(page)
-
-    reply(work, as_json=as_json)
+) -> CommandReply:
+    """Show a page of the documentation, or list all pages."""
+    return _list_pages() if page is None else _show_page(page)
 
 
 def _list_pages() -> CommandReply:
     rows = [{"name": name, "title": _title(path.read_text(encoding="utf-8"))} for name, path in _pages().items()]
     width = max((len(row["name"]) for row in rows), default=0)
     lines = [f"{row['name']:{width}}  {row['title']}" for row in rows]
-    return CommandReply({"pages": rows}, lambda: typer.echo("\n".join(lines)))
+    return CommandReply({"pages": rows}, lambda: echo("\n".join(lines)))
 
 
 def _show_page(name: str) -> CommandReply:
-    from septet.errors import NotFoundError
 
     path = _pages().get(name)
     if path is None:
@@ -72,10 +69,6 @@ def _print(text: str) -> None:
     if not sys.stdout.isatty():
         sys.stdout.write(text)
         return
-    from rich.constrain import Constrain
-
-    from clients.cli.documents import Document
-    from clients.cli.pager import show_paged
 
     show_paged([Constrain(Document(text, hyperlinks=False), _WIDEST)])
 

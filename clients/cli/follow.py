@@ -4,41 +4,35 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
-import typer
-
+from clients.absence import PATIENCE, Absence, outlast_wait
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
-from clients.cli.reply import CommandReply, print_json, reply, tell
-from septet.errors import UsageError
+from clients.cli.live import LiveView
+from clients.cli.options import option
+from clients.cli.render.logs import LogText
+from clients.cli.render.network import show_network
+from clients.cli.render.watch import show_end
+from clients.cli.render.work_order import console
+from clients.cli.reply import CommandReply, print_json, tell
+from clients.cli.server import SERVER, Server
+from clients.cli.task_reply import failure_of
+from clients.disk.agent_logs import AgentLogs
+from clients.disk.network_requests import network_of
+from clients.login_keys import hide_login_keys
+from clients.operations import Operations, connect_operations
+from septet.contracts.replies import LogEntry, LogsReply, TaskReply, WatchReply
+from septet.errors import NotFoundError, ServerNotReachedError, UsageError
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
 
-if TYPE_CHECKING:
-    from clients.cli.render.logs import LogText
-    from clients.disk.agent_logs import AgentLogs
-    from clients.operations import Operations
-    from septet.contracts.replies import LogEntry, LogsReply, WatchReply
-    from septet.settings import Settings
-
-app = Commands()
 _LOOK_SECONDS: Final = 0.3
 
 
-@app.command()
-@given.give_operations
-async def watch(operations: "Operations", order_id: given.Id, as_json: given.Json = False) -> CommandReply:
-    """Watch a work order live until it ends: steps, tool calls, tokens, plan and changes.
-
-    Example: septet watch wo-42
-    """
-    from clients.absence import PATIENCE
-    from clients.cli.live import LiveView
-    from clients.cli.render.watch import show_end
-    from clients.cli.render.work_order import console
-    from clients.cli.task_reply import failure_of
-    from septet.contracts.replies import TaskReply
-
-    if as_json:
+async def watch(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
+    """Watch a work order live until it ends: steps, tool calls, tokens, plan and changes."""
+    operations = await server.connect()
+    if server.as_json:
         looks = operations.watch(order_id, patience=PATIENCE).looks()
         last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
         return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
@@ -47,86 +41,63 @@ async def watch(operations: "Operations", order_id: given.Id, as_json: given.Jso
     return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
 
 
-@app.command()
-def logs(
+async def logs(
     order_id: given.Id,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it until the work order ends.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Show the bytes that the agents printed.")] = False,
-    structured: Annotated[
-        bool, typer.Option("--structured", help="Also show the agents' structured answers.")
-    ] = False,
+    /,
+    *,
+    follow: Annotated[bool, option("--follow", "-f", help="Follow it until the work order ends.")] = False,
+    raw: Annotated[bool, option("--raw", help="Show the bytes that the agents printed.")] = False,
+    structured: Annotated[bool, option("--structured", help="Also show the agents' structured answers.")] = False,
     network: Annotated[
-        bool, typer.Option("--network", help="Show the network requests, and which were refused.")
+        bool, option("--network", help="Show the network requests, and which were refused.")
     ] = False,
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
-    """Show what the agents of a work order said and did.
-
-    Example: septet logs wo-42 --follow
-    """
-
-    async def work() -> CommandReply:
-        from clients.cli.render.logs import LogText
-        from clients.disk.agent_logs import AgentLogs
-        from clients.login_keys import hide_login_keys
-        from clients.operations import connect_operations
-        from septet.settings import load_settings
-        from septet.state import StateDir
-
-        settings = load_settings()
-        hide_login_keys(settings)
-        if network:
-            if follow or raw:
-                remedy = f"Run septet logs {order_id} --network, and run it again for new requests."
-                raise UsageError("--network shows the requests so far, and nothing else.", remedy=remedy)
-            return await _network(settings, order_id, address)
-        if as_json and not raw and not follow:
-            return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)
-        agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
-        log = LogText(agent_logs.state, order_id, structured)
-        operations = await connect_operations(settings, address) if follow else None
-        end = asyncio.create_task(_end_of(operations, order_id)) if operations is not None else None
-        while True:
-            over = end is None or end.done()  # before the look: what is written until the end is told
-            if raw:
-                sys.stdout.buffer.writelines(agent_logs.new_bytes())
-            else:
-                _print_entries(agent_logs.new_entries(), None if as_json else log)
-            sys.stdout.flush()
-            if end is None or over:
-                break
-            await asyncio.wait([end], timeout=_LOOK_SECONDS)
-        if end is not None:
-            await end
-        await _check_exists(agent_logs, settings, address)
-        return CommandReply(is_printed=True)
-
-    reply(work, as_json=as_json and not raw)
+    server: Server = SERVER,
+) -> CommandReply:
+    """Show what the agents of a work order said and did."""
+    settings = load_settings()
+    hide_login_keys(settings)
+    if network:
+        if follow or raw:
+            remedy = f"Run septet logs {order_id} --network, and run it again for new requests."
+            raise UsageError("--network shows the requests so far, and nothing else.", remedy=remedy)
+        return await _network(settings, order_id, server.address)
+    if server.as_json and not raw and not follow:
+        return CommandReply.from_reply(await _all_entries(settings, order_id, server.address), lambda: None)
+    agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
+    log = LogText(agent_logs.state, order_id, structured)
+    operations = await server.connect() if follow else None
+    end = asyncio.create_task(_end_of(operations, order_id)) if operations is not None else None
+    while True:
+        over = end is None or end.done()  # before the look: what is written until the end is told
+        if raw:
+            sys.stdout.buffer.writelines(agent_logs.new_bytes())
+        else:
+            _print_entries(agent_logs.new_entries(), None if server.as_json else log)
+        sys.stdout.flush()
+        if end is None or over:
+            break
+        await asyncio.wait([end], timeout=_LOOK_SECONDS)
+    if end is not None:
+        await end
+    await _check_exists(agent_logs, settings, server.address)
+    return CommandReply(is_printed=True)
 
 
-async def _end_of(operations: "Operations", order_id: str) -> None:
+async def _end_of(operations: Operations, order_id: str) -> None:
     """Wait for the end of a work order, over absences of its server."""
-    from clients.absence import Absence, outlast_wait
-
     absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
     await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, tell)
 
 
-async def _network(settings: "Settings", order_id: str, address: str | None) -> CommandReply:
+async def _network(settings: Settings, order_id: str, address: str | None) -> CommandReply:
     """Return what was asked of the network; the server is asked where this host's disk knows of nothing."""
-    from clients.cli.render.network import show_network
-    from clients.disk.network_requests import network_of
-    from clients.operations import connect_operations
-    from septet.state import StateDir
-
     answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
     if not answer.total:
         answer = await (await connect_operations(settings, address)).network(order_id, limit=None)
     return CommandReply.from_reply(answer, lambda: show_network(order_id, answer))
 
 
-async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> "WatchReply":
+async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> WatchReply:
     """Hand on what is seen until the work order is closed, and return that."""
     look = await anext(looks)
     while not look.task.is_closed:
@@ -135,14 +106,8 @@ async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchR
     return look
 
 
-async def _all_entries(settings: "Settings", order_id: str, address: str | None) -> "LogsReply":
+async def _all_entries(settings: Settings, order_id: str, address: str | None) -> LogsReply:
     """Return all entries as the other faces do; the server is asked where this host's disk knows of no run."""
-    from clients.disk.agent_logs import AgentLogs
-    from clients.operations import connect_operations
-    from septet.contracts.replies import LogsReply
-    from septet.errors import NotFoundError
-    from septet.state import StateDir
-
     agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
     entries = tuple(agent_logs.new_entries())
     try:
@@ -152,15 +117,12 @@ async def _all_entries(settings: "Settings", order_id: str, address: str | None)
     return LogsReply(log_entries=entries, total=len(entries))
 
 
-async def _check_exists(agent_logs: "AgentLogs", settings: "Settings", address: str | None) -> None:
+async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
     """See that there was something to show; the server knows whether there is such a work order.
 
     Raises:
         NotFoundError: There is none, or this host has no runs of it.
     """
-    from clients.operations import connect_operations
-    from septet.errors import NotFoundError, ServerNotReachedError
-
     try:
         agent_logs.must_exist()
     except NotFoundError:

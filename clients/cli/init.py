@@ -3,67 +3,50 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import Annotated, Final
 
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
-from clients.cli.reply import CommandReply, reply
+from clients.cli.options import option
+from clients.cli.reply import CommandReply
 from clients.cli.wrapping import say
+from clients.first_settings import LOOKED_FOR, FirstSettings, first_settings
+from clients.repository_path import enclosing_repository, is_repository
+from septet.contracts.names import SETTINGS_PATH
+from septet.errors import NotFoundError, RefusedTransitionError
+from septet.settings import load_settings
 
-if TYPE_CHECKING:
-    from clients.first_settings import FirstSettings
-
-app = Commands()
 _SANDBOX: Final = (
     "In the sandbox, agents can reach only their model's API; checks and set-up have no network. None of them can "
     "read your home, except for the language tools on your PATH, such as ~/.cargo."
 )
 
 
-@app.command()
-def init(
-    repo: Annotated[
-        Path, typer.Option("--repo", metavar="DIR", help="The working tree of the repository.")
-    ] = Path(),
+async def init(
+    *,
+    repo: Annotated[Path, option("--repo", metavar="DIR", help="The working tree of the repository.")] = Path(),
     as_json: given.Json = False,
-) -> None:
-    """Write a first .septet/septet.toml for a repository.
-
-    Example: septet init
-    """
-
-    async def work() -> CommandReply:
-        from clients.first_settings import first_settings
-        from clients.repository_path import enclosing_repository, is_repository
-        from septet.contracts.names import SETTINGS_PATH
-        from septet.errors import NotFoundError, RefusedTransitionError
-        from septet.settings import load_settings
-
-        folder = repo.expanduser().absolute()
-        root = folder if is_repository(folder) else enclosing_repository(folder)
-        if root is None or not (root / ".git").exists():
-            message = f"{folder} is not a working tree of git."
-            raise NotFoundError(message, remedy="Name one: septet init --repo DIR")
-        path = root / SETTINGS_PATH
-        if path.exists():
-            raise RefusedTransitionError(
-                f"{path} is there already.", remedy=f"Edit it; `septet doctor --repo {root}` checks it."
-            )
-        here = load_settings()
-        settings = first_settings(root, here.environ)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(settings.text(), encoding="utf-8")
-        return CommandReply(
-            {"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts)
+) -> CommandReply:
+    """Write a first .septet/septet.toml for a repository."""
+    folder = repo.expanduser().absolute()
+    root = folder if is_repository(folder) else enclosing_repository(folder)
+    if root is None or not (root / ".git").exists():
+        message = f"{folder} is not a working tree of git."
+        raise NotFoundError(message, remedy="Name one: septet init --repo DIR")
+    path = root / SETTINGS_PATH
+    if path.exists():
+        raise RefusedTransitionError(
+            f"{path} is there already.", remedy=f"Edit it; `septet doctor --repo {root}` checks it."
         )
+    here = load_settings()
+    settings = first_settings(root, here.environ)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(settings.text(), encoding="utf-8")
+    return CommandReply(
+        {"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts)
+    )
 
-    reply(work, as_json=as_json)
 
-
-def _show(path: Path, root: Path, settings: "FirstSettings", own_hosts: Sequence[str]) -> None:
-    from clients.first_settings import LOOKED_FOR
+def _show(path: Path, root: Path, settings: FirstSettings, own_hosts: Sequence[str]) -> None:
 
     lines = [f"Written: {path}{', from ' if settings.sources else ''}{', '.join(settings.sources)}."]
     if not settings.sources:

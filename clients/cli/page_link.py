@@ -2,7 +2,7 @@
 
 import sys
 
-import typer
+from clients.cli.wrapping import echo
 
 _HINT = "If Safari does not find that name, put 127.0.0.1 in its place."
 
@@ -10,7 +10,7 @@ _HINT = "If Safari does not find that name, put 127.0.0.1 in its place."
 def show_page_link(page: str) -> None:
     """Print the link and, where there is a browser that does not find names below `localhost`, what to do then."""
     for line in page_link_lines(page, sys.platform):
-        typer.echo(line)
+        echo(line)
 
 
 def page_link_lines(page: str, platform: str) -> list[str]:

@@ -11,9 +11,7 @@ from enum import IntEnum
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TextIO
 
-import typer
-
-from clients.cli.wrapping import terminal_width, wrap
+from clients.cli.wrapping import echo, terminal_width, wrap
 from septet.errors import (
     AgentMissingError,
     AlreadyRunningError,
@@ -25,13 +23,11 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
-from septet.system.imports import quick_imports
 from septet.system.preview import printable
 
 if TYPE_CHECKING:
     from temporalio.service import RPCError
 
-    from clients.operations import Operations  # `septet --help`, which answers nothing, pays for none of these
     from septet.contracts import replies
 
 
@@ -106,7 +102,7 @@ def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool, is_serv
     except StoppedWaitingError as error:
         end_with_error("Interrupted", error.message, error.remedy, ExitCode.INTERRUPTED, as_json=as_json)
     except BrokenPipeError:
-        _end_without_reader()
+        end_without_reader()
     except (SeptetError, OSError) as error:
         code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
         _end_with_reply(error, code, as_json=as_json, is_service=is_service)
@@ -115,29 +111,8 @@ def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool, is_serv
     try:
         _print_reply(answer, as_json=as_json)
     except BrokenPipeError:
-        _end_without_reader()
-    raise typer.Exit(ExitCode.OK if answer.failure is None else exit_code_of(answer.failure))
-
-
-def reply_with_operations(
-    work: "Callable[[Operations], Awaitable[CommandReply]]",
-    *,
-    address: str | None,
-    as_json: bool,
-    check: Callable[[], object] | None = None,
-) -> None:
-    """Do a command's work with the server of the settings, after a check that needs none, and end this process."""
-
-    async def work_there() -> CommandReply:
-        with quick_imports():
-            if check is not None:
-                check()
-            from clients.operations import connect_operations
-            from septet.settings import load_settings
-
-        return await work(await connect_operations(load_settings(), address))
-
-    reply(work_there, as_json=as_json)
+        end_without_reader()
+    raise SystemExit(ExitCode.OK if answer.failure is None else exit_code_of(answer.failure))
 
 
 def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
@@ -151,11 +126,11 @@ def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
         _print_error(answer.failure.message, answer.failure.remedy)
 
 
-def _end_without_reader() -> NoReturn:
+def end_without_reader() -> NoReturn:
     """End quietly: whoever read stdout, such as `head`, has seen enough."""
     for stdout in (sys.stdout, *_FOR_JSON):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
-    raise typer.Exit(ExitCode.OK)
+    raise SystemExit(ExitCode.OK)
 
 
 def _keep_stdout_for_json() -> None:
@@ -183,7 +158,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def tell(words: str) -> None:
     """Say on stderr what happens meanwhile: no error, and nothing that was asked for."""
-    typer.secho(wrap(printable(words), terminal_width(sys.stderr)), fg="yellow", err=True)
+    echo(wrap(printable(words), terminal_width(sys.stderr)), err=True, colour="yellow")
 
 
 def error_object(kind: str, message: str, remedy: str) -> dict[str, Any]:
@@ -196,10 +171,10 @@ def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_j
     if as_json:
         print_json(error_object(kind, message, remedy))
     elif code is ExitCode.INTERRUPTED:
-        typer.secho(printable("\n".join(part for part in (message, remedy) if part)), err=True)
+        echo(printable("\n".join(part for part in (message, remedy) if part)), err=True)
     else:
         _print_error(message, remedy)
-    raise typer.Exit(code)
+    raise SystemExit(code)
 
 
 def _end_with_reply(
@@ -212,7 +187,7 @@ def _end_with_reply(
         from clients.cli.service_errors import log_end
 
         if log_end(body):
-            raise typer.Exit(code)
+            raise SystemExit(code)
     end_with_error(body.type, body.message, body.remedy, code, as_json=as_json)
 
 
@@ -242,6 +217,6 @@ def _outcome(answer: CommandReply) -> dict[str, Any]:
 
 def _print_error(message: str, remedy: str) -> None:
     width = terminal_width(sys.stderr)
-    typer.secho(wrap(printable(f"Error: {message}"), width), fg="red", err=True)
+    echo(wrap(printable(f"Error: {message}"), width), err=True, colour="red")
     if remedy:
-        typer.secho(wrap(printable(remedy), width), err=True)
+        echo(wrap(printable(remedy), width), err=True)

@@ -3,92 +3,74 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from rich.text import Text
 
 from clients.cli import options as given
-from clients.cli.grouped_help import command_group
-from clients.cli.reply import CommandReply, reply
+from clients.cli.options import argument, completed_by, option
+from clients.cli.render.work_order import console
+from clients.cli.reply import CommandReply
 from clients.cli.wrapping import say
+from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.lease import busy_error
+from septet.contracts.replies import KeptSnapshot, RescuesReply
 from septet.errors import NotFoundError, UsageError
+from septet.git.snapshots.restore import restore as restore_snapshot
+from septet.settings import load_settings
+from septet.state import StateDir
+from septet.system.durable import close_after
 
-if TYPE_CHECKING:
-    from septet.contracts.replies import KeptSnapshot
-    from septet.state import StateDir
-
-app = command_group("rescue", "List and restore saved work.")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-@app.command("list")
-def list_rescues(
-    order_id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this work order's.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Include checkpoints.")] = False,
+async def list_rescues(
+    order_id: Annotated[str | None, argument(metavar="ID", help="Only this work order's.")] = None,
+    /,
+    *,
+    everything: Annotated[bool, option("--all", help="Include checkpoints.")] = False,
     as_json: given.Json = False,
-) -> None:
-    """List the rescues on this host.
-
-    Example: septet rescue list wo-42
-    """
-
-    async def work() -> CommandReply:
-        from clients.disk.rescues import snapshots_of
-        from septet.contracts.replies import RescuesReply
-        from septet.settings import load_settings
-        from septet.state import StateDir
-
-        settings = load_settings()
-        state = StateDir(settings.state_dir)
-        snapshots = snapshots_of(state, settings.git_env, order_id, everything=everything)
-        if order_id and not (snapshots or snapshots_of(state, settings.git_env, order_id, everything=True)):
-            raise NotFoundError(
-                f"This host keeps nothing of {order_id}.",
-                remedy="Ask where its worker runs, with the worker's SEPTET_STATE_DIR. See all of this host: "
-                "septet rescue list",
-            )
-        show = (lambda: _show(snapshots)) if snapshots else lambda: _show_none(order_id, everything=everything)
-        return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
-
-    reply(work, as_json=as_json)
+) -> CommandReply:
+    """List the rescues on this host."""
+    settings = load_settings()
+    state = StateDir(settings.state_dir)
+    snapshots = snapshots_of(state, settings.git_env, order_id, everything=everything)
+    if order_id and not (snapshots or snapshots_of(state, settings.git_env, order_id, everything=True)):
+        raise NotFoundError(
+            f"This host keeps nothing of {order_id}.",
+            remedy="Ask where its worker runs, with the worker's SEPTET_STATE_DIR. See all of this host: "
+            "septet rescue list",
+        )
+    show = (lambda: _show(snapshots)) if snapshots else lambda: _show_none(order_id, everything=everything)
+    return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
 
 
-@app.command()
-def restore(
+async def restore(
     snapshot: Annotated[
         str,
-        typer.Argument(
-            metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.", autocompletion=given.complete_snapshot
+        argument(
+            metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.", completer=completed_by("snapshots")
         ),
     ],
-    to: Annotated[Path, typer.Option(metavar="DIR", help="A new or empty folder.")],
+    /,
+    *,
+    to: Annotated[Path, option(metavar="DIR", help="A new or empty folder.")],
     as_json: given.Json = False,
-) -> None:
-    """Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent.
-
-    Example: septet rescue restore wo-42/0007-rescue --to /tmp/back
-    """
+) -> CommandReply:
+    """Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent."""
     target = to.expanduser().absolute()
-
-    async def work() -> CommandReply:
-        from clients.disk.rescues import kept_snapshot, snapshot_named
-        from septet.git.snapshots.restore import restore as restore_snapshot
-        from septet.settings import load_settings
-        from septet.state import StateDir
-
-        settings = load_settings()
-        state = StateDir(settings.state_dir)
-        vault, stored = snapshot_named(state, settings.git_env, snapshot)
-        _check_target(state, target)
-        with _write_lock(state, target):
-            restore_snapshot(vault, stored, target)
-        row = {**kept_snapshot(state, stored).model_dump(mode="json"), "restored_to": str(target)}
-        return CommandReply({"rescue": row}, lambda: say(f"{snapshot} is in {target}."))
-
-    reply(work, as_json=as_json)
+    settings = load_settings()
+    state = StateDir(settings.state_dir)
+    vault, stored = snapshot_named(state, settings.git_env, snapshot)
+    _check_target(state, target)
+    with _write_lock(state, target):
+        restore_snapshot(vault, stored, target)
+    row = {**kept_snapshot(state, stored).model_dump(mode="json"), "restored_to": str(target)}
+    return CommandReply({"rescue": row}, lambda: say(f"{snapshot} is in {target}."))
 
 
-def _check_target(state: "StateDir", target: Path) -> None:
+def _check_target(state: StateDir, target: Path) -> None:
     """See that a folder can be what a snapshot is restored to.
 
     Raises:
@@ -104,16 +86,12 @@ def _check_target(state: "StateDir", target: Path) -> None:
 
 
 @contextmanager
-def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
+def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
     """Be the one writer of a work order for as long as the block lasts, where the target lies in its workspace.
 
     Raises:
         WorkspaceBusyError: An agent works there, or an attempt of its step writes.
     """
-    from septet.agents.runs.folders import Runs
-    from septet.agents.runs.lease import busy_error
-    from septet.system.durable import close_after
-
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
         yield
@@ -127,9 +105,6 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
 
 
 def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
-    from rich.text import Text
-
-    from clients.cli.render.work_order import console
 
     out = console()
     for snapshot in snapshots:

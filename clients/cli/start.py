@@ -8,74 +8,54 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-import typer
+from pydantic import ValidationError
 
 from clients.cli import options as given
-from clients.cli.grouped_help import Commands
+from clients.cli.options import option
 from clients.cli.reply import CommandReply, tell
+from clients.cli.server import SERVER, Server
+from clients.cli.start_view import show_new_order
+from clients.operations import Operations
+from clients.order_checks import find_unlimited, one_of
+from clients.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Step
+from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
+from septet.contracts.wording import find_odd_text, reason_of
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.git.workspace.record import check_order_id
+from septet.settings import load_settings
+from workers.connection.connection import is_loopback, server_address
 
-if TYPE_CHECKING:
-    from clients.operations import Operations
-    from clients.repository_path import RepositoryReference
-    from septet.contracts.order import WorkOrderInput
-
-app = Commands()
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
 """The input's fields that have other names than their options."""
 _NAMES_SHOWN: Final = 5
 
 
-def _check_run(
-    target: str | None = None,
-    *,
-    repo: str | None,
-    issue: given.IssueOptions,
-    order: given.OrderOptions,
-    address: str | None,
-    stage: str | None = None,
-    **_: object,
-) -> None:
-    """See what is wrong with a new work order, before any server is asked."""
-    from clients.tracked_issue import check_unread_order
-    from septet.git.workspace.record import check_order_id
-    from septet.settings import load_settings
-    from workers.connection.connection import is_loopback, server_address
-
-    if order.id is not None:
-        check_order_id(order.id)
-    settings = load_settings()
-    server = server_address(settings, address)
-    check_unread_order(order_input(target, repo, issue, order, stage), settings, is_here=is_loopback(server))
-
-
-@app.command()
-@given.expand_options
-@given.check_first(_check_run)
 async def run(
-    operations: "Operations",
-    *,
     target: given.Target = None,
+    /,
+    *,
     repo: given.AnyRepo = None,
-    issue: given.IssueOptions,
-    order: given.OrderOptions,
+    issue: given.IssueOptions = given.NO_ISSUE,
+    order: given.OrderOptions = given.NO_CHOICES,
     again: given.Again = False,
     wait: given.Wait = False,
-    only_tell: Annotated[bool, typer.Option("--dry-run", help="Show what would run, and start nothing.")] = False,
-    as_json: given.Json = False,
+    only_tell: Annotated[bool, option("--dry-run", help="Show what would run, and start nothing.")] = False,
+    server: Server = SERVER,
 ) -> CommandReply:
-    """Start a work order: an issue becomes a pull request.
-
-    Example: septet run https://github.com/o/r/issues/42 --wait
-    """
-    new, order_id = await operations.find_order(order_input(target, repo, issue, order), order.id, again=again)
+    """Start a work order: an issue becomes a pull request."""
+    unread = order_input(target, repo, issue, order)
+    _check_order(unread, order.id, server)
+    operations = await server.connect()
+    new, order_id = await operations.find_order(unread, order.id, again=again)
     if only_tell:
         return await _reply_of_dry_run(operations, new, order_id, again=again)
-    if as_json:
-        from clients.cli.task_reply import reply_at_end
+    if server.as_json:
+        from clients.cli.task_reply import reply_at_end  # who waits for an id does not wait for this
 
         answer = await operations.start(new, order_id, again=again)
         if told := await told_reviews(operations, new.repository, (new.issue,)):
@@ -85,50 +65,55 @@ async def run(
 
 
 async def _start_before_people(
-    operations: "Operations", order: "WorkOrderInput", order_id: str | None, *, again: bool, wait: bool
+    operations: Operations, order: WorkOrderInput, order_id: str | None, *, again: bool, wait: bool
 ) -> CommandReply:
     """Start a work order, and show its id as soon as the server has it; all else that is told comes after that."""
-    from clients.cli.start_view import show_new_order
-
     notice = asyncio.create_task(_notice(operations, order))
     task, estimate = await operations.begin(order, order_id, again=again)
     return await show_new_order(operations, task, estimate, notice, wait=wait)
 
 
 async def _reply_of_dry_run(
-    operations: "Operations", order: "WorkOrderInput", order_id: str | None, *, again: bool
+    operations: Operations, order: WorkOrderInput, order_id: str | None, *, again: bool
 ) -> CommandReply:
-    from clients.cli.render.dry_run import show_dry_run
+
+    from clients.cli.render.dry_run import show_dry_run  # as above
     from clients.dry_run import dry_run
-    from septet.settings import load_settings
 
     answer = await dry_run(operations, order, order_id, load_settings(), again=again)
     return CommandReply.from_reply(answer, lambda: show_dry_run(answer))
 
 
-@app.command()
-@given.expand_options
-@given.check_first(_check_run)
 async def create(
-    operations: "Operations",
-    *,
     target: given.Target = None,
+    /,
+    *,
     repo: given.AnyRepo = None,
-    issue: given.IssueOptions,
+    issue: given.IssueOptions = given.NO_ISSUE,
     stage: Annotated[
-        Literal["collected", "triaged"], typer.Option(help="`collected` waits for you, `triaged` for its turn.")
+        Literal["collected", "triaged"], option(help="`collected` waits for you, `triaged` for its turn.")
     ] = "collected",
-    order: given.OrderOptions,
+    order: given.OrderOptions = given.NO_CHOICES,
     again: given.Again = False,
+    server: Server = SERVER,
 ) -> CommandReply:
-    """Put a work order on the board; it starts later.
-
-    Example: septet create --title 'Totals are wrong' --priority 5 --after wo-41
-    """
-    from clients.cli.task_reply import reply_of_task
-
+    """Put a work order on the board; it starts later."""
     new = order_input(target, repo, issue, order, stage)
+    _check_order(new, order.id, server)
+    operations = await server.connect()
+    from clients.cli.task_reply import reply_of_task  # as above
+
     return reply_of_task(await operations.start(new, order.id, again=again))
+
+
+def _check_order(order: WorkOrderInput, order_id: str | None, server: Server) -> None:
+    """See what is wrong with a new work order, before any server is asked."""
+    from clients.tracked_issue import check_unread_order  # as above
+
+    if order_id is not None:
+        check_order_id(order_id)
+    settings = load_settings()
+    check_unread_order(order, settings, is_here=is_loopback(server_address(settings, server.address)))
 
 
 def order_input(
@@ -137,7 +122,7 @@ def order_input(
     issue: given.IssueOptions,
     order: given.OrderOptions,
     stage: str | None = None,
-) -> "WorkOrderInput":
+) -> WorkOrderInput:
     """Return the work order's input.
 
     Raises:
@@ -145,11 +130,6 @@ def order_input(
         InvalidInputError: A value is wrong; the message names the option.
         NotFoundError: The issue's file cannot be read.
     """
-    from pydantic import ValidationError
-
-    from septet.contracts.order import WorkOrderInput
-    from septet.contracts.wording import find_odd_text
-
     fields = {**_work_fields(target, repo, issue), "stage": stage, **asdict(order)}
     fields |= {"labels": fields.pop("label"), "steps": _step_settings(fields.pop("step") or ())}
     del fields["id"]
@@ -163,7 +143,7 @@ def order_input(
 
 def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:
     """Return the fields that say what is to be worked on, and where; an issue of a tracker is not read yet."""
-    from clients.tracked_issue import tracker_key, with_issue_of_page
+    from clients.tracked_issue import tracker_key, with_issue_of_page  # as above
 
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
@@ -174,10 +154,8 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
     return fields if repo is None else {**fields, "repository": _reference(None, repo).repository}
 
 
-def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
+def _reference(target: str | None, repo: str | None) -> RepositoryReference:
     """Return the repository that is named, else the one of this folder, whose issue `42` is."""
-    from clients.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
-
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
@@ -189,10 +167,8 @@ def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
     return RepositoryReference(repository_here("septet run PATH-OR-ADDRESS …, or the address of an issue"))
 
 
-async def _notice(operations: "Operations", order: "WorkOrderInput") -> str:
+async def _notice(operations: Operations, order: WorkOrderInput) -> str:
     """Return what people may not expect of a work order; or nothing."""
-    from clients.order_checks import find_unlimited
-
     reviews, uncommitted = await asyncio.gather(
         told_reviews(operations, order.repository, (order.issue,)),
         asyncio.to_thread(_uncommitted_text, order.repository),
@@ -200,7 +176,7 @@ async def _notice(operations: "Operations", order: "WorkOrderInput") -> str:
     return "\n".join(filter(None, (reviews, uncommitted, find_unlimited(order))))
 
 
-async def told_reviews(operations: "Operations", repository: str, issues: Iterable[int | None]) -> str:
+async def told_reviews(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
     """Return which issues have a pull request in review already; nothing where the server does not tell."""
     with suppress(SeptetError):
         return await operations.orders.told_reviews(repository, [each for each in issues if each is not None])
@@ -209,7 +185,7 @@ async def told_reviews(operations: "Operations", repository: str, issues: Iterab
 
 def _uncommitted_text(repository: str) -> str:
     """Return which changes of a checkout the agent will not see: those that are not committed; or nothing."""
-    from clients.cli.checkout import uncommitted_changes
+    from clients.cli.checkout import uncommitted_changes  # as above
 
     changes = uncommitted_changes(Path(repository))
     if not changes:
@@ -221,11 +197,6 @@ def _uncommitted_text(repository: str) -> str:
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
     """Say which option is wrong, and why; of a name that is not known, which is the likeliest."""
-    from clients.order_checks import one_of
-    from septet.contracts.limits import StepSettings
-    from septet.contracts.names import Step
-    from septet.contracts.wording import reason_of
-
     name = str(error["loc"][0]) if error["loc"] else ""
     option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
     reason, remedy = reason_of(error), ""
@@ -240,9 +211,7 @@ def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
     return InvalidInputError(message, remedy=remedy)
 
 
-def _issue_fields(
-    issue: given.IssueOptions, reference: "RepositoryReference", target: str | None
-) -> dict[str, Any]:
+def _issue_fields(issue: given.IssueOptions, reference: RepositoryReference, target: str | None) -> dict[str, Any]:
     number = issue.issue if issue.issue is not None else reference.issue
     given_ways = [number is not None, issue.issue_file is not None, issue.title is not None]
     if sum(given_ways) != 1 or (issue.body is not None and issue.title is None):
@@ -263,7 +232,6 @@ def _issue_fields(
 
 
 def _read_issue(path: Path) -> tuple[str, str]:
-    from septet.contracts.order import TEXT_LIMIT_BYTES
 
     try:
         with path.open("rb") as file:

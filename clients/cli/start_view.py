@@ -3,12 +3,12 @@
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from clients.cli.render.work_order import console, show_estimate, show_start_commands, start_line
 from clients.cli.reply import CommandReply
+from clients.cli.wrapping import echo
 from septet.contracts.costs import Estimate
 from septet.contracts.task import Task
 
@@ -50,4 +50,4 @@ async def _show_later(out: Console, estimate: Awaitable[Estimate], notice: Await
     known = await estimate
     show_estimate(out, known.text if known.is_known else "")
     if text := await notice:
-        typer.secho(text, err=True)
+        echo(text, err=True)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from clients.api_token import api_token
+from clients.cli import options as given
 from clients.cli.machine_checks import SCENARIO, check_scenario
 from clients.cli.page_link import show_page_link
 from clients.cli.program import septet_elsewhere
@@ -20,7 +21,6 @@ from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.intakes import intakes_of
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import SandboxChoice
 from septet.contracts.seal import CODEC_PATH
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
@@ -33,8 +33,16 @@ from workers.server.server_file import ServerFile
 _WHY_ENDED: Final = "`septet up` was stopped together with its agents"
 
 
-async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_json: bool) -> CommandReply:
+async def up(
+    *,
+    port: given.Port = 7233,
+    ui_port: given.UiPort = 8233,
+    api_port: given.ApiPort = 8888,
+    sandbox: given.Sandbox = None,
+    as_json: given.Json = False,
+) -> CommandReply:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
+    ports = Ports(port, ui_port, api_port)
     with quick_imports():
         from workers.recovery.strays import end_living
         from workers.worker import running_worker

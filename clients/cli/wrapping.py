@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-import typer
-
+_COLOURS: Final = {"red": 31, "yellow": 33}
 _WORD: Final = re.compile(
     r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
 )
@@ -35,7 +34,16 @@ def terminal_width(stream: TextIO) -> int:
 
 def say(words: str, *, indent: int = 0, err: bool = False) -> None:
     """Print words for people on stdout, or on stderr; all lines of a paragraph but its first are indented."""
-    typer.echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
+    echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
+
+
+def echo(text: str, *, err: bool = False, colour: str = "") -> None:
+    """Print lines as they are on stdout, or on stderr; a terminal shows their colour, if they have one."""
+    stream = sys.stderr if err else sys.stdout
+    if colour and stream.isatty():
+        text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+    stream.write(f"{text}\n")
+    stream.flush()
 
 
 def _wrap_line(line: str, width: int, indent: int) -> str:

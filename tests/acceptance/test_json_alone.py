@@ -3,16 +3,13 @@
 import json
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import typer
+from fakes.command_lines import leaves, options_of, parameters
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-
-from clients.cli.main import app
 
 pytestmark = pytest.mark.faces
 
@@ -33,26 +30,17 @@ TALKATIVE: Final = {
 }
 
 
-def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give each command that has `--json`, as the parser knows it."""
-    for name, command in sorted(group.commands.items()):
-        if any("--json" in parameter.opts for parameter in command.params):
-            yield (*path, name), command
-        if hasattr(command, "commands"):
-            yield from _commands(command, (*path, name))
-
-
-COMMANDS: Final = dict(_commands(typer.main.get_command(app)))
+COMMANDS: Final = [path for path in leaves() if "--json" in options_of(path)]
 
 
 def _argv(path: tuple[str, ...], folder: Path, addition: str = "") -> list[str]:
     """Return a call with all that the command asks for; nothing of that name is there."""
     argv = list(path)
-    for parameter in COMMANDS[path].params:
-        is_argument = parameter.param_type_name == "argument"
-        value = GIVEN.get(parameter.name, f"{folder}/none" if parameter.name in {"to", "folder"} else "none")
+    for parameter in parameters(path):
+        is_argument, name = not parameter.names[0].startswith("-"), parameter.field_info.name
+        value = GIVEN.get(name, f"{folder}/none" if name in {"to", "folder"} else "none")
         if is_argument or parameter.required:
-            argv += [value + addition] if is_argument else [parameter.opts[0], value + addition]
+            argv += [value + addition] if is_argument else [parameter.names[0], value + addition]
     return [*argv, "--json"]
 
 
@@ -115,6 +103,6 @@ def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     septet = _machine(tmp_path, address, on_stdout=False)
     options = {"--repo": str(origin.bare), "--within": "0"}
-    known = [option for parameter in COMMANDS[path].params for option in parameter.opts if option in options]
+    known = [option for option in options_of(path) if option in options]
     argv = [word for option in known for word in (option, options[option])]
     assert _is_an_answer(septet(*_argv(path, tmp_path), *argv, cwd=tmp_path).json)

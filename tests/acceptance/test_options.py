@@ -2,21 +2,18 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
-import typer.main
+from fakes.command_lines import leaves, options_of, parameters
 from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_ports
 from fakes.waiting import until
-
-from clients.cli.main import app
 
 pytestmark = pytest.mark.faces
 
@@ -46,17 +43,14 @@ MISTAKES: Final = {
 ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 
 
-def with_address(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield a command line for each command that has `--address`, but for that address."""
-    if any("--address" in parameter.opts for parameter in command.params):
-        needed = [each for each in command.params if each.param_type_name == "argument" and each.required]
-        arguments = ("x", *(VALUES.get(each.name, "x") for each in needed[1:])) if needed else ()
-        yield (*path, *arguments, *NEEDED.get(" ".join(path), ()))
-    for name, part in getattr(command, "commands", {}).items():
-        yield from with_address(part, (*path, name))
+def with_address(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command line of a command that has `--address`, but for that address."""
+    needed = [each for each in parameters(path) if not each.names[0].startswith("-") and each.required]
+    arguments = ("x", *(VALUES.get(each.field_info.name, "x") for each in needed[1:])) if needed else ()
+    return (*path, *arguments, *NEEDED.get(" ".join(path), ()))
 
 
-LINES: Final = [line for line in with_address(typer.main.get_command(app)) if line != ("mcp",)]
+LINES: Final = [with_address(path) for path in leaves() if "--address" in options_of(path) and path != ("mcp",)]
 
 
 def test_every_command_asks_the_server_of_its_address(septet: Septet) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from fakes.command_lines import leaves
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 
-from clients.cli.main import app
+from clients.cli.command_line import app_at
+from clients.cli.commands import find_command
+from clients.cli.help import help_of
 
 pytestmark = pytest.mark.faces
 
@@ -200,20 +202,10 @@ def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None
     assert "app.py (update)" in shown or "(create)" in shown
 
 
-def _commands(group: typer.core.TyperGroup, *words: str) -> Iterator[list[str]]:
-    """Give the words of every command."""
-    for name, command in group.commands.items():
-        if isinstance(command, typer.core.TyperGroup):
-            yield from _commands(command, *words, name)
-        else:
-            yield [*words, name]
-
-
-@pytest.mark.parametrize("command", list(_commands(typer.main.get_group(app))), ids=" ".join)
-def test_each_command_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", list(leaves()), ids=" ".join)
+def test_each_command_has_an_example(command: tuple[str, ...]) -> None:
     """`--help` of every command ends its text with one example that begins with the command itself."""
-    app([*command, "--help"], standalone_mode=False)
-    shown = capsys.readouterr().out
+    shown = help_of(find_command(command)[0], command, app_at(command))
     assert shown.count("Example: ") == 1
     assert f"septet {' '.join(command)}" in shown.partition("Example: ")[2]
 
@@ -224,16 +216,11 @@ def test_the_shell_completes_work_orders(served: Septet, done: Task) -> None:
     The ids that Septet gives are hexadecimal, and so none of them fits an "o".
     """
     completed = subprocess.run(
-        [SEPTET],
-        env={
-            **served.env,
-            "_SEPTET_COMPLETE": "complete_bash",
-            "COMP_WORDS": "septet show wo-do",
-            "COMP_CWORD": "2",
-        },
+        [SEPTET, "__complete", "show", "wo-do"],
+        env=served.env,
         capture_output=True,
         text=True,
         timeout=WITHIN_SECONDS,
         check=False,
     )
-    assert completed.stdout.split() == ["wo-done"]
+    assert completed.stdout.splitlines()[-1:] == ["wo-done"]

@@ -1,20 +1,22 @@
 """What people, programs and agents can ask of Septet, as tables: for a test that holds what moves to what it was.
 
-`PYTHONPATH=tests .venv/bin/python -m fakes.behaviour` writes the tables anew; the difference says what changed for users.
+`PYTHONPATH=tests .venv/bin/python -c 'from fakes.behaviour import write; write()'` writes the tables anew; the
+difference says what changed for users.
 """
 
 import asyncio
 import json
-import sys
+import re
+import shlex
+import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import typer.main
+from fakes.septet_command import PROGRAMS, Ended, Septet
 from fakes.unreached import unreached
 
-from clients.cli.main import app
 from clients.cli.reply import ExitCode
 from clients.http.app import api_of
 from clients.mcp.pipeline_tools import PIPELINE_TOOLS
@@ -24,44 +26,138 @@ from septet.settings import Settings
 TABLES: Final = Path(__file__).parents[1] / "data" / "behaviour"
 _WORDS: Final = frozenset({"description", "summary", "title", "examples", "example"})
 """What a schema says to people, and no program reads."""
-_LIBRARY: Final = frozenset({"--install-completion", "--show-completion"})
+_NOBODY: Final = "127.0.0.1:1"
+_BESIDE: Final = frozenset({"Arguments", "Options"})
+"""Sections of a help that list no commands."""
+_PROGRAM: Final = re.compile(r"python -m [\w.]*septet")
+"""What the parser calls a program that was forked from another one."""
+_ROW: Final = re.compile(r"^  (?P<label>\S+(?: \S+)*)(?:  +(?P<text>.+))?$")
+_ORDER: Final = ("--repo", "o/r", "--title", "T")
+_WRONG: Final[tuple[tuple[str, ...], ...]] = (
+    (), ("help",), ("help", "budget"), ("nonsense",), ("--nonsense",), ("shwo", "wo-1"), ("pipeline", "nonsense"),
+    ("budget",), ("budget", "nonsense"), ("pipeline", "--label", "l", "list"), ("pipeline", "--wait", "show", "pl-1"),
+    # Options by the names of other faces, by slips of the pen, and as the form that turns them off.
+    ("run", "--description", "T"), ("run", "--labels", "l"), ("run", "--github-issue-number", "1"),
+    ("run", "--titel", "T"), ("run", "--no-draft"), ("run", "--no-wait"), ("list", "--no-json"), ("run", "--empty-after"),
+    ("logs", "wo-1", "-x"), ("logs", "wo-1", "--folow"), ("board", "-fx"),
+    # Values that are missing, or no value of their option.
+    ("run", "--title"), ("run", "--after"), ("list", "--limit"), ("run", "--draft=yes"), ("board", "--follow=1"),
+    ("run", *_ORDER, "--priority", "x"), ("run", *_ORDER, "--priority", "1.5"), ("run", *_ORDER, "--priority", "6"),
+    ("run", *_ORDER, "--priority", ""), ("run", "--repo", "o/r", "--issue", "x"), ("run", "--repo", "o/r", "--issue", "0x1"),
+    ("run", *_ORDER, "--sessions", "x"), ("run", *_ORDER, "--sessions", "SHARED"), ("run", *_ORDER, "--after-until", "x"),
+    ("run", *_ORDER, "--budget", "x"), ("run", *_ORDER, "--step", "x"), ("run", *_ORDER, "--step", "x.model=m"),
+    ("run", *_ORDER, "--step", "build_plan.x=m"), ("run", *_ORDER, "--label", ""), ("run", *_ORDER, "--agent", "-x"),
+    ("create", *_ORDER, "--stage", "x"), ("create", *_ORDER, "--stage", ""), ("run", *_ORDER, "--push-to", "x"),
+    ("run", *_ORDER, "--after", "a b"), ("run", *_ORDER, "--id", "a b"), ("run", *_ORDER, "--issue", "1"), ("run",),
+    ("run", "o/r", "--repo", "o/s", "--title", "T"), ("run", "o/r", "o/s"), ("run", *_ORDER, "--model", "\n"),
+    ("list", "--limit", "x"), ("list", "--limit", "0"), ("list", "--limit", "1001"), ("list", "--limit", "1.0"),
+    ("list", "--state", "x"), ("list", "--state", "Open"), ("list", "--since", "x"), ("board", "--limit", "-1"),
+    ("costs", "--by", "x"), ("costs", "--since", "x"), ("up", "--port", "0"), ("up", "--port", "x"),
+    ("up", "--sandbox", "x"), ("serve", "--port", "65536"), ("demo", "--scenario", "x"), ("promote", "--ramp", "101"),
+    ("promote", "--ramp", "x"), ("promote", "--within", "-1"), ("pr", "show", "x"), ("pr", "show", "0"),
+    ("pr", "merge", "1", "x"), ("issue", "close", "-1"), ("issue", "add"), ("issue", "add", "--title", " "),
+    ("rescue", "restore", "wo-1/1"), ("rescue", "restore", "--to", "x"), ("move", "wo-1", "x"), ("retry", "wo-1", "--from", "x"),
+    ("approve",), ("approve", "wo-1", "--all"), ("approve", "wo-1", "--plan", "x"), ("approve", "wo-1", "wo-2", "--finding", "x"),
+    ("reject", "wo-1"), ("cancel",), ("retry", "--all", "--wait"), ("budget", "set", "day"), ("budget", "set", "day", "x"),
+    ("budget", "raise", "day", "5usd", "--expected", "x"), ("intake", "add"), ("intake", "add", "--repo", "o/r", "--every", "x"),
+    ("intake", "add", "--repo", "o/r", "--every", "1"), ("pipeline",), ("pipeline", "--issues", "1,a", "--repo", "o/r"),
+    ("pipeline", "--issues", "1", "--repo", "o/r", "--executors", "x"), ("pipeline", "--issues", "1", "--repo", "o/r", "--plan-seconds", "x"),
+    ("pipeline", "--issues", "1", "--repo", "o/r", "--executors", "99"), ("codec", "new-key"), ("codec", "new-key", "a b"),
+    ("docs", "nonsense"), ("docs", "comands"), ("init", "--repo", "nonsense"), ("open", "--pr"), ("backup",), ("mcp", "--json"),
+    ("logs", "wo-1", "--network", "--raw"), ("host-gone",), ("doctor", "--try", "x"), ("worker", "--sandbox", "x"),
+    # What the parser takes, so that nobody answers at the address.
+    ("show", "--", "wo-1"), ("show", "-x"), ("list", "--agent", "a", "--agent", "b"), ("list", "--limit=5"), ("list", "--agent="),
+    ("board", "-f"), ("move", "--why", "-x", "wo-1", "triaged"), ("cancel", "wo-1", "wo-2", "--yes"), ("list", "--lim", "5"),
+    ("retry", "wo-1", "--json", "--feedback", "--x"), ("run", *_ORDER, "--after", "wo-1", "--after", "wo-2"),
+)  # fmt: skip
+"""Command lines that end before a server answers: what is wrong with them, or that nobody is there."""
+_COMPLETED: Final[tuple[str, ...]] = (
+    "s", "budget ", "pipeline s", "show wo-", "approve wo-b ", "run --after wo-", "run --agent c", "run --se",
+    "run --sessions s", "retry x --from bu", "move x ", "demo --scenario m", "docs comm", "pipeline show pl-",
+    "rescue restore wo-", "list --state ", "board -", "costs --by ", "create --stage ", "up --sandbox ",
+)  # fmt: skip
+"""What is typed when the tabulator is pressed."""
+_PRESS: Final = r"""
+eval "$(septet --show-completion)"
+registered=$(complete -p septet); name=${registered#*-F }; name=${name%% *}
+while IFS= read -r line; do
+    IFS=' ' read -ra COMP_WORDS <<< "$line"
+    [[ $line == *' ' ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$line COMP_POINT=${#line} COMPREPLY=()
+    "$name" septet "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[*]}"
+done
+"""
+"""A bash that has loaded the completion, for which each line of stdin is a command line."""
 
 
-def commands() -> dict[str, Any]:
-    """Return each command with its arguments and options, by what is typed."""
-    return dict(_commands(typer.main.get_command(app), "septet"))
+def commands(septet: Septet) -> dict[str, Any]:
+    """Return the help of each command, by what is typed: as its words, wherever lines are broken."""
+    shown: dict[str, Any] = {}
+    ahead: list[tuple[str, ...]] = [()]
+    while ahead:
+        helps = {words: _parts_of(septet(*words, "--help").out) for words in ahead}
+        shown |= {" ".join(("septet", *words)): parts for words, parts in helps.items()}
+        ahead = [
+            (*words, name)
+            for words, parts in helps.items()
+            for heading, rows in parts.items()
+            if isinstance(rows, dict) and heading not in _BESIDE
+            for name in rows
+        ]
+    return shown
 
 
-def _commands(command: Any, typed: str) -> Iterator[tuple[str, Any]]:
-    parts = getattr(command, "commands", {})
-    shown = [each for each in command.params if not _LIBRARY & {*each.opts}]
-    yield (
-        typed,
-        {
-            "hidden": command.hidden,
-            "commands": sorted(parts),
-            "arguments": [_parameter(each) for each in shown if each.param_type_name == "argument"],
-            "options": {each.opts[0]: _parameter(each) for each in shown if each.param_type_name == "option"},
-        },
+def _parts_of(text: str) -> dict[str, Any]:
+    """Return a help by its sections: the rows of each by their labels, and the words that stand in none."""
+    parts: dict[str, Any] = {"text": ""}
+    rows: dict[str, str] | None = None
+    for line in text.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            rows = parts[line.removesuffix(":")] = {}
+        elif not line.strip():
+            rows = None if rows else rows
+        elif rows is None:
+            parts["text"] = _PROGRAM.sub("septet", f"{parts['text']} {line.strip()}".strip())
+        elif (match := _ROW.match(line)) is not None:
+            rows[match["label"]] = " ".join((match["text"] or "").split())
+        else:
+            last = next(reversed(rows))
+            rows[last] = " ".join([*rows[last].split(), *line.split()])
+    return parts
+
+
+def mistakes(septet: Septet, names: Iterable[str]) -> dict[str, Any]:
+    """Return what command lines end with that are wrong; each command has some of its own, and `names` are all."""
+    each = [tuple(name.split()[1:]) for name in names]
+    lines = [(*words, "--nonsense", *more) for words in each for more in ((), ("--json",))]
+    lines += [*((*words, *"abcd") for words in each if words), *_WRONG]
+    return {shlex.join(words): _told(septet, septet(*words, cwd=septet.root)) for words in lines}
+
+
+def _told(septet: Septet, ended: Ended) -> dict[str, Any]:
+    def words(text: str) -> str:
+        return " ".join(_PROGRAM.sub("septet", text.replace(str(septet.root), "ROOT")).split())
+
+    is_help = ended.err.startswith("Usage: ")
+    return {"code": ended.code, "out": words(ended.out), "err": "its help" if is_help else words(ended.err)}
+
+
+def completions(septet: Septet) -> dict[str, list[str]]:
+    """Return what bash completes, in a state directory that knows some work orders and pipelines."""
+    for folder in ("runs/wo-a", "runs/wo-b", "pipelines/pl-1"):
+        (septet.state / folder).mkdir(parents=True)
+    lines = [f"septet {words}" for words in _COMPLETED]
+    env = {**septet.env, "PATH": f"{PROGRAMS}:{septet.env['PATH']}"}
+    shell = subprocess.run(
+        ["bash", "--norc", "-c", _PRESS],
+        env=env,
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    for name, part in parts.items():
-        yield from _commands(part, f"{typed} {name}")
-
-
-def _parameter(parameter: Any) -> dict[str, Any]:
-    facts = {
-        "names": [*parameter.opts[1:], *parameter.secondary_opts],
-        "takes": None if getattr(parameter, "is_flag", False) else parameter.metavar or parameter.name.upper(),
-        "least": parameter.min,
-        "most": parameter.max,
-        "many": parameter.multiple or parameter.nargs == -1,
-        "required": parameter.required,
-        "default": _plain(parameter.default),
-        "env": parameter.envvar,
-        "hidden": parameter.hidden,
-        "completes": parameter._custom_shell_complete is not None,
-    }
-    return {name: value for name, value in facts.items() if value not in (None, False, [], ())}
+    return {line: sorted(words.split()) for line, words in zip(lines, shell.stdout.splitlines(), strict=True)}
 
 
 def _plain(value: Any) -> Any:
@@ -118,8 +214,12 @@ def _without_words(value: Any, *, of_names: bool = False) -> Any:
 
 async def tables() -> dict[str, Any]:
     """Return all tables, by the names of their files."""
+    with tempfile.TemporaryDirectory(prefix="septet-") as folder:
+        septet = Septet(Path(folder), {"TEMPORAL_ADDRESS": _NOBODY, "COLUMNS": "100", "TERMINAL_WIDTH": "100"})
+        helps = commands(septet)
+        typed = {"commands": helps, "mistakes": mistakes(septet, helps), "completions": completions(septet)}
     return {
-        "commands": commands(),
+        **typed,
         "exit_codes": {code.name: code.value for code in ExitCode},
         "http": await http(),
         "settings": settings(),
@@ -133,8 +233,7 @@ def as_text(table: Any) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-if __name__ == "__main__":
-    TABLES.mkdir(exist_ok=True)
+def write() -> None:
+    """Write the tables anew."""
     for file, made in asyncio.run(tables()).items():
         (TABLES / f"{file}.json").write_text(as_text(made), encoding="utf-8")
-    sys.exit(0)

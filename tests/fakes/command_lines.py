@@ -1,23 +1,47 @@
-"""Command lines of `septet` in documents, held against the commands that there are."""
+"""The commands of `septet` with their parameters, as the parser knows them; and command lines held against them."""
 
 import shlex
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
-from typer.main import get_command
+from cyclopts.argument import Argument
 
-from clients.cli.main import app
+from clients.cli.command_line import app_at, parse
+from clients.cli.commands import SEPTET, CommandRow, find_command
+
+
+def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield what is typed for each command that does something."""
+    if command.place:
+        yield path
+    for name, part in command.commands.items():
+        yield from leaves(part, (*path, name))
+
+
+@cache
+def parameters(path: tuple[str, ...]) -> tuple[Argument, ...]:
+    """Return the arguments and options of a command."""
+    return tuple(each for each in app_at(path).assemble_argument_collection() if each.show)
+
+
+def options_of(path: tuple[str, ...]) -> list[str]:
+    """Return the long names of a command's options."""
+    return [max(each.names, key=len) for each in parameters(path) if each.names[0].startswith("-")]
+
+
+def given_to(words: Sequence[str]) -> dict[str, Any]:
+    """Return what the function of a command is given for a command line, by its parameters; and their defaults."""
+    _, arguments = parse(words)
+    arguments.apply_defaults()
+    return dict(arguments.arguments)
 
 
 def unknown_parts(line: str) -> set[str]:
     """Return what of a command line is no command, subcommand or option of `septet`; nothing is run."""
     program, *words = shlex.split(line)
-    command: Any = get_command(app)
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
-    is_group = hasattr(command, "commands") and not (
-        command.invoke_without_command and words and words[0].startswith("-")
-    )
-    if program != "septet" or is_group:
+    command, path = find_command(words)
+    rest = words[len(path) :]
+    if program != "septet" or not (command.place if not rest or rest[0].startswith("-") else not command.commands):
         return {line}
-    known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
-    return {word for word in words if word.startswith("--")} - known
+    return {word for word in rest if word.startswith("--")} - {*options_of(tuple(path)), "--help"}

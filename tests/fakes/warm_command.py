@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 WARM: Final = (
-    "clients.cli.main", "clients.cli.task_reply", "clients.operations", "typer._adapters", "rich._emoji_codes",
+    "clients.cli.main", "clients.cli.task_reply", "clients.operations", "rich._emoji_codes",
     # What commands import when they are used, and would import again in each process.
     "clients.cli.render.ages", "clients.cli.render.board", "clients.cli.render.costs", "clients.cli.render.detail",
     "clients.cli.render.listing", "clients.cli.render.network", "clients.cli.render.pipeline",
@@ -24,7 +24,7 @@ WARM: Final = (
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
     # What `up` and `worker` run with, which takes them a second.
-    "clients.cli.up", "clients.http.serving", "workers.recovery.strays", "workers.worker",
+    "clients.cli.up", "clients.cli.worker", "clients.cli.follow", "clients.cli.show", "clients.cli.decide", "clients.cli.start", "clients.cli.usage_errors", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
 """The name that a process has for others."""

@@ -1,19 +1,17 @@
 """What each option does that is none of an input's: what a command asks of the server, or a test that sees it."""
 
 import ast
-import inspect
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import pytest
-import typer.main
+from fakes.command_lines import leaves, options_of
 
-from clients.cli.main import app
+from clients.cli.command_line import parse
+from clients.cli.server import Server
 
 ROOT: Final = Path(__file__).parents[3]
-COMMANDS: Final[Any] = typer.main.get_command(app)
 PLAN: Final = "0" * 64
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
@@ -183,21 +181,21 @@ class Question:
         raise AskedError(self._names, values, named)
 
 
+class AskedServer(Server):
+    """A server that is asked one question, and answers none."""
+
+    async def connect(self) -> Any:
+        """Return what takes the question."""
+        return Question()
+
+
 async def question(command: str, *words: str) -> object:
     """Return the first thing that a command line asks of the server."""
-    leaf = COMMANDS
-    for name in command.split():
-        leaf = leaf.commands[name]
-    given = leaf.make_context(command, list(words)).params
-    work = inspect.unwrap(leaf.callback)
-    arguments = {}
-    for name, kind in get_type_hints(work, localns={"Operations": Question, "PipelineDecision": str}).items():
-        if is_dataclass(kind) and name != "return":
-            arguments[name] = kind(**{field.name: given[field.name] for field in fields(kind)})  # type: ignore[operator]
-        elif name in given:
-            arguments[name] = given[name]
+    function, given = parse((*command.split(), *words))
+    given.apply_defaults()
+    given.arguments["server"] = AskedServer(address="elsewhere:7233")
     try:
-        await work(Question(), **arguments)
+        await function(*given.args, **given.kwargs)
     except AskedError as asked:
         return asked.args
     raise AssertionError(f"septet {command} asked for nothing")
@@ -226,24 +224,14 @@ def test_the_test_that_sees_an_option_is_there(option: str, command: str) -> Non
     assert {option, *command.split()} <= words
 
 
-def options_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return each command with each option that it has."""
-    own = [
-        (" ".join(path), each.opts[0])
-        for each in command.params
-        if each.param_type_name == "option" and "-completion" not in each.opts[0]
-    ]
-    parts = getattr(command, "commands", {})
-    return own + [each for name, part in parts.items() for each in options_of(part, (*path, name))]
-
-
 def test_every_option_has_an_effect_that_is_seen() -> None:
     """An option that is added without one fails here; those of inputs have their own test, in `test_options`."""
     of_inputs = {"run", "create", "pipeline"}
     beyond = {"--id", "--wait", "--again", "--dry-run"}
-    wanted = {
+    wanted = {("", "--version")} | {
         (command, option)
-        for command, option in options_of(COMMANDS)
+        for path in leaves()
+        for command, option in ((" ".join(path), each) for each in options_of(path))
         if option not in ON_ALL and (command not in of_inputs or option in beyond)
     }
     asked = {(command, option) for option, (_, commands) in ASKED.items() for command in commands}

@@ -2,16 +2,13 @@
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-import typer.main
+from fakes.command_lines import given_to, leaves, options_of
 
-from clients.cli.main import app
-from clients.cli.options import IssueOptions, OrderOptions
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.start import order_input
 from septet.contracts.order import WorkOrderInput
@@ -49,21 +46,7 @@ INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": 
 NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again", "--dry-run"}
 FORGE_SETTINGS: Final = {f"{kind.name}_{what}" for kind in KINDS for what in ("hosts", "api_url", "token")}
 """`septet.forges.choose` reads them by a forge's name."""
-COMPLETION: Final = {"--install-completion", "--show-completion"}
-"""Of typer itself."""
-
-
-def options_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Yield each command with each option that it has."""
-    for parameter in command.params:
-        if parameter.param_type_name == "option" and not {*parameter.opts} & COMPLETION:
-            yield " ".join(path), parameter.opts[0]
-    for name, part in getattr(command, "commands", {}).items():
-        yield from options_of(part, (*path, name))
-
-
-COMMANDS: Any = typer.main.get_command(app)
-OPTIONS = [*options_of(COMMANDS)]
+OPTIONS: Final = [(" ".join(path), option) for path in leaves() for option in options_of(path)]
 OF_INPUTS = [
     (command, option) for command, option in OPTIONS if command in STARTS and option not in NOT_OF_THE_INPUT
 ]
@@ -71,12 +54,11 @@ OF_INPUTS = [
 
 def parsed(command: str, *words: str) -> Wire:
     """Return the input that a command line stands for."""
-    given = COMMANDS.commands[command].make_context(command, list(words)).params
+    given = given_to((command, *words))
     if command == "pipeline":
-        return PipelineOptions(**{each.name: given[each.name] for each in fields(PipelineOptions)}).order()
-    issue = IssueOptions(**{each.name: given[each.name] for each in fields(IssueOptions)})
-    order = OrderOptions(**{each.name: given[each.name] for each in fields(OrderOptions)})
-    return order_input(given["target"], given["repo"], issue, order, given.get("stage"))
+        options: PipelineOptions = given["options"]
+        return options.order()
+    return order_input(given["target"], given["repo"], given["issue"], given["order"], given.get("stage"))
 
 
 @pytest.mark.parametrize(("command", "option"), OF_INPUTS)

@@ -10,9 +10,8 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from typer.main import get_command
 
-from clients.cli.main import app
+from clients.cli.commands import SEPTET
 from septet.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -119,11 +118,10 @@ def test_worker_and_runner_of_a_pod_share_what_they_lease() -> None:
 
 def test_commands_and_settings_exist() -> None:
     """Each container starts a command of `septet`, with variables that it or Temporal reads."""
-    commands = get_command(app).list_commands(None)  # type: ignore[attr-defined]
     settings = {f"SEPTET_{name.upper()}" for name in Settings.model_fields}
     settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     for container in containers().values():
-        assert container["args"][0] in commands
+        assert container["args"][0] in SEPTET.commands
         names = {each["name"] for each in container.get("env", ())} | settings_map.keys()
         assert {name for name in names if not name.startswith("TEMPORAL_")} <= settings
 

@@ -1,0 +1,22 @@
+"""`septet mcp`: the tools of agents, over stdin and stdout."""
+
+import signal
+
+from clients.cli.options import Address
+from clients.cli.reply import CommandReply
+from clients.connection import Connection
+from clients.login_keys import hide_login_keys
+from clients.mcp.over_stdio import serve_stdio
+from septet.settings import load_settings
+from workers.observing.logs import set_up_logs
+
+
+async def mcp(*, address: Address = None) -> CommandReply:
+    """Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol)."""
+    # Nothing is held that an end could hurt, and Python's own way would wait for a line on stdin first.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    settings = load_settings()
+    set_up_logs(settings)
+    hide_login_keys(settings)
+    await serve_stdio(Connection(settings, address).operations)
+    return CommandReply()
