@@ -6,6 +6,8 @@ one protection.
 
 from dataclasses import dataclass
 
+from fakes.attack_tables import counted
+
 
 @dataclass(frozen=True)
 class DoorRoute:
@@ -40,5 +42,4 @@ DOOR_ROUTES = (
 
 def door_table() -> str:
     """Return the table as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    return "\n".join([*lines, *(f"| {each.attack} | {each.protection} |" for each in DOOR_ROUTES)]) + "\n"
+    return counted((each.attack, each.protection) for each in DOOR_ROUTES)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from fakes.attack_tables import counted
 from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES, PROTECTED_ROUTES
 from fakes.escape_homes import TRAPS
-from fakes.guest_kinds import kinds_table
+from fakes.guest_kinds import kind_attacks
 from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
-from fakes.network_routes import network_table
+from fakes.network_routes import network_attacks
 from fakes.plan_routes import PLAN_ROUTES
 from fakes.read_outgoing_routes import READING_ROUTES
 
@@ -296,14 +297,9 @@ class _PlainProcesses:
 
 def escape_table() -> str:
     """Return the table of routes as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    lines += [
-        f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
-        for each in ROUTES
-    ]
-    routes = (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)
-    lines += [f"| {each.attack} | {each.protection} |" for each in routes]
-    lines += [f"| left besides a plan: {each.attack} | {each.protection} |" for each in PLAN_ROUTES]
-    lines += [f"| {attack} | {protection} |" for attack, protection in (*READER_ROUTES, *READING_ROUTES)]
-    lines += [f"| {each.attack} | {each.protection} |" for each in PROTECTED_ROUTES.values()]
-    return "\n".join(lines) + "\n" + network_table() + kinds_table()
+    routes = [(each.attack, each.protection) for each in ROUTES]
+    routes += [(each.attack, each.protection) for each in (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)]
+    routes += [(each.attack, each.protection) for each in PLAN_ROUTES]
+    routes += [*READER_ROUTES, *READING_ROUTES]
+    routes += [(each.attack, each.protection) for each in PROTECTED_ROUTES.values()]
+    return counted([*routes, *network_attacks(), *kind_attacks()])

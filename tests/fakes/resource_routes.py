@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.attack_tables import counted
 from fakes.escape_routes import Change, Route, bound, removed
 from fakes.guests import PROMPT, Machine
 
@@ -283,9 +284,8 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
 
 def resource_table() -> str:
     """Return the table as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    lines += [f"| {each.attack} | {each.protection} |" for each in RESOURCE_ROUTES]
-    lines += [f"| {each.attack} | pipes, and a sealed prompt |" for each in RECORD_ROUTES]
-    lines += [f"| {each.attack} (a worker that is root) | a separate user |" for each in ROOT_ROUTES]
-    lines += [f"| use it up: {each.name.replace('-', ' ')} | `{each.cause}` |" for each in BOMBS]
-    return "\n".join(lines) + "\n"
+    routes = [(each.attack, each.protection) for each in RESOURCE_ROUTES]
+    routes += [(each.attack, "pipes, and a sealed prompt") for each in RECORD_ROUTES]
+    routes += [(each.attack, "a separate user, where the worker is root") for each in ROOT_ROUTES]
+    routes += [(f"use up {each.name.replace('-', ' ')}", f"`{each.cause}`") for each in BOMBS]
+    return counted(routes)
