@@ -1,16 +1,12 @@
-"""The tables of attacks in docs/attacks.md: a row for each protection, with the number of attacks that it stops."""
+"""The tables of attacks in docs/attacks.md: a row for each kind, with the number of attacks and what stops them."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
-def counted(attacks: Iterable[tuple[str, str]]) -> str:
-    """Return the table of these attacks and protections; the example is the first attack that reads by itself."""
-    stopped: defaultdict[str, list[str]] = defaultdict(list)
-    for attack, protection in attacks:
-        stopped[protection].append(attack)
-    lines = ["| protection | attacks | such as |", "| --- | --- | --- |"]
-    for protection, tried in stopped.items():
-        example = next((each for each in tried if not each.startswith("…")), tried[0].removeprefix("… "))
-        lines.append(f"| {protection} | {len(tried)} | {example} |")
+def counted(kinds: Mapping[str, Iterable[tuple[str, str]]]) -> str:
+    """Return the table of these kinds: each has attacks with their protections."""
+    lines = ["| kind of attack | attacks | stopped by |", "| --- | --- | --- |"]
+    for kind, attacks in kinds.items():
+        protections = [protection for _, protection in attacks]
+        lines.append(f"| {kind} | {len(protections)} | {'; '.join(dict.fromkeys(protections))} |")
     return "\n".join(lines) + "\n"

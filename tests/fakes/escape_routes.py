@@ -1,9 +1,10 @@
 """The ways out that a program tries in a guest's place; each with the one protection without which it succeeds."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol as TypingProtocol
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -34,6 +35,16 @@ from septet.agents.guest.protections import (
 )
 
 Change = Callable[[Description, Path], Description]
+
+
+class _Named(TypingProtocol):
+    @property
+    def attack(self) -> str:
+        """What is tried, for people."""
+
+    @property
+    def protection(self) -> str:
+        """What stops it."""
 
 
 @dataclass(frozen=True)
@@ -297,9 +308,22 @@ class _PlainProcesses:
 
 def escape_table() -> str:
     """Return the table of routes as the documents have it."""
-    routes = [(each.attack, each.protection) for each in ROUTES]
-    routes += [(each.attack, each.protection) for each in (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)]
-    routes += [(each.attack, each.protection) for each in PLAN_ROUTES]
-    routes += [*READER_ROUTES, *READING_ROUTES]
-    routes += [(each.attack, each.protection) for each in PROTECTED_ROUTES.values()]
-    return counted([*routes, *network_attacks(), *kind_attacks()])
+    return counted(
+        {
+            "read or change the machine, other work or other processes": _named(ROUTES),
+            "leave traps in the home of its CLI, for the engine or later runs": _named(TRAPS),
+            "have the engine's git run a program, read or wait": _named(GIT_ROUTES),
+            "have a person's git run a program": _named(PERSON_ROUTES),
+            "push commits that a receiving git refuses": _named(LEAVING_ROUTES),
+            "pass files besides the plan to the implementor": _named(PLAN_ROUTES),
+            "have CI or other agents act on a change": _named(PROTECTED_ROUTES.values()),
+            "delay a reader of its texts": READER_ROUTES,
+            "deceive the reader before each push": READING_ROUTES,
+            "reach hosts and ports, or the model's key": network_attacks(),
+            "read keys, as each kind of guest": kind_attacks(),
+        }
+    )
+
+
+def _named(routes: Iterable[_Named]) -> list[tuple[str, str]]:
+    return [(each.attack, each.protection) for each in routes]

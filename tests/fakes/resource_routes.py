@@ -284,8 +284,17 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
 
 def resource_table() -> str:
     """Return the table as the documents have it."""
-    routes = [(each.attack, each.protection) for each in RESOURCE_ROUTES]
-    routes += [(each.attack, "pipes, and a sealed prompt") for each in RECORD_ROUTES]
-    routes += [(each.attack, "a separate user, where the worker is root") for each in ROOT_ROUTES]
-    routes += [(f"use up {each.name.replace('-', ' ')}", f"`{each.cause}`") for each in BOMBS]
-    return counted(routes)
+    return counted(
+        {
+            "leave something with more rights, or use up what a user may have": [
+                (each.attack, each.protection) for each in RESOURCE_ROUTES
+            ],
+            "change its own prompt or output": [
+                (each.attack, "pipes, and a sealed prompt") for each in RECORD_ROUTES
+            ],
+            "use what root may do, where the worker is root": [
+                (each.attack, "a separate user") for each in ROOT_ROUTES
+            ],
+            "use up the machine": [(each.name, f"`{each.cause}`") for each in BOMBS],
+        }
+    )
