@@ -15,7 +15,7 @@ _MOST_PERCENT = 3.0
 """By so much a turn in the sandbox may be slower than one without."""
 FIRST_TOKEN_SECONDS = 0.9
 """How long a real model is silent before it answers even two letters: 0.91 s is GPT-5.4's median of hourly
-probes in 2026, and Claude's models take longer: ADR 83 names the source."""
+probes in 2026, and Claude's models take longer (https://www.jonathanwrede.de/en/blog/ttft-varies-13x-across-llm-providers/)."""
 _BESIDE = "a program that prints a recorded stream"
 
 

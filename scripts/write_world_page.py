@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -14,23 +15,21 @@ PAGE = ROOT / "docs" / "world.md"
 HEAD = """\
 # What strangers report
 
-Septet meets agent CLIs, repositories and forges that behave oddly. Public reports about them are whole work orders
-in `tests/world/`, a folder for each, with a stand-in for the CLI, real git and a fake forge. `make world` runs all
-of them and writes this page; `.ci/run` runs a sample. `tests/world/README.md` describes how a report becomes a
-case.
+Look here whether Septet meets an oddity of a CLI or forge that somebody has reported. Each report is a whole work
+order in `tests/world/`, with a stand-in for the CLI, real git and a fake forge. `make world` runs all of them and
+writes this page; `.ci/run` runs a sample. `tests/world/README.md` describes how a report becomes a case.
 
 ## Drawn before they were tried
 
 A fixed rule drew forty public reports before anybody tried one of them: `tests/world/drawn.md` has the rule, what
 happened and what was expected. At the first trial {first} of {drawn} came out right; now {right} do.
 
-{drawn_table}
+{drawn_list}
 ## From the project's own trials
 
 These were written down because something came out wrong; each folder in `tests/world/cases` says what happens and
 what is expected. {own_right} of {own} come out right{own_wrong}.
 """
-COLUMNS = ("| Case | What happens | What is expected | What comes out |", "| --- | --- | --- | --- |")
 
 
 def main() -> None:
@@ -44,27 +43,24 @@ def main() -> None:
         right=sum(not case.known for case in drawn),
         own_right=sum(not case.known for case in own),
         own=len(own),
-        drawn_table=_table(drawn),
+        drawn_list=_list(drawn),
         own_wrong="".join(f"; `{case.name}` is {case.known}" for case in own if case.known),
     )
     PAGE.write_text(page, encoding="utf-8")
 
 
-def _table(cases: Sequence[Case]) -> str:
-    rows = (
-        f"| {_name(case)} | {_cell(case.happens)} | {_cell(case.expects)} | {_cell(case.known) or 'right'} |"
-        for case in cases
-    )
-    return "\n".join((*COLUMNS, *rows, ""))
+def _list(cases: Sequence[Case]) -> str:
+    """Return a line for each report, below the program that it is about."""
+    lines = []
+    for program, group in groupby(cases, key=lambda case: case.name.split("_")[0]):
+        lines += [f"- {program}", *(f"    - {_linked(case)}" for case in group)]
+    return "\n".join((*lines, ""))
 
 
-def _name(case: Case) -> str:
-    name = f"`{case.name}`"
-    return f"{case.drawn}. [{name}]({case.source})" if case.source.startswith("https://") else name
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("{", "&#123;")
+def _linked(case: Case) -> str:
+    name = case.name.partition("_")[2].replace("_", " ")
+    linked = f"[{name}]({case.source})" if case.source.startswith("https://") else name
+    return f"{linked}: {case.known}" if case.known else linked
 
 
 main()

@@ -18,8 +18,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
     """Let the handler or the validator of an update take what was sent as a value of a type.
 
-    The SDK hands the input over undecoded, as it does for a workflow's own (ADR 6): what it cannot decode it would
-    refuse in the words of its libraries.
+    The SDK hands the input over undecoded, as it does for a workflow's own (record 28): what it cannot decode
+    it would refuse in the words of its libraries.
 
     Args:
         name: The update's, as people who send it know it.

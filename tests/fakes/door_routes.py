@@ -6,6 +6,8 @@ one protection.
 
 from dataclasses import dataclass
 
+from fakes.attack_tables import counted
+
 
 @dataclass(frozen=True)
 class DoorRoute:
@@ -40,5 +42,11 @@ DOOR_ROUTES = (
 
 def door_table() -> str:
     """Return the table as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    return "\n".join([*lines, *(f"| {each.attack} | {each.protection} |" for each in DOOR_ROUTES)]) + "\n"
+    pairs = [(each.attack, each.protection) for each in DOOR_ROUTES]
+    first_of_user = next(i for i, each in enumerate(DOOR_ROUTES) if each.tests[0] != _BROWSER)
+    return counted(
+        {
+            "a page of another site in the user's browser": pairs[:first_of_user],
+            "another user of the machine": pairs[first_of_user:],
+        }
+    )

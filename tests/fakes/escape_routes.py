@@ -1,17 +1,19 @@
 """The ways out that a program tries in a guest's place; each with the one protection without which it succeeds."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol as TypingProtocol
 
 import pytest
 from _pytest.mark import ParameterSet
+from fakes.attack_tables import counted
 from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES, PROTECTED_ROUTES
 from fakes.escape_homes import TRAPS
-from fakes.guest_kinds import kinds_table
+from fakes.guest_kinds import kind_attacks
 from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
-from fakes.network_routes import network_table
+from fakes.network_routes import network_attacks
 from fakes.plan_routes import PLAN_ROUTES
 from fakes.read_outgoing_routes import READING_ROUTES
 
@@ -33,6 +35,16 @@ from septet.agents.guest.protections import (
 )
 
 Change = Callable[[Description, Path], Description]
+
+
+class _Named(TypingProtocol):
+    @property
+    def attack(self) -> str:
+        """What is tried, for people."""
+
+    @property
+    def protection(self) -> str:
+        """What stops it."""
 
 
 @dataclass(frozen=True)
@@ -296,14 +308,22 @@ class _PlainProcesses:
 
 def escape_table() -> str:
     """Return the table of routes as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    lines += [
-        f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
-        for each in ROUTES
-    ]
-    routes = (*TRAPS, *GIT_ROUTES, *PERSON_ROUTES, *LEAVING_ROUTES)
-    lines += [f"| {each.attack} | {each.protection} |" for each in routes]
-    lines += [f"| left besides a plan: {each.attack} | {each.protection} |" for each in PLAN_ROUTES]
-    lines += [f"| {attack} | {protection} |" for attack, protection in (*READER_ROUTES, *READING_ROUTES)]
-    lines += [f"| {each.attack} | {each.protection} |" for each in PROTECTED_ROUTES.values()]
-    return "\n".join(lines) + "\n" + network_table() + kinds_table()
+    return counted(
+        {
+            "read or change the machine, other work or other processes": _named(ROUTES),
+            "leave traps in the home of its CLI, for the engine or later runs": _named(TRAPS),
+            "have the engine's git run a program, read or wait": _named(GIT_ROUTES),
+            "have a person's git run a program": _named(PERSON_ROUTES),
+            "push commits that a receiving git refuses": _named(LEAVING_ROUTES),
+            "pass files besides the plan to the implementor": _named(PLAN_ROUTES),
+            "have CI or other agents act on a change": _named(PROTECTED_ROUTES.values()),
+            "delay a reader of its texts": READER_ROUTES,
+            "deceive the reader before each push": READING_ROUTES,
+            "reach hosts and ports, or the model's key": network_attacks(),
+            "read keys, as each kind of guest": kind_attacks(),
+        }
+    )
+
+
+def _named(routes: Iterable[_Named]) -> list[tuple[str, str]]:
+    return [(each.attack, each.protection) for each in routes]

@@ -208,6 +208,6 @@ KINDS = (
 )
 
 
-def kinds_table() -> str:
-    """Return the table's rows of these."""
-    return "".join(f"| {each.attack} | a guest's world is around each of them |\n" for each in KINDS)
+def kind_attacks() -> tuple[tuple[str, str], ...]:
+    """Return each attack with its protection."""
+    return tuple((each.attack, "a guest's world is around each of them") for each in KINDS)

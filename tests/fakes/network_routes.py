@@ -412,6 +412,6 @@ def _answer_datagrams(server: socket.socket) -> None:
             server.sendto(CANARY.encode(), client)
 
 
-def network_table() -> str:
-    """Return the table's rows of these."""
-    return "".join(f"| {each.attack} | {each.protection} |\n" for each in (*NETWORK_ROUTES, *NAME_ROUTES))
+def network_attacks() -> tuple[tuple[str, str], ...]:
+    """Return each attack with its protection."""
+    return tuple((each.attack, each.protection) for each in (*NETWORK_ROUTES, *NAME_ROUTES))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.attack_tables import counted
 from fakes.escape_routes import Change, Route, bound, removed
 from fakes.guests import PROMPT, Machine
 
@@ -283,9 +284,17 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
 
 def resource_table() -> str:
     """Return the table as the documents have it."""
-    lines = ["| what is tried | what closes it |", "| --- | --- |"]
-    lines += [f"| {each.attack} | {each.protection} |" for each in RESOURCE_ROUTES]
-    lines += [f"| {each.attack} | pipes, and a sealed prompt |" for each in RECORD_ROUTES]
-    lines += [f"| {each.attack} (a worker that is root) | a separate user |" for each in ROOT_ROUTES]
-    lines += [f"| use it up: {each.name.replace('-', ' ')} | `{each.cause}` |" for each in BOMBS]
-    return "\n".join(lines) + "\n"
+    return counted(
+        {
+            "leave something with more rights, or use up what a user may have": [
+                (each.attack, each.protection) for each in RESOURCE_ROUTES
+            ],
+            "change its own prompt or output": [
+                (each.attack, "pipes, and a sealed prompt") for each in RECORD_ROUTES
+            ],
+            "use what root may do, where the worker is root": [
+                (each.attack, "a separate user") for each in ROOT_ROUTES
+            ],
+            "use up the machine": [(each.name, f"`{each.cause}`") for each in BOMBS],
+        }
+    )
