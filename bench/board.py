@@ -13,7 +13,7 @@ from clients.temporal.board import TASKS_AT_ONCE, BoardRows
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from workers.server.preflight import register_search_attributes
-from workflows.search_attributes import STAGE, TAKEN_UP_AGAIN
+from workflows.wire.search_attributes import STAGE, TAKEN_UP_AGAIN
 
 PAGE_TARGET_SECONDS = 0.5
 ALL_TARGET_SECONDS = 8.0

@@ -21,8 +21,8 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.row import MEMO, first_task, row_of
 from septet.system.timestamps import timestamp
 from workers.server.preflight import register_search_attributes
-from workflows.board import Board
-from workflows.search_attributes import start_attributes
+from workflows.board.board import Board
+from workflows.wire.search_attributes import start_attributes
 
 HANDED_ON_TARGET_KB: Final = 250.0
 SEAT_TARGET_SECONDS: Final = 10.0

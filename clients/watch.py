@@ -17,7 +17,7 @@ from septet.contracts.names import Status
 from septet.contracts.replies import NOBODY_WORKS, RUNNING, WatchReply
 from septet.contracts.task import Task
 from septet.errors import ServerNotReachedError
-from workflows.search_attributes import HOST
+from workflows.wire.search_attributes import HOST
 
 _LOOK_SECONDS: Final = 0.5
 """Between looks at this host's disk; what the server has to tell comes by itself."""

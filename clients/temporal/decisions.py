@@ -26,8 +26,8 @@ from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import InvalidInputError, RefusedTransitionError
-from workflows.run_input import NOT_VALID
-from workflows.search_attributes import HOST
+from workflows.wire.run_input import NOT_VALID
+from workflows.wire.search_attributes import HOST
 
 _END_FIRST: Final = "Cancel it first, or wait until it ends."
 

@@ -19,7 +19,7 @@ from septet.contracts.pull_request_names import watched_order
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.system.text import name_some
 from workers.server.preflight import lacks_attribute
-from workflows.search_attributes import HOST, STAGE
+from workflows.wire.search_attributes import HOST, STAGE
 
 _PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'

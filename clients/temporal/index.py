@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 from clients.temporal.refusals import server_refusal
 from septet.contracts.names import ORDER_ID
 from septet.errors import InvalidInputError, NotFoundError
-from workflows.search_attributes import TAKEN_UP_AGAIN
+from workflows.wire.search_attributes import TAKEN_UP_AGAIN
 
 _MARK_BYTES: Final = 6
 _NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")

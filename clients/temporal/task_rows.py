@@ -16,7 +16,7 @@ from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
 from septet.errors import SealedError
 from septet.system.timestamps import timestamp
-from workflows import search_attributes as by
+from workflows.wire import search_attributes as by
 
 _WATCH: Final = "PullRequest"
 _STAGES: Final[Mapping[Status, Stage]] = {

@@ -10,7 +10,7 @@ from temporalio.client import WorkflowExecutionDescription
 from activities.payloads import read_memo
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import TROUBLE
-from workflows.search_attributes import STAGE, STATUS
+from workflows.wire.search_attributes import STAGE, STATUS
 
 _PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"

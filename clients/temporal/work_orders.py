@@ -34,7 +34,7 @@ from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, N
 from septet.git.engine.address import parse_address
 from septet.git.engine.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE, start_attributes
+from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE, start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {

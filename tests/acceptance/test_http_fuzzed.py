@@ -24,7 +24,7 @@ from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
 from workers.connection.plugin import SeptetPlugin
 from workflows.pipeline import Pipeline
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.faces

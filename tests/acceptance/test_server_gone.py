@@ -19,7 +19,7 @@ from fakes.waiting import until
 from septet.contracts.names import Step
 from septet.system import processes
 from workers.server.server import temporal_program
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 pytestmark = pytest.mark.recovery
 

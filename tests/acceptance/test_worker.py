@@ -15,7 +15,7 @@ from fakes.septet_command import Septet, free_port
 from fakes.shared_server import Host
 from fakes.waiting import until
 
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 pytestmark = pytest.mark.faces
 

@@ -23,8 +23,8 @@ from septet.contracts.steps import Progress, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace
-from workflows.board import Board
-from workflows.pull_request import PullRequestWorkflow
+from workflows.board.board import Board
+from workflows.pull_request.pull_request import PullRequestWorkflow
 
 QUEUE: Final = "board-histories"
 _WITHIN_SECONDS: Final = 60.0

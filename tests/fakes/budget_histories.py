@@ -18,10 +18,10 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
 from workers.watching.accounts import FleetAccounts
-from workflows.account import Account
-from workflows.costs import Costs
-from workflows.pull_request import PullRequestWorkflow
-from workflows.quota import Quota
+from workflows.budgets.account import Account
+from workflows.budgets.costs import Costs
+from workflows.budgets.quota import Quota
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 _SILENT: Final = "account-in-silence"

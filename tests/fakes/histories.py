@@ -29,9 +29,9 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
-from workflows.notification import NotificationWorkflow
-from workflows.pull_request import PullRequestWorkflow
-from workflows.tracker_session import TrackerReport
+from workflows.intake.tracker_session import TrackerReport
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 _WITHIN_SECONDS: Final = 60.0

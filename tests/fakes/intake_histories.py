@@ -20,8 +20,8 @@ from septet.contracts.intake import (
     IssueClaim,
     IssuesFound,
 )
-from workflows.comment import CommentCommandWorkflow
-from workflows.intake import Intake
+from workflows.intake.comment import CommentCommandWorkflow
+from workflows.intake.intake import Intake
 
 QUEUE: Final = "intake-histories"
 REPOSITORY: Final = "https://github.com/o/r"

@@ -11,7 +11,7 @@ from temporalio.worker import Worker
 
 from septet.contracts.steps import SweepCall
 from septet.janitor.terms import SweepReport, SweptItem
-from workflows.janitor import Janitor
+from workflows.board.janitor import Janitor
 
 QUEUE: Final = "janitor-histories"
 _WITHIN_SECONDS: Final = 60.0

@@ -7,7 +7,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 
 async def skipping_time() -> WorkflowEnvironment:

@@ -21,7 +21,7 @@ from septet.contracts.tracker import (
     TrackedIssue,
 )
 from septet.trackers.words import failed_message
-from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 
 QUEUE: Final = "tracker-histories"
 _WITHIN_SECONDS: Final = 60.0

@@ -6,8 +6,8 @@ import pytest
 from fakes.board_histories import BOARDS, WATCHES
 from fakes.recorded import name_of, replay
 
-from workflows.board import Board
-from workflows.pull_request import PullRequestWorkflow
+from workflows.board.board import Board
+from workflows.pull_request.pull_request import PullRequestWorkflow
 
 HERE = Path(__file__).parent
 BOARD_HISTORIES = sorted((HERE / "board").glob("*/*.json"))

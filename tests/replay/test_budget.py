@@ -6,9 +6,9 @@ import pytest
 from fakes.budget_histories import BUDGETS
 from fakes.recorded import name_of, replay
 
-from workflows.account import Account
-from workflows.costs import Costs
-from workflows.quota import Quota
+from workflows.budgets.account import Account
+from workflows.budgets.costs import Costs
+from workflows.budgets.quota import Quota
 from workflows.work_order import WorkOrder
 
 ROOT = Path(__file__).parent / "budget"

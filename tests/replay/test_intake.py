@@ -6,8 +6,8 @@ import pytest
 from fakes.intake_histories import INTAKES, OrderOfIntake
 from fakes.recorded import name_of, replay
 
-from workflows.comment import CommentCommandWorkflow
-from workflows.intake import Intake
+from workflows.intake.comment import CommentCommandWorkflow
+from workflows.intake.intake import Intake
 
 ROOT = Path(__file__).parent / "intake"
 HISTORIES = sorted(ROOT.glob("*/*.json"))

@@ -6,7 +6,7 @@ import pytest
 from fakes.janitor_histories import PASSES
 from fakes.recorded import name_of, replay
 
-from workflows.janitor import Janitor
+from workflows.board.janitor import Janitor
 
 ROOT = Path(__file__).parent / "janitor"
 HISTORIES = sorted(ROOT.glob("*/*.json"))

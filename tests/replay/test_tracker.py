@@ -6,7 +6,7 @@ import pytest
 from fakes.recorded import name_of, replay
 from fakes.tracker_histories import TRACKED, OrderOfTracker
 
-from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 
 ROOT = Path(__file__).parent / "tracker"
 HISTORIES = sorted(ROOT.glob("*/*.json"))

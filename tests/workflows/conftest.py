@@ -11,7 +11,7 @@ from temporalio.testing import WorkflowEnvironment
 from workers.connection.plugin import SeptetPlugin
 from workers.observing.runtime import quiet_runtime
 from workers.server.server import temporal_program
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 _HEARD_EACH_SECOND = 1.0
 SEALED = "sealed"

@@ -32,9 +32,9 @@ from septet.settings import Settings
 from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
 from workers.watching.board import tell_board
-from workflows.board import Board
-from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import ALL
+from workflows.board.board import Board
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import ALL
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

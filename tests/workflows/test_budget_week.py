@@ -21,8 +21,8 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.watching.accounts import FleetAccounts
-from workflows.account import Account
-from workflows.pull_request import PullRequestWorkflow
+from workflows.budgets.account import Account
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 DAY: Final = "day"

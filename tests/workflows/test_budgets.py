@@ -55,10 +55,10 @@ from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics, MetricsTurn
-from workflows.account import Account
-from workflows.notification import NotificationWorkflow
-from workflows.pull_request import PullRequestWorkflow
-from workflows.quota import Quota
+from workflows.budgets.account import Account
+from workflows.budgets.quota import Quota
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

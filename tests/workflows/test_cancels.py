@@ -19,7 +19,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, CancelledWork, OpenWorkspace, Workspace
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -18,7 +18,7 @@ from clients.temporal.board import BoardRows
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from septet.errors import AlreadyRunningError
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -37,8 +37,8 @@ from septet.errors import SeptetError
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from workers.registry import parts_of
-from workflows.comment import CommentCommandWorkflow
-from workflows.pull_request import PullRequestWorkflow
+from workflows.intake.comment import CommentCommandWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

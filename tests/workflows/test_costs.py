@@ -18,7 +18,7 @@ from septet.costs.estimate import Question
 from workers.connection.plugin import SeptetPlugin
 from workers.registry import parts_of
 from workers.watching.cost_notes import CostTeller
-from workflows.costs import Costs
+from workflows.budgets.costs import Costs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -16,7 +16,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

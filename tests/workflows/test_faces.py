@@ -34,8 +34,8 @@ from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
-from workflows.account import Account
-from workflows.pull_request import PullRequestWorkflow
+from workflows.budgets.account import Account
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -39,8 +39,8 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import LIVENESS, PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import RefusedTransitionError
 from workers.connection.plugin import SeptetPlugin
-from workflows.notification import NotificationWorkflow
-from workflows.pull_request import PullRequestWorkflow
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

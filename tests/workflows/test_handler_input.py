@@ -18,8 +18,8 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin
 from workers.connection.signal_input import takes
-from workflows.account import Account
-from workflows.search_attributes import REPOSITORY
+from workflows.budgets.account import Account
+from workflows.wire.search_attributes import REPOSITORY
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

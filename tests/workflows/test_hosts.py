@@ -33,8 +33,8 @@ from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError, ServerNotReachedError
 from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import HOST
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -19,7 +19,7 @@ from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
 from workers.connection.plugin import SeptetPlugin
 from workers.watching.accounts import FleetAccounts
-from workflows.account import Account
+from workflows.budgets.account import Account
 
 WITHIN_SECONDS = 60
 LIMIT = parse_limit("1usd")

@@ -33,7 +33,7 @@ from septet.janitor.terms import SweepReport
 from septet.settings import Settings
 from workers.registry import Parts, parts_of
 from workers.watching.janitor import PASSES, schedule_id, schedule_janitor
-from workflows.janitor import Janitor
+from workflows.board.janitor import Janitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -27,7 +27,7 @@ from septet.state import StateDir
 from workers.observing.runtime import quiet_runtime
 from workers.recovery.liveness import HostsWatch
 from workers.server.capabilities import host_services
-from workflows.search_attributes import HOST, STAGE, STATUS
+from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

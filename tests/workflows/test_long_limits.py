@@ -16,7 +16,7 @@ from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 MONTH = timedelta(days=31)

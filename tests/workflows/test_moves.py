@@ -27,7 +27,7 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
 from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -15,7 +15,7 @@ from workers.server.preflight import (
     register_namespace,
     register_search_attributes,
 )
-from workflows.search_attributes import ALL, STATUS
+from workflows.wire.search_attributes import ALL, STATUS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -18,7 +18,7 @@ from temporalio.worker import Replayer, Worker
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from workers.connection.plugin import SeptetPlugin
-from workflows.board import Board
+from workflows.board.board import Board
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

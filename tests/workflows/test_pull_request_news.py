@@ -36,7 +36,7 @@ from septet.forges.forge import PullRequestState
 from workers.beside import beside
 from workers.watching.look_pace import LookPace
 from workers.watching.pull_requests import PullRequestWatcher
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -15,7 +15,7 @@ from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
-from workflows.search_attributes import start_attributes
+from workflows.wire.search_attributes import start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -34,7 +34,7 @@ from septet.telemetry.recorder import Recorder
 from workers.watching.accounts import FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics
 from workers.watching.pull_request_list import list_watched
-from workflows import search_attributes as by
+from workflows.wire import search_attributes as by
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -1,5 +1,5 @@
 from septet.contracts.task import Task
-from workflows.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, start_attributes
+from workflows.wire.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, start_attributes
 
 
 def test_no_value_is_larger_than_the_server_takes() -> None:

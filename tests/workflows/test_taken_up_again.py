@@ -37,8 +37,8 @@ from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
-from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import TAKEN_UP_AGAIN
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import TAKEN_UP_AGAIN
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,8 +16,8 @@ from septet.contracts.pull_request import PullRequestWatch, WatchingHost
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
-from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import start_attributes
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import start_attributes
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

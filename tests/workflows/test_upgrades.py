@@ -33,7 +33,7 @@ from workers.builds.deployment import Deployment, Routing
 from workers.builds.patch_ids import own_patches
 from workers.builds.promotion import PromotionCall, promote
 from workers.builds.versions import announcing_build, deployment_config
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

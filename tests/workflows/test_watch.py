@@ -22,7 +22,7 @@ from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.state import StateDir
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -24,8 +24,8 @@ from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace, Workspace
-from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import HOST
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -56,17 +56,17 @@ class SeptetPlugin(SimplePlugin):
 
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     """Import workflows where they are served or replayed: a client does without."""
-    from workflows.account import Account
-    from workflows.board import Board
-    from workflows.comment import CommentCommandWorkflow
-    from workflows.costs import Costs
-    from workflows.intake import Intake
-    from workflows.janitor import Janitor
-    from workflows.notification import NotificationWorkflow
+    from workflows.board.board import Board
+    from workflows.board.janitor import Janitor
+    from workflows.budgets.account import Account
+    from workflows.budgets.costs import Costs
+    from workflows.budgets.quota import Quota
+    from workflows.intake.comment import CommentCommandWorkflow
+    from workflows.intake.intake import Intake
+    from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+    from workflows.notifications.notification import NotificationWorkflow
     from workflows.pipeline import Pipeline
-    from workflows.pull_request import PullRequestWorkflow
-    from workflows.quota import Quota
-    from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+    from workflows.pull_request.pull_request import PullRequestWorkflow
     from workflows.work_order import WorkOrder
 
     return workflows or [

@@ -24,7 +24,7 @@ from workers.beside import beside, repeat
 from workers.observing.runtime import heartbeat_seconds
 from workers.watching.announced_agents import METRICS
 from workers.watching.heard_hosts import HeardHosts, WorkerHeartbeat
-from workflows.search_attributes import HOST, STAGE, STATUS
+from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 _PAGE: Final = 1000
 _MOST_PAGES: Final = 100

@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS, PULL_REQUESTS
 from workers.server.preflight import lacks_attribute
-from workflows.search_attributes import HOST
+from workflows.wire.search_attributes import HOST
 
 _PROBES: Final = "Work orders ask their hosts themselves whether they are there, with timers in their histories."
 

@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.payloads import read_json
 from septet.contracts.seal import key_id_of
 from septet.errors import SealedError, SeptetError
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 RETENTION: Final = timedelta(days=30)
 """How long a namespace that is made here keeps closed work orders."""

@@ -35,7 +35,7 @@ from workers.observing.runtime import quiet_runtime
 from workers.server.listeners import port_holder
 from workers.server.preflight import register_search_attributes
 from workers.server.server_file import ServerFile, lives, read_server_file
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from septet.contracts.board import HostCapacity, board_id
 from septet.settings import Settings
 from workers.beside import beside, repeat
-from workflows.board import Board
+from workflows.board.board import Board
 
 TELL_SECONDS: Final = 120.0
 """How often a worker says that it serves."""

@@ -26,7 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from septet.settings import Settings
 from workers.beside import beside
-from workflows.janitor import Janitor
+from workflows.board.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
 _JITTER: Final = timedelta(minutes=30)

@@ -31,7 +31,7 @@ from workers.beside import beside, repeat
 from workers.watching.look_pace import LookPace
 from workers.watching.pull_request_list import WatchedPullRequest, list_watched
 from workers.watching.webhook_notes import WebhookNotes
-from workflows.pull_request import PullRequestWorkflow
+from workflows.pull_request.pull_request import PullRequestWorkflow
 
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000

@@ -16,13 +16,13 @@ from septet.contracts.lanes import EnterLane
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
-from workflows._cancellation import forget, is_to_end
-from workflows.activity_stubs import DELIVER_CANCEL
-from workflows.hosts._host_wait import HostNews, HostWait, KnownHosts, Running
-from workflows.hosts._probed_hosts import ProbedHostWait
-from workflows.hosts._watched_hosts import WatchedHostWait
-from workflows.policies import deliver_options
-from workflows.search_attributes import HOST
+from workflows.hosts.host_wait import HostNews, HostWait, KnownHosts, Running
+from workflows.hosts.probed_hosts import ProbedHostWait
+from workflows.hosts.watched_hosts import WatchedHostWait
+from workflows.wire.activity_stubs import DELIVER_CANCEL
+from workflows.wire.cancellation import forget, is_to_end
+from workflows.wire.policies import deliver_options
+from workflows.wire.search_attributes import HOST
 
 AnyCall = TypeVar("AnyCall", StepCall, FinalizeCall, EnterLane)
 AnyStepCall = TypeVar("AnyStepCall", StepCall, FinalizeCall)

@@ -13,14 +13,14 @@ from temporalio.common import Priority
 
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
-from workflows._budget_gate import BudgetGate
-from workflows._cancellation import is_to_end
-from workflows.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
-from workflows.hosts._host_wait import Running
 from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.budget_gate import BudgetGate
+from workflows.hosts.host_wait import Running
 from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.hosts.reader_calls import going_on, let_pass, reader_of, step_of
-from workflows.policies import end_options, step_options
+from workflows.wire.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
+from workflows.wire.cancellation import is_to_end
+from workflows.wire.policies import end_options, step_options
 
 _GOES_ON: Final = (
     "The work was paused for its budget, and continues now. Look at the worktree (`git status`, `git diff`) "

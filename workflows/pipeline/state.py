@@ -23,7 +23,7 @@ from septet.pipelines.closed_issues import MANY, TITLE_BYTES, shorten_issue
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
-from workflows.pipeline._table import format_table
+from workflows.pipeline.table import format_table
 
 
 class PipelineState:

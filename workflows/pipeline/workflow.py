@@ -21,12 +21,12 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.issues import merge_issues, order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
-    from workflows._cancellation import send_signal, wait_despite_cancel
-    from workflows._failures import GO_ON, explain_failure
-    from workflows.activity_stubs import READ_ISSUES
-    from workflows.pipeline._notes import Notes
-    from workflows.pipeline._orders import PipelineBase
-    from workflows.run_input import parse_input, takes_raw_input
+    from workflows.pipeline.notes import Notes
+    from workflows.pipeline.orders import PipelineBase
+    from workflows.wire.activity_stubs import READ_ISSUES
+    from workflows.wire.cancellation import send_signal, wait_despite_cancel
+    from workflows.wire.failures import GO_ON, explain_failure
+    from workflows.wire.run_input import parse_input, takes_raw_input
 
 _READING: Final = timedelta(minutes=10)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))

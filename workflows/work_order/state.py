@@ -14,7 +14,7 @@ from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
 from septet.system.timestamps import timestamp
-from workflows.work_order._details import format_details
+from workflows.work_order.details import format_details
 
 
 class WorkOrderState:

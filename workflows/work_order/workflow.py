@@ -16,13 +16,13 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
     from septet.git.engine.project import with_project
-    from workflows._cancellation import wait_despite_cancel
-    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, failure_facts
     from workflows.hosts.host_watch import place_call
-    from workflows.run_input import invalid_input, parse_input, takes_raw_input
-    from workflows.work_order._execution import WorkOrderBase
-    from workflows.work_order._failure_report import report_failure
-    from workflows.work_order._watch import watch_pull_request
+    from workflows.wire.cancellation import wait_despite_cancel
+    from workflows.wire.failures import AgentEnded, AgentLeft, StepFailed, explain_failure, failure_facts
+    from workflows.wire.run_input import invalid_input, parse_input, takes_raw_input
+    from workflows.work_order.execution import WorkOrderBase
+    from workflows.work_order.failure_report import report_failure
+    from workflows.work_order.watch import watch_pull_request
 
 
 @workflow.defn(name="WorkOrder")

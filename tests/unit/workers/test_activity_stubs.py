@@ -6,8 +6,8 @@ from fakes.step_lab import settings_of
 from temporalio import activity
 
 from workers.registry import parts_of
-from workflows import activity_stubs
-from workflows.activity_stubs import NOTHING, STEPS, ActivityStub
+from workflows.wire import activity_stubs
+from workflows.wire.activity_stubs import NOTHING, STEPS, ActivityStub
 
 STUBS = [*STEPS.values(), *(each for each in vars(activity_stubs).values() if isinstance(each, ActivityStub))]
 

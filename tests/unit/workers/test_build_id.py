@@ -16,7 +16,7 @@ def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loa
     closure = import_closure(ROOT)
     for name in (
         "workflows.work_order",
-        "workflows.policies",
+        "workflows.wire.policies",
         "septet.contracts.order",
         "septet.errors",
         "workflows",

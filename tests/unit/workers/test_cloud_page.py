@@ -8,7 +8,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from workers.server.preflight import attributes_command, namespace_refusal
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cloud.md").read_text(encoding="utf-8")
 

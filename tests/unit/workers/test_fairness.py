@@ -18,7 +18,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
 from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server
-from workflows.policies import priority_of
+from workflows.wire.policies import priority_of
 
 ROOT = Path(__file__).parents[3]
 QUEUE = "slots"

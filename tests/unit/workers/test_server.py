@@ -34,7 +34,7 @@ from workers.server.capabilities import host_services
 from workers.server.preflight import PreflightError, register_search_attributes
 from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, temporal_program
 from workers.server.server_file import ServerFile, read_server_file
-from workflows.search_attributes import ALL
+from workflows.wire.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 

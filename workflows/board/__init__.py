@@ -1,0 +1,1 @@
+"""The workflows of a queue and of its hosts: the board, and the passes of the janitor."""

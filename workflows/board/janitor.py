@@ -1,0 +1,61 @@
+"""The passes of the janitor over one host, as a schedule starts them: each tells what it removed and kept."""
+
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.steps import SweepCall
+    from septet.janitor.terms import SweepReport
+    from workflows.wire.activity_stubs import SWEEP_HOST
+
+_HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
+"""A host whose agents take all its slots is busy; one that is gone is asked again by the next pass."""
+_HEARTBEAT: Final = timedelta(seconds=60)
+_PASS: Final = timedelta(hours=1)
+_TRIES: Final = RetryPolicy(maximum_attempts=3)
+_SHOWN: Final = 20
+
+
+@workflow.defn(name="Janitor")
+class Janitor:
+    """One pass over one host."""
+
+    @workflow.run
+    async def run(self, task_queue: str) -> SweepReport:
+        """Have the host swept whose queue this is, and tell what was done."""
+        try:
+            swept = await SWEEP_HOST.start(
+                SweepCall(server_now=workflow.now()),
+                task_queue=task_queue,
+                schedule_to_start_timeout=_HOST_ANSWERS_WITHIN,
+                start_to_close_timeout=_PASS,
+                heartbeat_timeout=_HEARTBEAT,
+                retry_policy=_TRIES,
+                summary="what was kept long enough",
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            swept = SweepReport(note=f"The host was not swept: {error.cause or error}")
+        workflow.set_current_details(format_details(swept))
+        return swept
+
+
+def format_details(swept: SweepReport) -> str:
+    """Return a pass as Markdown, for the web UI."""
+    counts = f"{swept.removed_count} removed, {swept.refused_count} due but kept, {swept.kept_count} not due"
+    lines = [f"**Host {swept.host or '?'}**: {counts}. {swept.note}".strip()]
+    lines += [
+        f"- removed {thing.kind} `{thing.name}` {_last_state(thing.snapshot)}".rstrip()
+        for thing in swept.removed[:_SHOWN]
+    ]
+    lines += [f"- kept {thing.kind} `{thing.name}`: {thing.why}" for thing in swept.refused[:_SHOWN]]
+    return "\n".join(lines)
+
+
+def _last_state(snapshot: str | None) -> str:
+    return f"(last state: `{snapshot}`)" if snapshot else ""

@@ -1,0 +1,216 @@
+"""The account of a budget: workers ask it before an agent starts, and tell it what was used."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from septet.budgets.account_book import AccountBook
+    from septet.budgets.account_words import find_unknown_step
+    from septet.contracts.amounts import describe_spending, parse_limit
+    from septet.contracts.budget import (
+        DAY,
+        PROJECT,
+        AccountState,
+        AccountView,
+        Grant,
+        LimitCall,
+        RaiseCall,
+        RaiseView,
+        ReserveCall,
+        SettleCall,
+    )
+    from workflows.wire.activity_stubs import READ_ENDED_ACCOUNT
+    from workflows.wire.cancellation import send_signal
+    from workflows.wire.policies import LIST_OPTIONS
+    from workflows.wire.refusals import invalid_update, refusal
+    from workflows.wire.update_input import reads_input
+
+_CALLED_AGAIN: Final = timedelta(minutes=2)
+"""Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
+_QUIET: Final = 0.25
+"""Of the time between two looks: an account that was told something so lately is still used. What was looked up so
+lately is not old: another run that began and ended since would have taken all that time."""
+_TIMER: Final = "until those that wait are called again"
+
+
+@workflow.defn(name="Account")
+class Account:
+    """One budget: its limit, what was used of it, who holds some of it and who waits."""
+
+    @workflow.init
+    def __init__(self, state: AccountState) -> None:
+        """Go on from what the run before knew, before anything new is told."""
+        self._book = AccountBook(state)
+        self._has_news = True
+        self._last_news = workflow.now()
+        now = workflow.now().timestamp()
+        self._is_known = abs(now - (state.read_at or now)) < state.looked_at_seconds * _QUIET
+
+    @workflow.run
+    async def run(self, state: AccountState) -> AccountState:
+        """Answer until nobody has said a word for a while, and return what is known: the next word begins with it.
+
+        The account of a project or of the day stays for ever.
+        """
+        stays = state.scope == DAY or state.scope.startswith(f"{PROJECT}/")
+        if not self._is_known:
+            self._book = AccountBook(await READ_ENDED_ACCOUNT.start(state, **LIST_OPTIONS))
+            self._is_known = True
+        ending = None if stays else asyncio.create_task(self._wait_until_idle(state.looked_at_seconds))
+        while self._has_news or ending is None or not ending.done():
+            self._has_news = False
+            await self._call_waiting()
+            self._show()
+            await self._wait_for_news(ending)
+            if workflow.info().is_continue_as_new_suggested():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(self._book.state)
+        return self._book.state
+
+    @workflow.query(description="The budget: its limit, what was used, and which work orders wait.")
+    def account(self) -> AccountView:
+        """Return the budget as people see it."""
+        return self._book.view
+
+    @workflow.update(description="Whether an agent may start now, and within which limits.")
+    @reads_input("reserve", ReserveCall, by_worker=True)
+    async def reserve(self, call: ReserveCall) -> Grant:
+        """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
+        await self._until_known()
+        self._note_news()
+        return self._book.reserve(call, workflow.now())
+
+    @reserve.validator
+    @reads_input("reserve", ReserveCall, by_worker=True)
+    def _may_reserve(self, call: ReserveCall) -> None:
+        """Refuse what names no turn."""
+
+    @workflow.signal(description="What a turn used that has ended or paused.")
+    async def settle(self, call: SettleCall) -> None:
+        """Count it, once."""
+        await self._until_known()
+        self._note_news()
+        self._book.settle(call, workflow.now())
+
+    @workflow.update(description="Set the limit.")
+    @reads_input("set_limit", LimitCall)
+    async def set_limit(self, call: LimitCall) -> AccountView:
+        """Set the limit; whoever waits asks again."""
+        await self._until_known()
+        return self._set_limit(call, raises=False)
+
+    @set_limit.validator
+    @reads_input("set_limit", LimitCall)
+    def _may_set_limit(self, call: LimitCall) -> None:
+        """Refuse what is not a limit, and a step that there is not."""
+        _check_step(call)
+
+    @workflow.update(description="Raise the limit by an amount.")
+    @reads_input("raise_limit", RaiseCall)
+    async def raise_limit(self, call: RaiseCall) -> RaiseView:
+        """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
+        await self._until_known()
+        is_raised = self._book.is_expected(call)
+        view = self._set_limit(call, raises=True) if is_raised else self._book.view
+        return RaiseView(**dict(view), is_raised=is_raised)
+
+    @raise_limit.validator
+    @reads_input("raise_limit", RaiseCall)
+    def _may_raise_limit(self, call: RaiseCall) -> None:
+        """Refuse what is not a limit, or none that can be added to the one that there is."""
+        _check_step(call)
+        _check_expected(call)
+        message, remedy = self._book.find_mistake(call)
+        if message and self._book.is_expected(call):
+            raise refusal(message, remedy)
+
+    def _set_limit(self, call: LimitCall, *, raises: bool) -> AccountView:
+        self._note_news()
+        self._book.set_limit(call, raises=raises)
+        return self._book.view
+
+    async def _until_known(self) -> None:
+        """Wait until it is known what the account knew as it ended last."""
+        if not self._is_known:
+            await workflow.wait_condition(lambda: self._is_known)
+
+    def _note_news(self) -> None:
+        self._has_news, self._last_news = True, workflow.now()
+
+    async def _call_waiting(self) -> None:
+        """Have those ask again for whom there may be room now."""
+        while callers := self._book.take_callers(workflow.now()):
+            scope = self._book.view.scope
+            await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
+            if not self._book.calls_more:
+                break
+
+    async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
+        """Wait for news, and where somebody waits, for the day to turn or a hold to end."""
+        try:
+            await workflow.wait_condition(
+                lambda: (
+                    self._has_news
+                    or (ending is not None and ending.done())
+                    or workflow.info().is_continue_as_new_suggested()
+                ),
+                timeout=self._pause(),
+                timeout_summary=_TIMER,
+            )
+        except TimeoutError:
+            self._book.note_time()
+
+    def _pause(self) -> timedelta | None:
+        """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
+        book = self._book
+        if book.calls_again:
+            return _CALLED_AGAIN
+        ends = (book.day_ends_in(workflow.now()), book.hold_ends_in(workflow.now()))
+        return min((end for end in ends if end is not None), default=None)
+
+    async def _wait_until_idle(self, looked_at_seconds: float) -> None:
+        """Wait until nobody has said a word for a while, no agent may run, and nobody is to be called by itself.
+
+        Whoever waits for a raise waits on: that opens the account again, and has them called.
+        """
+        between = timedelta(seconds=looked_at_seconds)
+        while self._is_used(between * _QUIET):
+            await workflow.sleep(between, summary="is it still used?")
+
+    def _is_used(self, quiet: timedelta) -> bool:
+        now = workflow.now()
+        return now < self._last_news + quiet or self._book.has_agents(now) or self._pause() is not None
+
+    def _show(self) -> None:
+        """Show in the web UI what was used, and who waits."""
+        view, limit = self._book.view, self._book.state.limit
+        spent = describe_spending(view.spent, limit) if limit is not None else "no limit"
+        waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
+        workflow.set_current_details(
+            f"**{view.scope}**: {spent}. {view.running} agents are running, {view.waiting_count} work "
+            "orders are waiting.\n\n"
+            f"In all: {view.total.usd:.2f} USD, {view.total.tokens:,} tokens, {view.total.turns} turns.\n\n"
+            f"Waiting: {waiting or 'none'}"
+        )
+
+
+def _check_step(call: LimitCall) -> None:
+    """Refuse a step that there is not; in validators alone, for what was accepted once replays."""
+    message, remedy = find_unknown_step(call.step)
+    if message:
+        raise invalid_update(f"{message} {remedy}")
+
+
+def _check_expected(call: RaiseCall) -> None:
+    """Refuse an expected limit that cannot be read, or is not written as limits are: none would be that one."""
+    if not call.expected:
+        return
+    try:
+        limit = parse_limit(call.expected)
+    except ValueError as error:
+        raise invalid_update(f"raise_limit: expected {error}.") from None
+    if str(limit) != call.expected:
+        raise invalid_update(f"raise_limit: expected must be written as {limit}.")

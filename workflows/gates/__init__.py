@@ -1,0 +1,1 @@
+"""Gates at which a work order waits for a person: the plan, findings."""

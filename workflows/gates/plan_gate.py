@@ -1,0 +1,38 @@
+"""The gate after the plan: a person reads it, and approves or rejects it."""
+
+from temporalio import workflow
+
+from septet.contracts.decisions import PlanDecision
+from septet.contracts.task import Task
+from workflows.gates.person_gate import PersonGate, check_feedback
+from workflows.wire.refusals import refusal
+
+
+class PlanGate(PersonGate):
+    """Where a work order waits with its plan for a person's word."""
+
+    async def wait_for_feedback(self) -> str:
+        """Wait for a decision on the plan; return what a person wants otherwise: nothing when it is approved.
+
+        Raises:
+            asyncio.CancelledError: The work order is to end.
+        """
+        return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
+
+    def check(self, decision: PlanDecision, *, rejects: bool) -> None:
+        """Refuse a decision where no plan waits, on another plan, and a rejection that does not say why."""
+        self._check_waits("a plan")
+        task = self._state.task
+        if decision.plan_sha256 != task.plan_sha256:
+            raise refusal(
+                f"{task.id} is waiting with a different plan, not {decision.plan_sha256}.",
+                f"Read {task.plan_path}, and decide on the plan with SHA-256 {task.plan_sha256}.",
+            )
+        if rejects:
+            check_feedback(decision, "planner")
+
+    def decide(self, decision: PlanDecision, *, rejects: bool) -> Task:
+        """Take a decision that was checked; return the work order as it is now."""
+        self._feedback = decision.feedback if rejects else ""
+        self._go_on(decision, f"the plan is rejected: {decision.feedback}" if rejects else "the plan is approved")
+        return self._state.task

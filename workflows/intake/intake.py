@@ -1,0 +1,151 @@
+"""A pass of an intake: issues that nobody has taken become work orders, each once."""
+
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.comment_commands import CommandComment
+    from septet.contracts.comments import CommentCall
+    from septet.contracts.intake import SEEN_LIMIT, ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.issue_request import IssueRequest
+    from septet.contracts.order import WorkOrderInput
+    from septet.contracts.row import MEMO, first_task, row_of, waits_in
+    from septet.system.timestamps import timestamp
+    from workflows.wire.activity_stubs import CLAIM_ISSUE, FIND_ISSUES
+    from workflows.wire.policies import ActivityOptions
+    from workflows.wire.search_attributes import start_attributes
+
+OPTIONS: Final = ActivityOptions(
+    start_to_close_timeout=timedelta(minutes=10),
+    schedule_to_close_timeout=timedelta(days=1),
+    heartbeat_timeout=timedelta(seconds=20),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        backoff_coefficient=2.0,
+        maximum_interval=timedelta(minutes=5),
+        maximum_attempts=0,
+    ),
+)
+"""A forge that is down for a night still has its issues taken; meanwhile a schedule begins no second pass.
+
+A worker may die before it has noted that it has an attempt: heartbeats tell of it."""
+
+
+@workflow.defn(name="Intake")
+class Intake:
+    """One pass over a repository or a team, or over one issue of which a webhook tells.
+
+    Whose an issue is says a ref on the repository, which git creates once, or a mark on a tracker's issue: so
+    several passes at a time, one that is reset, and one long after Temporal has forgotten the work order start it
+    once in all.
+    """
+
+    @workflow.run
+    async def run(self, request: IntakePass) -> IntakeResult:
+        """Find issues, take each, and start its work order."""
+        intake = request.intake
+        last = _last_pass() if request.issue is None else IntakeResult()
+        found = await FIND_ISSUES.start(
+            FindIssues(
+                repository=intake.repository,
+                label=intake.label,
+                issue=request.issue,
+                comments_since=last.comments_until,
+                comments_seen=last.comments_seen,
+                passed_over=last.passed_over,
+            ),
+            **OPTIONS,
+            summary=f"which issues with the label {intake.label} are new?",
+        )
+        started: list[str] = []
+        refused: dict[int, str] = {}
+        for number in found.numbers:
+            order_id, why_not = await _take(intake, number, request.delivered)
+            started += [order_id] if order_id else []
+            refused |= {number: why_not} if why_not else {}
+        workflow.set_current_details(
+            f"**{intake.repository}** · label `{intake.label}` · {len(started)} of {len(found.numbers)} taken\n\n"
+            + "\n".join(
+                [*(f"- `{each}`" for each in started), *(f"- #{each}: {refused[each]}" for each in refused)]
+            )
+        )
+        for comment in found.comments:
+            await _obey(intake, comment)
+        passed_over = (*(each for each in last.passed_over if each not in found.numbers), *refused)
+        return IntakeResult(
+            started=tuple(started),
+            comments_until=found.comments_until or last.comments_until,
+            comments_seen=found.comments_seen or last.comments_seen,
+            passed_over=passed_over[-SEEN_LIMIT:],
+        )
+
+
+def _last_pass() -> IntakeResult:
+    """Return what the schedule's last pass came to: from when on comments are new, and what is known."""
+    if workflow.has_last_completion_result():
+        last = workflow.get_last_completion_result(IntakeResult)
+        if last is not None and last.comments_until:
+            return last
+    return IntakeResult(comments_until=timestamp(workflow.now()))
+
+
+async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
+    """Have a command obeyed of which no webhook has told; the id is that which a webhook would give it."""
+    event = comment.event.model_copy(update={"repository": intake.repository})
+    try:
+        await workflow.start_child_workflow(
+            "CommentCommand",
+            CommentCall(event=event, command=comment.command, intake=intake),
+            id=comment.workflow_id,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+        )
+    except WorkflowAlreadyStartedError:
+        return
+
+
+async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None) -> tuple[str, str]:
+    """Take an issue, and start its work order; return its id where this did, and else why not, if that is news."""
+    now = timestamp(workflow.now())
+    claim = await CLAIM_ISSUE.start(
+        ClaimIssue(
+            repository=intake.repository,
+            issue=number,
+            claimant=workflow.info().workflow_id,
+            claimed_at=now,
+            label=intake.label,
+            delivered=delivered,
+        ),
+        **OPTIONS,
+        summary=f"take issue {number}",
+    )
+    if not claim.is_own:
+        return "", claim.why_not
+    tracked, intake = claim.tracked, claim.intake or intake
+    order = intake.order_for(number, claim.requested) if tracked is None else intake.order_for_tracked(tracked)
+    return (claim.order_id if await start_order(order, claim.order_id, now) else ""), ""
+
+
+async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
+    """Start the work order of an issue that was taken, which lives on by itself; return whether this did."""
+    row = row_of(first_task(order_id, order, waits_in(order), now))
+    issue = f"#{order.issue}" if order.tracker is None else order.tracker.key
+    try:
+        await workflow.start_child_workflow(
+            "WorkOrder",
+            order,
+            id=order_id,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            memo={MEMO: row},
+            search_attributes=start_attributes(row),
+            static_summary=f"{order.repository} {issue}"[:200],
+        )
+    except WorkflowAlreadyStartedError:  # by this workflow, before it was reset
+        return False
+    return True

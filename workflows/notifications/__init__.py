@@ -1,0 +1,1 @@
+"""What a work order reports to people, by a workflow that outlives the work order."""

@@ -1,0 +1,34 @@
+"""What tells people about a work order: it lives on after the work order, which never waits for it."""
+
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.notification import Notification
+    from workflows.wire.activity_stubs import SEND_NOTIFICATION
+    from workflows.wire.policies import ActivityOptions
+
+_OPTIONS: Final = ActivityOptions(
+    start_to_close_timeout=timedelta(seconds=30),
+    schedule_to_close_timeout=timedelta(days=1),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        backoff_coefficient=2.0,
+        maximum_interval=timedelta(minutes=10),
+        maximum_attempts=0,
+    ),
+)
+"""A receiver that is away for a night still hears of it; after a day nobody wants to."""
+
+
+@workflow.defn(name="Notification")
+class NotificationWorkflow:
+    """One notification, until it was received."""
+
+    @workflow.run
+    async def run(self, notification: Notification) -> None:
+        """Have it sent by the host of the work order, again and again until somebody has taken it."""
+        await SEND_NOTIFICATION.start(notification, task_queue=notification.task_queue, **_OPTIONS)

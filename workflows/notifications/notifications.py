@@ -1,0 +1,140 @@
+"""What people are told of a work order: that it waits for them, has failed, or is completed."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+from temporalio.workflow import ParentClosePolicy
+
+from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import tell_findings
+from septet.contracts.names import Status
+from septet.contracts.notification import NOTIFIES, Notification, NotificationKind
+from septet.contracts.task import Task
+from septet.contracts.workspace import Workspace
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.wire.cancellation import wait_despite_cancel
+
+
+class Notifications:
+    """The notifications of one work order: each a workflow of its own, which the work order does not wait for.
+
+    Whether there are any is decided by the workspace, which says what its host does, or by the failure to open it.
+    A history in which no host tells anybody has no trace of them.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        self._last: NotificationKind | None = None
+        self._queue = ""
+        self._told_limits: set[tuple[str, ...]] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+
+    def learn_queue(self, queue: str) -> None:
+        """Take in the queue of a host that could not open the workspace, and tells people why."""
+        self._queue = queue
+
+    def note(self, task: Task, workspace: Workspace | None) -> None:
+        """Take in how the work order stands, and have it told where that is news."""
+        queue = _queue_of(workspace) if workspace is not None else self._queue
+        if not queue:
+            return
+        self._note(task, _kind_of(task), queue)
+
+    def note_wait(self, task: Task, workspace: Workspace | None) -> None:
+        """Take in whether a completed work order waits for people again, and have that told where it is news."""
+        queue = _queue_of(workspace) if workspace is not None else ""
+        if queue:
+            self._note(task, "waiting" if task.budget is not None or task.findings else None, queue)
+
+    async def settle(self) -> None:
+        """Wait until each of them has been started, also where a person cancels meanwhile."""
+        await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
+
+    def _note(self, task: Task, kind: NotificationKind | None, queue: str) -> None:
+        if kind == self._last:
+            return
+        self._last = kind
+        if kind is not None and (task.budget is None or self._is_news(task.budget)):
+            self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
+
+    def _is_news(self, wait: BudgetWait) -> bool:
+        """Say whether people are told of a wait: once at each limit, and not where others only hold the rest."""
+        limit = (wait.scope, wait.step, wait.limit, wait.until or "")
+        is_news = wait.is_spent and limit not in self._told_limits
+        if is_news:
+            self._told_limits.add(limit)
+        return is_news
+
+
+def _queue_of(workspace: Workspace) -> str:
+    """Return where the host of a workspace tells people; nothing where it tells nobody."""
+    return (workspace.control_queue or workspace.task_queue) if NOTIFIES in workspace.serves else ""
+
+
+def _kind_of(task: Task) -> NotificationKind | None:
+    waits_with_findings = task.status is Status.WAITING and bool(task.findings)
+    if task.waits_for_a_decision or task.budget is not None or waits_with_findings:
+        return "waiting"
+    match task.status:
+        case Status.FAILED:
+            return "failed"
+        case Status.COMPLETED:
+            return "completed"
+        case _:
+            return None
+
+
+def _notification(task: Task, kind: NotificationKind, queue: str) -> Notification:
+    reason, remedy = "", ""
+    if kind == "waiting" and task.budget is not None:
+        reason, remedy = task.budget.message, task.budget.remedy
+    elif kind == "waiting" and task.findings:
+        reason, remedy = _findings_words(task)
+    elif kind == "waiting":
+        reason = f"The plan {task.plan_path} waits for approval."
+        remedy = f"Approve it with `septet approve {task.id}`, or `septet reject {task.id} --feedback TEXT`."
+    elif task.error is not None and kind == "failed":
+        reason, remedy = task.error.message, task.error.remedy
+    elif task.has_plan_alone:
+        reason = f"The plan {task.plan_path} is ready."
+        remedy = f"Continue with it: `septet retry {task.id}`."
+    return Notification(
+        id=f"{task.id}/tell/{task.updated_at}",
+        kind=kind,
+        time=task.updated_at,
+        work_order_id=task.id,
+        title=task.title[:200],
+        project=task.project,
+        repository_url=task.repository_url,
+        issue_number=task.issue_number,
+        status=task.status,
+        stage=task.stage,
+        reason=reason[:2000],
+        remedy=remedy[:2000],
+        plan_path=task.plan_path,
+        plan_sha256=task.plan_sha256,
+        branch_name=task.branch_name,
+        pr_url=task.pr_url,
+        task_queue=queue,
+    )
+
+
+def _findings_words(task: Task) -> tuple[str, str]:
+    allowed = " ".join(f"--finding {finding.id}" for finding in task.findings if finding.id)
+    approve = f"Let it pass with `septet approve {task.id} {allowed}`, or have" if allowed else "Have"
+    remedy = f"{approve} the agent take it out with `septet reject {task.id} --feedback TEXT`."
+    return f"{tell_findings(task.findings)}.", remedy
+
+
+async def _start(notification: Notification) -> None:
+    try:
+        await workflow.start_child_workflow(
+            NotificationWorkflow.run,
+            notification,
+            id=notification.id,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            static_summary=f"{notification.work_order_id} {notification.kind}",
+        )
+    except FailureError:  # it was told before
+        return

@@ -1,0 +1,155 @@
+"""The work orders of a pipeline: each issue's is started, followed to its end, and ended where it is skipped."""
+
+import asyncio
+from functools import partial
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    FailureError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Stage, Step
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineIssue
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
+from septet.contracts.row import MEMO, first_task, row_of
+from septet.contracts.task import Task, TaskError
+from septet.pipelines.schedule import CLOSED, find_doomed
+from septet.system.timestamps import timestamp
+from workflows.pipeline.choice import PipelineChoice
+from workflows.pipeline.notes import Notes
+from workflows.pipeline.state import skip_error
+from workflows.wire.failures import GO_ON
+from workflows.wire.search_attributes import start_attributes
+
+_OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
+
+
+class PipelineBase(PipelineChoice):
+    """One pipeline, as far as it has work orders."""
+
+    def __init__(self) -> None:
+        """Begin with no issue."""
+        super().__init__()
+        self._notes: Notes
+        self._texts: dict[str, PipelineIssue] = {}
+        """By issue: what its work order is given to read."""
+
+    def _start_orders(self) -> bool:
+        """Start the work orders for which there is room now; return whether there were any."""
+        issues = self._next_issues()
+        for issue in issues:
+            task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
+            task.add_done_callback(partial(self._check_result, issue.issue_id))
+        return bool(issues)
+
+    async def _carry_out_issue(self, issue: IssueState) -> None:
+        """Have one issue worked on, and take in how that ended."""
+        text = self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id)
+        order = _make_order(self._state.id, self._state.request, text)
+        row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
+        task, status, error = None, IssueStatus.COMPLETED, None
+        try:
+            task = await workflow.execute_child_workflow(
+                "WorkOrder",
+                order,
+                id=issue.order_id,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                memo={MEMO: row},
+                search_attributes=start_attributes(row),
+                static_summary=f"{order.repository} {order.title or f'#{order.issue}'}"[:200],
+                result_type=Task,
+            )
+        except (FailureError, asyncio.CancelledError) as failed:
+            status, task, error = _explain_ending(failed, issue.order_id)
+        self._end_issue(issue.issue_id, status, task, error)
+
+    def _check_result(self, issue_id: str, work: asyncio.Task[None]) -> None:
+        """See that an issue has a result whose work has ended without one: before it began, or by a fault."""
+        if self._state.issues[issue_id].status not in CLOSED:
+            fault = None if work.cancelled() else work.exception()
+            status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED
+            error = TaskError(type=type(fault).__name__, message=str(fault)[:500]) if fault is not None else None
+            self._end_issue(issue_id, status, None, error)
+
+    def _end_issue(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
+        """Take in how an issue ended, have it noted, and free what it had."""
+        state = self._state
+        if reason := state.to_skip.get(issue_id):
+            status, error = IssueStatus.SKIPPED, skip_error(reason)
+        state.end_issue(state.issues[issue_id], status, workflow.now(), task, error)
+        self._notes.note(issue_id)
+        self.leaves(state.issues[issue_id].order_id)
+
+    def _note_plan(self, issue: IssueState) -> None:
+        self._notes.note(issue.issue_id)
+
+    def _skip_issues(self) -> None:
+        """End what cannot or must not be carried out any more."""
+        state = self._state
+        while lost := find_doomed(state.issues, state.to_skip):
+            for issue, before in lost:
+                status = "skipped" if before in state.to_skip else state.issues[before].status.value
+                state.to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")
+        for issue in state.open_issues:
+            if issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
+                continue
+            if state.is_stopping:
+                state.to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
+            if issue.issue_id not in state.to_skip:
+                continue
+            if task := self._order_tasks.get(issue.issue_id):
+                task.cancel()
+            else:
+                self._end_issue(issue.issue_id, IssueStatus.SKIPPED, None, None)
+
+
+def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) -> WorkOrderInput:
+    """Return what the work order of an issue is asked for."""
+    return WorkOrderInput(
+        repository=request.repository,
+        issue=issue.number,
+        title=issue.title if issue.number is None else None,
+        description=issue.body if issue.number is None else None,
+        agent=request.planner or request.agent,
+        fallback_agent=request.fallback_agent,
+        model=request.model,
+        base=request.base,
+        push_to=request.push_to,
+        project=request.project,
+        stage="triaged",
+        draft=request.draft,
+        labels=request.labels,
+        steps={
+            Step.BUILD_PLAN: StepSettings(wall_seconds=request.plan_seconds),
+            Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=request.execution_seconds),
+        },
+        pipeline=pipeline_id,
+        pipeline_budget=request.budget,
+    )
+
+
+def _explain_ending(fault: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
+    """Return what a work order that was not completed came to."""
+    cause = fault.cause if isinstance(fault, ChildWorkflowError) else fault
+    if is_cancelled_exception(fault) or (cause is not None and is_cancelled_exception(cause)):
+        return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")
+    if isinstance(cause, ApplicationError) and cause.details:
+        task = Task.model_validate(cause.details[0], strict=False)
+        return IssueStatus.FAILED, task, task.error
+    if isinstance(fault, WorkflowAlreadyStartedError):
+        message = f"The id is taken: work order {fault.workflow_id} existed before this pipeline."
+        return IssueStatus.FAILED, None, TaskError(type="AlreadyRunning", message=message, remedy=_OTHER_ID)
+    message = f"The work order ended: {cause or fault}"
+    error = TaskError(type=type(cause or fault).__name__, message=message, remedy=GO_ON)
+    return IssueStatus.FAILED, None, error.of(order_id)

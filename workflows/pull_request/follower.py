@@ -1,0 +1,338 @@
+"""The rounds on one pull request: what waits for an answer, and one round after the other until it ends."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Final
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import KeyFinding, Rescue, Usage
+from septet.contracts.names import Step, Verdict
+from septet.contracts.pull_request import Follow
+from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task, TaskError
+from septet.system.timestamps import timestamp
+from workflows.gates.findings_gate import FindingsGate
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.budget_gate import BudgetGate
+from workflows.hosts.host_watch import HostWatch
+from workflows.hosts.steps import StepTaker
+from workflows.wire.activity_stubs import PREPARE_REWORK
+from workflows.wire.failures import AgentEnded, AgentLeft, explain_failure
+from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of
+
+_TITLES_SHOWN: Final = 5
+_GONE: Final = "its branch is gone"
+_TRIES: Final = 2
+"""Of a round, and once more after each word of a person's."""
+
+
+class Follower:
+    """What an agent answers on a pull request; without `begin` it answers nothing."""
+
+    def __init__(self, show: Callable[[], None]) -> None:
+        """Begin with nothing known; `show` shows the task where people look."""
+        self._follow: Follow | None = None
+        self._show = show
+        self._hosts = HostWatch(self, show)
+        self._ids = ActivityIds()
+        self._budget_gate = BudgetGate(self, show)
+        self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
+        self._waiting: dict[str, ReworkEvent] = {}
+        self._taken: set[str] = set()
+        """Events that a round has taken in: none is answered twice."""
+        self._worked = timedelta(0)
+        self._waited = timedelta(0)
+        """How long the round that works has waited for a budget."""
+        self._budget: BudgetWait | None = None
+        """The budget that it waits for."""
+        self._findings: tuple[KeyFinding, ...] = ()
+        """What it waits with for a person's word."""
+        self.findings_gate = FindingsGate(self, show)
+        self.task = Task(id="")
+        """The task as it was told last."""
+        self._waits_since: datetime | None = None
+        self._news_at = workflow.now()
+        self._call: StepCall | None = None
+        """The call of the round that works."""
+        self.state: ReworkState | None = None
+        self.error: TaskError | None = None
+        """What holds a round up: a host that is gone."""
+        self._told_error: TaskError | None = None
+        self._base_usage = Usage()
+        """What the work order itself used."""
+        self.usage = Usage()
+        self.rescues: tuple[Rescue, ...] = ()
+
+    def begin(self, follow: Follow, task: Task) -> None:
+        """Follow from now on; the rounds of before are forgotten, for the work was taken up again since."""
+        self._follow, self._news_at = follow, workflow.now()
+        self._base_usage, self.usage = task.usage, Usage()
+        self._hosts.take_in(follow.call.workspace)
+        self._waiting, self._worked = {}, timedelta(0)
+        self.state = ReworkState(rounds=follow.terms.rounds)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it follows, and has not ended."""
+        return self.state is not None and self.state.state != "ended"
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something waits for an answer."""
+        return self.is_active and bool(self._waiting)
+
+    @property
+    def quiet_left(self) -> timedelta | None:
+        """How long it still waits for news; `None` where it follows nothing."""
+        if self._follow is None or not self.is_active:
+            return None
+        until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
+        return max(until - workflow.now(), timedelta(0))
+
+    @property
+    def hosts(self) -> HostWatch:
+        """Where the workspace is."""
+        return self._hosts
+
+    @property
+    def text(self) -> str:
+        """How it stands, in words."""
+        return self.state.text if self.state is not None else ""
+
+    def tell(self, task: Task) -> Task:
+        """Return the task with what the rounds came to, and with what holds one up."""
+        self.task = self._with_rounds(task)
+        return self.task
+
+    def _with_rounds(self, task: Task) -> Task:
+        if self.state is None or self._follow is None:
+            return task
+        commit = self._follow.call.progress.commit_sha or task.commit_sha
+        rescues = (*task.rescues, *(each for each in self.rescues if each not in task.rescues))
+        usage = self._base_usage.plus(self.usage)
+        update: dict[str, object] = {
+            "rework": self.state,
+            "commit_sha": commit,
+            "rescues": rescues,
+            "usage": usage,
+            "budget": self._budget,
+            "findings": self._findings,
+        }
+        if (self._budget is not None or self._findings) and self._waits_since is not None:
+            update["updated_at"] = timestamp(self._waits_since)
+        if self.error is not None or self._told_error is not None:
+            update["error"], self._told_error = self.error and self.error.of(task.id), self.error
+        return task.model_copy(update=update)
+
+    def note(self, events: Iterable[ReworkEvent]) -> None:
+        """Take in what a look has seen; what a round has taken in before is not taken again."""
+        if not self.is_active:
+            return
+        new = {event.id: event for event in events if event.id not in self._taken}
+        if new.keys() - self._waiting.keys():
+            self._news_at = workflow.now()
+        self._waiting |= new
+
+    def end(self, why: str) -> None:
+        """Follow no more."""
+        if self.state is not None and self.is_active:
+            self._waiting, self._budget, self._findings = {}, None, ()
+            state = self.state.ending_round("ended")
+            self.state = state.model_copy(update={"state": "ended", "why": why})
+
+    def take_round(self) -> bool:
+        """Begin the next round with all that waits; where there may be none any more, end instead."""
+        if self.state is None or self._follow is None:
+            return False
+        terms = self._follow.terms
+        if self.state.round >= terms.rounds:
+            self.end(f"the round limit ({terms.rounds}) is reached, and this still needs you: {self._titles()}")
+            return False
+        if self._worked >= timedelta(seconds=terms.work_seconds):
+            self.end(f"the time limit for rounds is reached, and this still needs you: {self._titles()}")
+            return False
+        events = tuple(self._waiting.values())
+        self._taken |= self._waiting.keys()
+        titles = tuple(event.title for event in events[:_TITLES_SHOWN])
+        round_ = ReworkRound(number=self.state.round + 1, events=titles)
+        self.state = self.state.model_copy(
+            update={
+                "state": "working",
+                "round": round_.number,
+                "events": titles,
+                "history": (*self.state.history, round_),
+            }
+        )
+        rework = Rework(round=self.state.round, url=self._url, events=events)
+        self._call, self._waiting = self._follow.call.model_copy(update={"rework": rework}), {}
+        return True
+
+    async def carry_out(self, task: Task) -> None:
+        """Carry the round out that was taken; why it failed is why it ends.
+
+        Raises:
+            AgentEnded: The round was cancelled, and has ended its agent.
+        """
+        began, self._waited = workflow.now(), timedelta(0)
+        try:
+            await self._try_twice(task)
+        except ActivityError as error:
+            self._end_round("failed")
+            self.end(explain_failure(error)[0].message)
+        self._worked += workflow.now() - began - self._waited
+        self._news_at, self.error = workflow.now(), None
+        if self.state is not None and self.is_active:
+            self.state = self.state.model_copy(update={"state": "waiting"})
+        self._call = None
+
+    async def end_agent(self) -> None:
+        """See that no agent of a cancelled round works any more; a host that is silent is not waited for."""
+        call, self._call = self._call, None
+        if call is None or self._hosts.is_silent:
+            return
+        try:
+            result = await self._steps.end(call.model_copy(update={"workspace": self._hosts.here}))
+        except (AgentLeft, ActivityError):
+            return
+        self._take_in(result if self._steps.is_under_way else result.model_copy(update={"usage": Usage()}))
+
+    async def _try_twice(self, task: Task) -> None:
+        call, reasons, tries = self._round_call(), tuple[str, ...](), 0
+        for number in count(1):
+            prepared = await self._prepare(call.model_copy(update={"attempt": number}), task)
+            if prepared.state != "ready":
+                self._leave(prepared)
+                return
+            tries += 1
+            update = {
+                "rework": prepared.rework,
+                "starts_from": prepared.checkpoint,
+                "attempt": min(number, _TRIES),
+                "reasons": reasons,
+                "allowed_findings": (*self._allowed_before, *self.findings_gate.allowed),
+            }
+            call = self._call = call.model_copy(update=update)
+            result = await self._steps.take(call, priority_of(task, Step.CREATE_PULL_REQUEST))
+            self._take_in(result)
+            if result.verdict is Verdict.CANCELLED:
+                self._call = None
+                raise AgentEnded
+            if result.verdict is Verdict.DONE:
+                self._learn(result)
+                return
+            reasons = result.reasons
+            if result.findings and (result.is_a_persons or tries >= _TRIES):
+                reasons, tries = (await self.findings_gate.wait_for_words(result.findings),), 0
+            elif result.unread or tries >= _TRIES:
+                break
+        self._end_round("failed")
+        self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")
+
+    def _round_call(self) -> StepCall:
+        if self._call is None:
+            message = "no round was taken"
+            raise RuntimeError(message)
+        return self._call
+
+    async def _prepare(self, call: StepCall, task: Task) -> PreparedRework:
+        def start(call: StepCall) -> workflow.ActivityHandle[PreparedRework]:
+            round_ = call.rework.round if call.rework is not None else 0
+            return PREPARE_REWORK.start(
+                call,
+                task_queue=call.workspace.task_queue,
+                activity_id=self._ids.of("prepare_rework"),
+                summary=f"round {round_}: the branch as it is on the forge",
+                priority=priority_of(task, Step.CREATE_PULL_REQUEST),
+                **WORKSPACE_OPTIONS,
+            )
+
+        return await self._hosts.prepare(call, start)
+
+    def _leave(self, preparation: PreparedRework) -> None:
+        """End a round in which there was nothing to do; it counts for none where all was answered already."""
+        if preparation.state == "gone":
+            self._end_round("gone")
+            self.end(_GONE)
+        elif self.state is not None and preparation.state == "answered":
+            update = {"round": self.state.round - 1, "history": self.state.history[:-1]}
+            self.state = self.state.model_copy(update=update)
+        elif preparation.state in {"merged", "closed"}:
+            self._end_round("merged" if preparation.state == "merged" else "closed")
+
+    def _end_round(self, outcome: RoundOutcome, commit_sha: str = "") -> None:
+        if self.state is not None:
+            self.state = self.state.ending_round(outcome, commit_sha)
+
+    def _take_in(self, result: StepResult) -> None:
+        self.usage = self.usage.plus(result.usage)
+        self.rescues = (*self.rescues, *(new for new in result.rescues if new not in self.rescues))
+
+    def _learn(self, result: StepResult) -> None:
+        """Let the next round go on from where this one ended, in its session."""
+        self._end_round("done", result.commit_sha or "")
+        if self._follow is None:
+            return
+        call = self._follow.call
+        progress = call.progress.model_copy(update={"commit_sha": result.commit_sha or call.progress.commit_sha})
+        update = {
+            "progress": progress,
+            "session_id": result.session_id or call.session_id,
+            "starts_from": result.checkpoint or call.starts_from,
+            "workspace": self._hosts.here,
+        }
+        self._follow = self._follow.model_copy(update={"call": call.model_copy(update=update)})
+
+    def _titles(self) -> str:
+        return ", ".join(event.title for event in list(self._waiting.values())[:_TITLES_SHOWN])
+
+    @property
+    def _url(self) -> str:
+        return self._follow.url if self._follow is not None else ""
+
+    def open_budget(self) -> None:
+        """Take it that a budget is open again; a round that waits for one asks once more."""
+        self._budget_gate.open()
+
+    @property
+    def _allowed_before(self) -> tuple[str, ...]:
+        return self._follow.call.allowed_findings if self._follow is not None else ()
+
+    def wait_for_decision(self, now: datetime) -> None:
+        """Wait with a plan: a round has none."""
+
+    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
+        """Wait for a person's word on what was found in the round's work."""
+        self._findings, self._waits_since = findings, self._waits_since if self._findings else now
+
+    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
+        """Wait until a budget is open again."""
+        self._budget, self._waits_since = wait, now
+
+    def go_on(self, who: str, why: str, now: datetime) -> None:
+        """Go on after a wait for a budget, or for a person's word."""
+        del who, why
+        self._waited += now - (self._waits_since or now)
+        self._budget, self._findings = None, ()
+
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
+        """Wait for a host that is gone, and say why; return whether that is news."""
+        del now
+        is_news, self.error = self.error != error, error
+        return is_news
+
+    def end_wait_for_host(self, now: datetime) -> bool:
+        """Go on after a wait for a host; return whether there was one."""
+        del now
+        was_waiting, self.error = self.error is not None, None
+        return was_waiting
+
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
+        """Go on on another host."""
+        del lost_host, host, now
+        self.error = None
+        return True

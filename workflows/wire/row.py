@@ -1,0 +1,54 @@
+"""The row of a task as its workflow keeps it: search attributes and the memo `task`, written as they change."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import SearchAttributeUpdate
+
+from septet.contracts.row import MEMO, differ_but_in_time, differ_in_memo, row_of
+from septet.contracts.task import Task
+from workflows.wire.search_attributes import PULL_REQUEST, ROW, attribute_updates, updates_of
+
+
+class Row:
+    """What a task is found and shown by."""
+
+    def __init__(self) -> None:
+        """Begin with what the one who started the workflow wrote."""
+        self._memo = _read_memo()
+        self._attributes: list[SearchAttributeUpdate[Any]] = []
+
+    def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
+        """Write what the task and `more` are found by, once for a stage, because each write costs.
+
+        The memo is written only where it says more, and at the end. A branch and an address can wait.
+        """
+        attributes = [*attribute_updates(task), *more]
+        known = self._attributes or updates_of(workflow.info().typed_search_attributes)
+        news = [each for each in attributes if each not in known]
+        row = row_of(task)
+        is_due = any(each.key != PULL_REQUEST for each in news)
+        if is_due:
+            workflow.upsert_search_attributes(news)
+            self._attributes = attributes
+        if (
+            self._memo is None
+            or differ_in_memo(row, self._memo, with_branch=is_due)
+            or row.findings != self._memo.findings
+            or (row.is_closed and differ_but_in_time(row, self._memo))
+        ):
+            workflow.upsert_memo({MEMO: row})
+            self._memo = row
+
+    def erase(self) -> None:
+        """Be found no more: another workflow has the task's row."""
+        workflow.upsert_search_attributes([key.value_unset() for key in ROW])
+
+
+def _read_memo() -> Task | None:
+    try:
+        return Task.model_validate(workflow.memo_value(MEMO, None), strict=False)
+    except ValidationError:
+        return None

@@ -1,0 +1,76 @@
+"""Wrong input of an update refuses it in words of ours, whoever sent it: Temporal's own command line too."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from temporalio.common import RawValue
+
+from septet.contracts.seal import refusal_of
+from septet.contracts.wording import describe_mistakes
+from workflows.wire.refusals import invalid_update, unsealed_update
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
+    """Let the handler or the validator of an update take what was sent as a value of a type.
+
+    The SDK hands the input over undecoded, as it does for a workflow's own (record 28): what it cannot decode
+    it would refuse in the words of its libraries.
+
+    Args:
+        name: The update's, as people who send it know it.
+        kind: What it takes; what is not sent is read as an empty object.
+        by_worker: A worker of ours sends it, perhaps one of a later release: unknown fields are ignored, while
+            those that people send are refused.
+
+    Raises:
+        ApplicationError: The update is refused: the message names update and field, never the value.
+    """
+    unknown: Literal["ignore", "forbid"] = "ignore" if by_worker else "forbid"
+
+    def decorate(handler: Handler) -> Handler:
+        if inspect.iscoroutinefunction(handler):
+
+            @wraps(handler)
+            async def coroutine(workflow: object, *inputs: object) -> object:
+                return await handler(workflow, _value(name, kind, inputs, unknown))
+
+            return _with_raw_signature(coroutine, handler)
+
+        @wraps(handler)
+        def function(workflow: object, *inputs: object) -> object:
+            return handler(workflow, _value(name, kind, inputs, unknown))
+
+        return _with_raw_signature(function, handler)
+
+    return decorate
+
+
+def _with_raw_signature(wrapper: Callable[..., Any], handler: Handler) -> Handler:
+    """Show the SDK one parameter of type `RawValue`: then it decodes nothing."""
+    parameters = [
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=RawValue),
+    ]
+    wrapper.__annotations__ = {"call": RawValue, "return": handler.__annotations__.get("return")}
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    return wrapper  # type: ignore[return-value]
+
+
+def _value(name: str, kind: type[Any], inputs: tuple[object, ...], unknown: Literal["ignore", "forbid"]) -> object:
+    if len(inputs) > 1:
+        raise invalid_update(f"{name}: {len(inputs)} inputs were given. Give one JSON object.")
+    raw = inputs[0] if inputs else None
+    if isinstance(raw, RawValue) and (reason := refusal_of(raw.payload.metadata)) is not None:
+        raise unsealed_update(reason)
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    try:
+        content = raw.payload.data if isinstance(raw, RawValue) else b""
+        return adapter.validate_json(content or b"{}", extra=unknown)
+    except ValidationError as error:
+        raise invalid_update(f"{name}: {describe_mistakes(error, getattr(kind, 'model_fields', ()))}.") from None

@@ -1,0 +1,201 @@
+"""What people decide about a work order while it is open, and as a reset takes it up again."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio import workflow
+
+from septet.contracts.decisions import MoveCall, PreviousRun, RetryCall
+from septet.contracts.names import Stage, Status
+from septet.contracts.task import Task, TaskError
+from septet.contracts.transitions import Target, check_move
+from septet.errors import RefusedTransitionError
+from workflows.hosts.host_watch import HostWatch
+from workflows.wire.activity_stubs import CANCEL_WORK_ORDER
+from workflows.wire.failures import GO_ON
+from workflows.wire.refusals import refusal
+from workflows.wire.search_attributes import TAKEN_UP_AGAIN
+from workflows.work_order.state import WorkOrderState
+
+_REASON_WITHIN: Final = timedelta(seconds=5)
+_CANCEL_WITHIN: Final = timedelta(minutes=1)
+
+
+class Decisions:
+    """The moves of one work order."""
+
+    def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
+        """Begin with nothing decided; `show` shows the work order where people look."""
+        self._state = state
+        self._hosts = hosts
+        self._show = show
+        self._work: asyncio.Task[Any] | None = None
+        self._end_call: MoveCall | None = None
+        """The decision that ends the work: what its agent did is kept first."""
+        self._previous_run: PreviousRun | None = None
+        self._seed = workflow.random_seed()
+        """It changes with a reset, and with nothing else."""
+        self._feedback = ""
+        self.is_in_pipeline = False
+        """Whether a pipeline says when it is its turn."""
+        self.was_reset = False
+        """Whether a reset has taken it up again since somebody looked."""
+        self.is_of_a_reset = False
+        """Whether this run is one that a reset began."""
+
+    def watch(self) -> None:
+        """Take the running task for the work that a person may end."""
+        self._work = asyncio.current_task()
+
+    def check(self, call: MoveCall) -> None:
+        """Refuse a move that is not allowed from here; the refusal lists what is."""
+        self._check_begun()
+        if self._is_over or self._end_call is not None:
+            raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
+        if self.is_in_pipeline and call.to is Target.EXECUTING and self._state.task.status is Status.PENDING:
+            raise refusal(
+                f"{self._state.task.id} starts when its pipeline starts it.",
+                "It is triaged and waits for its turn.",
+            )
+        try:
+            check_move(self._state.task, call.to)
+        except RefusedTransitionError as error:
+            raise refusal(error.message, error.remedy) from None
+
+    async def make(self, call: MoveCall) -> Task:
+        """Make a move that was checked; return the work order as it is then: closed, where the move ends it."""
+        match call.to:
+            case Target.CANCELLED:
+                self._end_call = call
+                await _cancel(call)
+            case Target.EXECUTING if self._state.waits_for_host:
+                self._hosts.nudge()
+            case Target.BLOCKED if self._state.task.status is not Status.PENDING:
+                self._end_call = call
+                if self._work is not None:
+                    self._work.cancel()
+            case _:
+                self._feedback = call.feedback
+                self._state.place(Stage(call.to.value), call.who, call.why, workflow.now())
+                self._show()
+        if self._end_call is not None:
+            await workflow.wait_condition(lambda: self._is_over)
+        return self._state.task
+
+    def check_retry(self, call: RetryCall) -> None:
+        """Refuse to retry what goes on by itself."""
+        self._check_begun()
+        task = self._state.task
+        if self._is_over or not (self._is_held_up or self._state.waits_for_host):
+            why = f"{task.id} is {task.stage.value} ({task.status.value})."
+            raise refusal(
+                why, "Only a blocked or closed work order can be retried: cancel it first, or wait until it ends."
+            )
+        if call.from_step is not None:
+            raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
+
+    def retry(self, call: RetryCall) -> Task:
+        """Let what is held up on the board have its turn, or ask a host that is gone once more."""
+        self._feedback = call.feedback
+        if self._is_held_up:
+            self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
+            self._show()
+        else:
+            self._hosts.nudge()
+        return self._state.task
+
+    def resume(self, previous: PreviousRun) -> None:
+        """Hear what the person says whose reset took the work order up again."""
+        self._previous_run = previous
+
+    async def give_up(self, previous: PreviousRun) -> None:
+        """End what a reset took up again only for that."""
+        self._previous_run = previous
+        self._end_call = MoveCall(to=Target.CANCELLED, who=previous.who, why=previous.why)
+        await _cancel(self._end_call)
+
+    async def apply_reset(self) -> bool:
+        """Begin with what was said as a reset took the work order up; nothing follows where it is given up.
+
+        Returns: Whether a reset has taken it up at this place.
+        """
+        is_taken_up = await self._wait_for_reset_reason()
+        previous, self._previous_run = self._previous_run, None
+        if previous is None:
+            return is_taken_up
+        self._feedback = previous.feedback
+        self._state.resume(previous, workflow.now())
+        self._hosts.leave_lost_host(previous.host)
+        self._show()
+        if self._end_call is not None:
+            await workflow.wait_condition(lambda: False)
+        return is_taken_up
+
+    async def _wait_for_reset_reason(self) -> bool:
+        """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none.
+
+        A run that a reset has begun before its first task has one seed alone: there the signal tells of the reset.
+
+        Returns: Whether there was one.
+        """
+        seed, self._seed = self._seed, workflow.random_seed()
+        if seed == self._seed and not self.knows_of_reset:
+            return False
+        self.was_reset = self.is_of_a_reset = True
+        workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self.knows_of_reset,
+                timeout=_REASON_WITHIN,
+                timeout_summary="a reset: what for?",
+            )
+        return True
+
+    @property
+    def knows_of_reset(self) -> bool:
+        """Whether somebody has said what a reset was for, and it was not applied yet."""
+        return self._previous_run is not None
+
+    def take_feedback(self) -> tuple[str, ...]:
+        """Return what the next step is to be told, once."""
+        feedback, self._feedback = self._feedback, ""
+        return (f"A person says: {feedback}",) if feedback else ()
+
+    def end_reason(self) -> tuple[str, str]:
+        """Return who has the work order cancelled, as far as it is known, and why."""
+        if self._end_call is not None:
+            return self._end_call.who, self._end_call.why or Status.CANCELLED.value
+        return "", workflow.cancellation_reason() or Status.CANCELLED.value
+
+    def block_error(self) -> TaskError | None:
+        """Return why a person has ended the work, where it was no cancel."""
+        if self._end_call is None or self._end_call.to is not Target.BLOCKED:
+            return None
+        who = self._end_call.who or "a person"
+        message = (
+            f"{who} moved it to blocked: {self._end_call.why}"
+            if self._end_call.why
+            else f"{who} moved it to blocked."
+        )
+        return TaskError(type="Blocked", message=message, remedy=GO_ON)
+
+    def _check_begun(self) -> None:
+        """Refuse what comes before the work order has read its own input: nobody knows yet where it is."""
+        if not self._state.task.id:
+            raise refusal("The work order has not started yet.", "Try again in a moment.")
+
+    @property
+    def _is_over(self) -> bool:
+        return self._state.task.is_closed
+
+    @property
+    def _is_held_up(self) -> bool:
+        return self._state.task.status is Status.PENDING and self._state.task.stage is Stage.BLOCKED
+
+
+async def _cancel(call: MoveCall) -> None:
+    """Have the server cancel this work order."""
+    await CANCEL_WORK_ORDER.start(call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN)

@@ -1,0 +1,272 @@
+"""How a work order works: its workspace, or the lanes of its pipeline, and one step after the other."""
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from septet.contracts.lanes import Role, SummariseCall
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Status, Step, Verdict
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.solution import Outline
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.workspace import OpenWorkspace, Workspace
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.steps import StepTaker
+from workflows.wire.activity_stubs import OPEN_WORKSPACE
+from workflows.wire.failures import AgentEnded, StepFailed
+from workflows.wire.policies import OPENING_OPTIONS, priority_of
+from workflows.work_order.handlers import WorkOrderHandlers
+from workflows.work_order.lane_visit import LaneVisit
+from workflows.work_order.role_sessions import RoleSessions
+
+
+class WorkOrderBase(WorkOrderHandlers):
+    """One work order, as far as it works: what it has, and how it takes a step."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        super().__init__()
+        self._order: WorkOrderInput
+        self._checkpoint = ""
+        self._attempt = 1
+        self._left_pipeline = ""
+        self._outline: Outline | None = None
+        self._call_under_way: StepCall | None = None
+        self._went_back = False
+        self._ids = ActivityIds()
+        self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
+        self._role_sessions = RoleSessions()
+
+    async def _open_workspace(self) -> None:
+        """Open a workspace of its own; in a pipeline, enter the planner's."""
+        if self._order.pipeline is not None:
+            await self._visit.wait_for_lane(Role.PLANNER)
+            await self._enter_lane()
+            return None
+        while True:
+            try:
+                return await self._open_own_workspace(self._make_opening())
+            except ActivityError:
+                if not await self._decisions.apply_reset():  # a retry goes back to this place, and opens it anew
+                    raise
+
+    async def _find_plan(self) -> None:
+        """Find the plan's file; where there is none, plan once more."""
+        if (await self._take(Step.FIND_PLAN_FILE)).result_text != "0":
+            return
+        await self._take(Step.BUILD_PLAN, feedback=("the plan's file was not found in the worktree",))
+        if (await self._take(Step.FIND_PLAN_FILE)).result_text == "0":
+            raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan file, even after a second plan",))
+
+    async def _hand_over_plan(self) -> None:
+        """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
+        await self._apply_reset()
+        if self._order.pipeline is None:
+            return
+        await self._leave_planner()
+        while reason := await self._visit.wait_for_executor():
+            await self._enter_lane()
+            await self._take(Step.BUILD_PLAN, feedback=(f"a person asks for another plan: {reason}",))
+            await self._find_plan()
+            await self._leave_planner()
+        await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))
+
+    async def _name_branch(self) -> None:
+        """Have a branch named, but where a pipeline keeps to one."""
+        await self._apply_reset()
+        if branch := self._visit.branch:
+            self._state.keep_to_branch(branch, workflow.now())
+            self._show()
+        else:
+            await self._take(Step.GENERATE_BRANCH)
+
+    async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
+        """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
+
+        Where it is not accepted because of a key or a protected path, a person's word is waited for. Where an
+        earlier step has to do more first, that is taken once more, in its agent's session.
+
+        Raises:
+            StepFailed: Nor was its second try accepted.
+            AgentEnded: The work order is cancelled, and the step has ended its agent.
+        """
+        await self._apply_reset()
+        gate = self._findings_gate
+        result = await self._try_twice(step, feedback or self._decisions.take_feedback())
+        while result.verdict is not Verdict.DONE:
+            if result.goes_back_to is not None and not self._went_back:
+                result = await self._go_back(step, result)
+                continue
+            if not result.findings:
+                raise StepFailed(step, result.reasons)
+            words = (await gate.wait_for_words(result.findings),)
+            if gate.rejects and step is Step.CREATE_PULL_REQUEST:  # its commit is what is pushed
+                await self._take(Step.CREATE_COMMIT, words)
+            result = await self._try_twice(step, words, first_attempt=2)
+        self._checkpoint = result.checkpoint or self._checkpoint
+        self._outline = result.outline or self._outline
+        if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
+            await self._visit.report_changes(self._order, result, self._state.progress.plan_path)
+        return result
+
+    async def _go_back(self, step: Step, result: StepResult) -> StepResult:
+        """Have an earlier step done again, and the commit; return how this one ends then."""
+        self._went_back = True
+        self._checkpoint = result.checkpoint or self._checkpoint
+        if result.goes_back_to is not None:
+            await self._take(result.goes_back_to, result.reasons)
+        await self._take(Step.CREATE_COMMIT)
+        return await self._try_twice(step, ())
+
+    async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
+        """Return how a step ended: with its first try, or with the second one, which is told the reasons.
+
+        There is no second one where a person alone can help.
+
+        Raises:
+            AgentEnded: The work order is cancelled, and the step has ended its agent.
+        """
+        reasons: tuple[str, ...] = ()
+        for attempt in (first_attempt, 2):
+            self._attempt = attempt
+            self._state.begin_step(step, workflow.now())
+            self._show()
+            self._call_under_way = self._make_call(step, attempt, feedback + reasons)
+            result = await self._steps.take(self._call_under_way, priority_of(self._state.task, step))
+            self._state.end_step(result, attempt, workflow.now())
+            self._visit.follow_session(result)
+            self._role_sessions.follow(self._call_under_way, result)
+            self._show()
+            if result.verdict is Verdict.DONE or result.is_a_persons or result.goes_back_to is not None:
+                break
+            if result.unread:
+                break
+            if result.verdict is Verdict.CANCELLED:
+                raise AgentEnded
+            reasons = result.reasons
+        return result
+
+    async def _apply_reset(self) -> None:
+        """Begin with what people have said; one of a pipeline that a reset takes up goes on outside of it.
+
+        The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
+        checkpoint that it had.
+        """
+        if await self._decisions.apply_reset():
+            self._role_sessions.forget()
+        if self._order.pipeline is None or not self._decisions.was_reset:
+            return
+        self._left_pipeline = self._order.pipeline
+        self._order = self._order.model_copy(update={"pipeline": None})
+        self._decisions.is_in_pipeline = False
+        self._visit = LaneVisit(self._hosts)
+        if self._hosts.workspace is not None:
+            lane = self._hosts.workspace
+            opening = self._make_opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
+            await self._open_own_workspace(opening, lane.task_queue, lane)
+
+    async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
+        await self._apply_reset()
+        if self._order.pipeline is not None:
+            self._take_in_workspace(await self._visit.enter(self._make_opening(), self._ids, plan))
+            await self._begin_session()
+
+    async def _begin_session(self) -> None:
+        """Go on in the lane's session; where that is too long, begin a new one with a summary of it."""
+        if self._visit.is_too_long:
+            call = SummariseCall(
+                workspace=self._hosts.here,
+                pipeline=self._order.pipeline or "",
+                session_id=self._visit.session_id or "",
+                model=self._order.model,
+                limits=self._order.timeouts,
+                project=self._state.task.project,
+                budget=self._order.budget or "",
+                pipeline_budget=self._order.pipeline_budget or "",
+            )
+            summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
+            self._state.take_in_summary(summary, workflow.now())
+
+    async def _open_own_workspace(
+        self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
+    ) -> None:
+        """Open a workspace; one that goes on from a lane's begins with the same work of others as that."""
+        workspace = await OPEN_WORKSPACE.start(
+            opening,
+            task_queue=queue,
+            activity_id=self._ids.of("open_workspace"),
+            summary=f"workspace for {self._order.repository}",
+            priority=priority_of(self._state.task),
+            **OPENING_OPTIONS,
+        )
+        if lane is not None:
+            planned_from = lane.planned_from or lane.checkpoint
+            update = {"began_at": lane.began_at, "lacks": lane.lacks, "planned_from": planned_from}
+            workspace = workspace.model_copy(update=update)
+        self._take_in_workspace(workspace)
+
+    def _make_opening(self) -> OpenWorkspace:
+        order = self._order
+        return OpenWorkspace(
+            work_order_id=workflow.info().workflow_id,
+            repository=order.repository,
+            issue=order.issue,
+            title=order.title,
+            description=order.description,
+            base=order.base,
+            push_to=order.push_to,
+            agent=order.agent,
+            fallback_agent=order.fallback_agent,
+            sessions=order.sessions,
+            first_run_id=workflow.info().first_execution_run_id,
+            tracker=order.tracker,
+            requested=order.requested,
+        )
+
+    def _take_in_workspace(self, workspace: Workspace) -> None:
+        self._hosts.take_in(workspace)
+        self._checkpoint = workspace.checkpoint
+        self._state.take_in_workspace(workspace, workflow.now())
+        self._show()
+
+    async def _leave_planner(self) -> None:
+        """Leave the planner's lane with the plan."""
+        self._call_under_way = None
+        plan = self._state.planning_outcome(workflow.now())
+        await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
+
+    def _branch_and_snapshot(self) -> tuple[str, str]:
+        """Return the branch and the last snapshot of a work order that is completed; nothing of another."""
+        task = self._state.task
+        return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
+
+    def _session_again(self, step: Step) -> str | None:
+        """Return the session of a step that is done once more for a later one's sake."""
+        rows = self._state.task.steps if self._went_back and step is Step.IMPLEMENT_PLAN else ()
+        return next((row.session_id for row in reversed(rows) if row.step == step), None)
+
+    def _make_call(self, step: Step, attempt: int, reasons: tuple[str, ...]) -> StepCall:
+        settings = self._order.steps.get(step, StepSettings())
+        return StepCall(
+            step=step,
+            workspace=self._hosts.here,
+            progress=self._state.progress,
+            attempt=attempt,
+            reasons=reasons,
+            starts_from=self._checkpoint,
+            model=self._order.model,
+            limits=settings.over(self._order.timeouts),
+            settings=settings,
+            draft=self._order.draft,
+            labels=self._order.labels,
+            pipeline=self._order.pipeline or "",
+            session_id=self._visit.session_id or self._role_sessions.session_of(step) or self._session_again(step),
+            approve_plan=self._order.approve_plan,
+            plan_comment=self._order.plan_comment,
+            allowed_findings=self._findings_gate.allowed,
+            project=self._state.task.project,
+            budget=self._order.budget or "",
+            pipeline_budget=self._order.pipeline_budget or "",
+            pays_from=self._left_pipeline,
+            waits_for_budget=True,
+        )

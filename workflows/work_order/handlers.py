@@ -1,0 +1,198 @@
+"""What a work order can be asked and told: its queries, its updates with their validators, its signals."""
+
+from temporalio import workflow
+
+from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision, PreviousRun, RetryCall
+from septet.contracts.lanes import LaneGrant, Role
+from septet.contracts.pipeline import IssueCall
+from septet.contracts.task import Move, Task, TaskStep
+from septet.contracts.workspace import HostSilence
+from workflows.gates.findings_gate import FindingsGate
+from workflows.gates.plan_gate import PlanGate
+from workflows.hosts.budget_gate import BudgetGate
+from workflows.hosts.host_watch import HostWatch
+from workflows.notifications.notifications import Notifications
+from workflows.wire.refusals import refusal
+from workflows.wire.row import Row
+from workflows.wire.update_input import reads_input
+from workflows.work_order.decisions import Decisions
+from workflows.work_order.lane_visit import LaneVisit
+from workflows.work_order.seat import Seat
+from workflows.work_order.state import WorkOrderState
+
+_ANYBODY = RetryCall()
+
+
+class WorkOrderHandlers:
+    """One work order, as far as it answers; a refused update leaves no trace."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self._state = WorkOrderState()
+        self._row = Row()
+        self._notifications = Notifications()
+        self._hosts = HostWatch(self._state, self._show)
+        self._decisions = Decisions(self._state, self._hosts, self._show)
+        self._plan_gate = PlanGate(self._state, self._show)
+        self._findings_gate = FindingsGate(self._state, self._show)
+        self._budget_gate = BudgetGate(self._state, self._show)
+        self._seat = Seat()
+        self._visit = LaneVisit(self._hosts)
+
+    @workflow.query(description="The work order object, as every face shows it.")
+    def work_order(self) -> Task:
+        """Return the work order object."""
+        return self._state.task
+
+    @workflow.query(description="The steps so far.")
+    def steps(self) -> tuple[TaskStep, ...]:
+        """Return the steps of the work order object."""
+        return self._state.task.steps
+
+    @workflow.query(description="The step in progress, or an empty string.")
+    def running_step(self) -> str:
+        """Return the step that is under way."""
+        return self._state.running_step or ""
+
+    @workflow.query(description="The stages it has been through: when, from, to, why.")
+    def history(self) -> tuple[Move, ...]:
+        """Return the history, oldest first."""
+        return self._state.history
+
+    @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
+    @reads_input("move", MoveCall)
+    async def move(self, call: MoveCall) -> Task:
+        """Move it, and return it as it is then."""
+        return await self._decisions.make(call)
+
+    @move.validator
+    @reads_input("move", MoveCall)
+    def _may_move(self, call: MoveCall) -> None:
+        self._decisions.check(call)
+
+    @workflow.update(description="Approve the plan that waits for approval, named by the SHA-256 of its file.")
+    @reads_input("approve_plan", PlanDecision)
+    def approve_plan(self, decision: PlanDecision) -> Task:
+        """Go on with the plan, and return it as it is then."""
+        return self._plan_gate.decide(decision, rejects=False)
+
+    @approve_plan.validator
+    @reads_input("approve_plan", PlanDecision)
+    def _may_approve(self, decision: PlanDecision) -> None:
+        self._plan_gate.check(decision, rejects=False)
+
+    @workflow.update(
+        description="Reject the plan that waits for approval: the agent plans again with your feedback."
+    )
+    @reads_input("reject_plan", PlanDecision)
+    def reject_plan(self, decision: PlanDecision) -> Task:
+        """Plan once more, and return it as it is then."""
+        return self._plan_gate.decide(decision, rejects=True)
+
+    @reject_plan.validator
+    @reads_input("reject_plan", PlanDecision)
+    def _may_reject(self, decision: PlanDecision) -> None:
+        self._plan_gate.check(decision, rejects=True)
+
+    @workflow.update(description="Allow findings that may be pushed, named by their ids.")
+    @reads_input("approve_findings", FindingsDecision)
+    def approve_findings(self, decision: FindingsDecision) -> Task:
+        """Go on with what was found, and return the work order as it is then."""
+        return self._findings_gate.decide(decision, rejects=False)
+
+    @approve_findings.validator
+    @reads_input("approve_findings", FindingsDecision)
+    def _may_let_pass(self, decision: FindingsDecision) -> None:
+        self._findings_gate.check(decision, rejects=False)
+
+    @workflow.update(description="Have the agent remove what was found, with your feedback.")
+    @reads_input("reject_findings", FindingsDecision)
+    def reject_findings(self, decision: FindingsDecision) -> Task:
+        """Take the step again, and return the work order as it is then."""
+        return self._findings_gate.decide(decision, rejects=True)
+
+    @reject_findings.validator
+    @reads_input("reject_findings", FindingsDecision)
+    def _may_have_taken_out(self, decision: FindingsDecision) -> None:
+        self._findings_gate.check(decision, rejects=True)
+
+    @workflow.update(description="Continue a work order that is blocked on the board, or waits for a lost host.")
+    @reads_input("retry", RetryCall)
+    def retry(self, call: RetryCall = _ANYBODY) -> Task:
+        """Let it go on, and return it as it is then."""
+        return self._decisions.retry(call)
+
+    @retry.validator
+    @reads_input("retry", RetryCall)
+    def _may_retry(self, call: RetryCall = _ANYBODY) -> None:
+        self._decisions.check_retry(call)
+
+    @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
+    @reads_input("host_gone", str)
+    def host_gone(self, host: str) -> None:
+        """Give up a host before its agents must have ended."""
+        self._hosts.give_up(host)
+
+    @host_gone.validator
+    @reads_input("host_gone", str)
+    def _is_on(self, host: str) -> None:
+        """Refuse the word on a host that does not have the workspace."""
+        if not self._hosts.holds(host):
+            raise refusal(f"host {host} does not have the workspace")
+
+    @workflow.signal(description="The board says that it is its turn.")
+    async def begin(self) -> None:
+        """Begin, where it still waits for its turn."""
+        await self._seat.give()
+
+    @workflow.signal(description="The account of a budget says that there is room again.")
+    def budget_open(self, scope: str) -> None:
+        """Ask once more, where it waits for that."""
+        del scope
+        self._budget_gate.open()
+
+    @workflow.signal(description="The pipeline has given it a lane.")
+    async def take_lane(self, grant: LaneGrant) -> None:
+        """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
+        if grant.role is Role.EXECUTOR or await self._seat.give():
+            self._visit.take_grant(grant)
+
+    @workflow.signal(description="The pipeline asks for another plan.")
+    def plan_again(self, call: IssueCall) -> None:
+        """Plan once more, as soon as the planner is free."""
+        self._visit.plan_again(call)
+
+    @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
+    def nudge(self) -> None:
+        """Ask the host of the workspace again, or look at those that it comes after."""
+        self._hosts.nudge()
+        self._seat.look_again()
+        self._budget_gate.open()
+
+    @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
+    def host_silent(self, silence: HostSilence) -> None:
+        """Ask the host, where the workspace is there; after a while without an answer go on elsewhere."""
+        self._hosts.note_silence(silence)
+
+    @workflow.signal(description="A worker of a silent host answers again.")
+    def host_back(self, host: str) -> None:
+        """Go on there, where it was waited for."""
+        self._hosts.note_return(host)
+
+    @workflow.signal(description="A reset has restarted it; sent right after the reset.")
+    def resumed(self, previous: PreviousRun) -> None:
+        """Learn who wanted that, and what the agent is to be told."""
+        self._decisions.resume(previous)
+
+    @workflow.signal(
+        description="A reset has restarted it so that it can be cancelled; sent right after the reset."
+    )
+    async def give_up(self, previous: PreviousRun) -> None:
+        """Learn who wanted that, and end."""
+        await self._decisions.give_up(previous)
+
+    def _show(self) -> None:
+        """Show the work order as it is now where people look: in the web UI, and in its row on the board."""
+        workflow.set_current_details(self._state.details())
+        self._row.write(self._state.task, self._hosts.attributes)
+        self._notifications.note(self._state.task, self._hosts.workspace)

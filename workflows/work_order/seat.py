@@ -1,0 +1,111 @@
+"""The seat that a triaged work order waits for, and gives back when it closes."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+from septet.contracts.board import SeatRequest, board_id
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.others import OthersLook
+from septet.contracts.task import Task
+from septet.telemetry.metrics import SEAT_WAIT
+from workflows.wire.activity_stubs import LOOK_AT_OTHERS
+from workflows.wire.cancellation import cancel_and_wait, send_signal
+
+_LOOK: Final = timedelta(minutes=2)
+_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
+"""Others that are not over are looked at again by retries: they grow no history, and say what is waited for."""
+_BOARD_IS_BACK: Final = timedelta(seconds=10)
+_BOARD_IS_AWAY: Final = timedelta(minutes=10)
+
+
+class Seat:
+    """One work order's place among those that run at a time."""
+
+    def __init__(self) -> None:
+        """Begin without one."""
+        self._board = ""
+        self._is_given = False
+        self._is_requested = False
+        self._looks_again = False
+
+    async def take(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for a seat for as long as it `is_wanted`; return whether it was taken.
+
+        The board of the queue gives it; in a pipeline the pipeline does.
+        """
+        self._board, since = order.pipeline or "", workflow.now()
+        if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
+            await workflow.wait_condition(lambda: self._is_given or not is_wanted())
+        if is_wanted():
+            _record_wait(workflow.now() - since)
+            return True
+        await self.give_back()
+        return False
+
+    async def give(self) -> bool:
+        """Take the board's word that the seat is this work order's; one that was not asked for is given back."""
+        if self._is_requested:
+            self._is_given = True
+        else:
+            await self._tell_board("leaves", workflow.info().workflow_id)
+        return self._is_given
+
+    def look_again(self) -> None:
+        """Look again now at those that it comes after."""
+        self._looks_again = True
+
+    async def give_back(self) -> None:
+        """Give back what was asked for or taken: the work order begins without a seat, or closes."""
+        if self._is_requested:
+            self._is_requested = self._is_given = False
+            await self._tell_board("leaves", workflow.info().workflow_id)
+
+    async def _wait_for_others(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for those that it comes after; return whether they are over while it still `is_wanted`."""
+        look = OthersLook(id=task.id, after=order.after, until=order.after_until)
+        while order.after and is_wanted():
+            self._looks_again = False
+            looking = LOOK_AT_OTHERS.start(
+                look,
+                start_to_close_timeout=_LOOK,
+                retry_policy=_RETRIES,
+                summary=f"after {', '.join(order.after)} ({order.after_until})"[:200],
+            )
+            await workflow.wait_condition(lambda: looking.done() or self._looks_again or not is_wanted())  # noqa: B023 -- it is asked in this round only
+            if looking.done():
+                await looking
+                break
+            await cancel_and_wait(looking)
+        return is_wanted()
+
+    async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
+        """Ask the board for a seat, again and again where there is no board yet."""
+        self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
+        since = workflow.info().workflow_start_time.timestamp()
+        request = SeatRequest(
+            id=task.id, project=task.project or task.repository_url, score=task.score, since=since
+        )
+        while is_wanted() and not await self._tell_board("waits", request):
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._is_given or not is_wanted(), timeout=pause, timeout_summary="is there a board?"
+                )
+            if self._is_given:
+                break
+            pause = min(2 * pause, _BOARD_IS_AWAY)
+        return is_wanted()
+
+    async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
+        """Signal the board of this queue, or the pipeline; return whether there is one."""
+        return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)
+
+
+def _record_wait(wait: timedelta) -> None:
+    """Record how long a seat was waited for; the SDK's meter leaves out what a replay repeats."""
+    histogram = workflow.metric_meter().create_histogram_float(SEAT_WAIT.name, SEAT_WAIT.help)
+    histogram.record(wait.total_seconds())
