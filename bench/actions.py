@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from activities.attempts import pause_between_heartbeats
+from activities.host.attempts import pause_between_heartbeats
 from bench.bare import QUEUE, Bare
 from bench.counted_order import carry_out, carry_out_and_tell, merge, watching
 from bench.figure import Figure

@@ -19,7 +19,7 @@ from pathlib import Path
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, serving
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording

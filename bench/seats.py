@@ -11,7 +11,7 @@ from typing import Any, Final
 from temporalio.client import WorkflowHandle
 from temporalio.worker import Worker
 
-from activities.board import BoardActivities
+from activities.board.board import BoardActivities
 from bench.figure import Figure
 from bench.pace import Pace
 from bench.stage import Stage, stage

@@ -9,38 +9,38 @@ from typing import Any, Final
 
 import structlog
 
-from activities.account_archive import read_ended_account
-from activities.accounts import Accounts
-from activities.board import BoardActivities
-from activities.build_plan import BuildPlan
-from activities.cancel_work_order import CancelWorkOrder
-from activities.classify_issue import ClassifyIssue
-from activities.comment_commands import CommentActivities, Decide, decide_nothing
-from activities.create_commit import CreateCommit
-from activities.create_pull_request import CreatePullRequest
-from activities.disk_waits import DISK_WAITS
-from activities.end_work import EndWork
-from activities.finalize_json import FinalizeJson
-from activities.find_plan_file import FindPlanFile
-from activities.generate_branch import GenerateBranch
-from activities.host import Host
-from activities.hosts import HostActivities
-from activities.implement_plan import ImplementPlan
-from activities.intake import IntakeActivities, IntakesOf, no_intakes
-from activities.lanes import LaneActivities
-from activities.logins import check_logins
-from activities.others import Others
-from activities.pipelines import PipelineActivities
-from activities.prepare_rework import PrepareRework
-from activities.pull_requests import PullRequestActivities
-from activities.read_outgoing import ReadOutgoing
-from activities.rework import ReworkPullRequest
-from activities.send_notification import SendNotification
-from activities.step_runner import StepRunner
-from activities.summarise_session import SummariseSession
-from activities.sweep_host import SweepHost
-from activities.trackers import TrackerActivities
-from activities.workspaces import WorkspaceActivities
+from activities.board.account_archive import read_ended_account
+from activities.board.board import BoardActivities
+from activities.board.cancel_work_order import CancelWorkOrder
+from activities.board.others import Others
+from activities.board.pull_requests import PullRequestActivities
+from activities.host.accounts import Accounts
+from activities.host.disk_waits import DISK_WAITS
+from activities.host.host import Host
+from activities.intake.comment_commands import CommentActivities, Decide, decide_nothing
+from activities.intake.intake import IntakeActivities, IntakesOf, no_intakes
+from activities.intake.trackers import TrackerActivities
+from activities.notifications.send_notification import SendNotification
+from activities.steps.build_plan import BuildPlan
+from activities.steps.classify_issue import ClassifyIssue
+from activities.steps.create_commit import CreateCommit
+from activities.steps.create_pull_request import CreatePullRequest
+from activities.steps.end_work import EndWork
+from activities.steps.finalize_json import FinalizeJson
+from activities.steps.find_plan_file import FindPlanFile
+from activities.steps.generate_branch import GenerateBranch
+from activities.steps.implement_plan import ImplementPlan
+from activities.steps.prepare_rework import PrepareRework
+from activities.steps.read_outgoing import ReadOutgoing
+from activities.steps.rework import ReworkPullRequest
+from activities.steps.step_runner import StepRunner
+from activities.turns.logins import check_logins
+from activities.turns.summarise_session import SummariseSession
+from activities.workspaces.hosts import HostActivities
+from activities.workspaces.lanes import LaneActivities
+from activities.workspaces.pipelines import PipelineActivities
+from activities.workspaces.sweep_host import SweepHost
+from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out

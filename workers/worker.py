@@ -10,8 +10,8 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.comment_commands import Decide, decide_nothing
-from activities.intake import IntakesOf, no_intakes
+from activities.intake.comment_commands import Decide, decide_nothing
+from activities.intake.intake import IntakesOf, no_intakes
 from septet.settings import Settings
 from septet.system.locks import share_lock
 from workers.builds.build_id import build_id

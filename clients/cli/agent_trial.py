@@ -9,8 +9,8 @@ from typing import Final
 
 from rich.text import Text
 
-from activities.host import Host
-from activities.turns import carry_out
+from activities.host.host import Host
+from activities.turns.turns import carry_out
 from clients.cli.machine_checks import Check
 from clients.cli.render.steps import usage_text
 from clients.cli.render.work_order import console

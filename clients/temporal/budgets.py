@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from activities.account_archive import FoundAccount, find_account, open_account
+from activities.board.account_archive import FoundAccount, find_account, open_account
 from clients.temporal.index import page_of
 from clients.temporal.queries import send_query
 from clients.temporal.refusals import BUDGET, server_refusal

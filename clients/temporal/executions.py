@@ -19,7 +19,7 @@ from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.payloads import read_json
+from activities.host.payloads import read_json
 from clients.temporal.queries import send_query
 from clients.temporal.refusals import Subject
 from clients.temporal.stuck import stuck_cause

@@ -4,7 +4,7 @@ from typing import Final
 
 from temporalio.client import Client, WorkflowExecution
 
-from activities.payloads import memo_json
+from activities.host.payloads import memo_json
 from clients.temporal.task_rows import task_of_row
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.pull_request import PullRequestNudge

@@ -25,7 +25,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.payloads import read_json
+from activities.host.payloads import read_json
 from clients.temporal.refusals import server_refusal
 from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass, delivered_at, delivery_note
 from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView

@@ -16,7 +16,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.payloads import read_json
+from activities.host.payloads import read_json
 from septet.contracts.seal import is_sealed, key_id_of
 from septet.errors import SealedError
 

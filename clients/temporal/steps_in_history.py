@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
 
-from activities.payloads import read_json
+from activities.host.payloads import read_json
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.lanes import SessionSummary
 from septet.contracts.names import Step

@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
-from activities.payloads import memo_json
+from activities.host.payloads import memo_json
 from clients.temporal.executions import CLOSED_AS
 from clients.temporal.stuck import stuck_cause_of_row
 from septet.contracts.names import Stage, Status

@@ -7,7 +7,7 @@ from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionDescription
 
-from activities.payloads import read_memo
+from activities.host.payloads import read_memo
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import TROUBLE
 from workflows.wire.search_attributes import STAGE, STATUS

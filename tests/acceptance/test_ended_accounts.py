@@ -32,7 +32,7 @@ AT_ONCE = 5
 OPENS_BY_AN_OLD_LOOK = """
 import asyncio, os, sys
 from temporalio.client import Client
-from activities.account_archive import find_account, open_account
+from activities.board.account_archive import find_account, open_account
 from septet.contracts.budget import SettleCall
 from workers.connection.plugin import SeptetPlugin
 

@@ -14,7 +14,7 @@ from fakes.step_lab import StepLab, settings_of
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
-from activities.logins import login_digest, own_login
+from activities.turns.logins import login_digest, own_login
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.own_files import locate

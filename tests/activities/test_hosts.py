@@ -18,7 +18,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.remote_checkpoints import checkpoint_ref
+from activities.host.remote_checkpoints import checkpoint_ref
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease

@@ -18,8 +18,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.lanes import LaneActivities
-from activities.remote_checkpoints import expect_hold, keep
+from activities.host.remote_checkpoints import expect_hold, keep
+from activities.workspaces.lanes import LaneActivities
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import EnterLane, Lane

@@ -10,7 +10,7 @@ from fakes.step_lab import TITLE, StepLab
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.workspaces import WorkspaceActivities
+from activities.workspaces.workspaces import WorkspaceActivities
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import forge_for

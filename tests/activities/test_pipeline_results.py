@@ -7,7 +7,7 @@ from fakes.step_lab import StepLab
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.pipelines import PipelineActivities
+from activities.workspaces.pipelines import PipelineActivities
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 
 

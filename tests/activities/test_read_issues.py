@@ -7,7 +7,7 @@ from fakes.step_lab import StepLab
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.pipelines import PipelineActivities
+from activities.workspaces.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.forges.local.forge import REF, LocalForge
 from septet.forges.local.ref_store import RefStore

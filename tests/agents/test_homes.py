@@ -14,7 +14,7 @@ from fakes.logins import HOUR, log_in, login
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, Part, serving
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World

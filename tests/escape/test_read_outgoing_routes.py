@@ -9,7 +9,7 @@ from fakes.guests import machine_with_canaries
 from fakes.read_outgoing_routes import HIDING_ROUTES, KNOWN, LEAK, ORDER, STEERING_ROUTES, ReadingRoute
 from fakes.repositories import git_env, make_origin
 
-from activities.leaving import Leaving, LeavingParts, parts_of, reading_prompt
+from activities.outgoing.leaving import Leaving, LeavingParts, parts_of, reading_prompt
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer

@@ -9,7 +9,7 @@ from fakes.agent_programs import agent_program
 from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs

@@ -8,7 +8,7 @@ from pathlib import Path
 from fakes.agent_lab import Lab
 from fakes.step_lab import settings_of
 
-from activities.host import Host
+from activities.host.host import Host
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.state import StateDir
 

@@ -22,7 +22,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
-from activities.board import BoardActivities
+from activities.board.board import BoardActivities
 from septet.board.seats import MOST_WAITING
 from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders, board_id
 from septet.contracts.names import Step

@@ -18,7 +18,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.intake import order_of_issue
+from activities.intake.intake import order_of_issue
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.index import runs_of

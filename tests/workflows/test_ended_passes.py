@@ -6,7 +6,7 @@ import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
-from activities.intake import ended_claimants
+from activities.intake.intake import ended_claimants
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -155,7 +155,7 @@ async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Cli
 
 async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:
     """A checkpoint that is not to be had blocks the work order; the next try may find it."""
-    from activities.failures import failure
+    from activities.host.failures import failure
 
     tries = []
 

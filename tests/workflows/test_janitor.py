@@ -25,8 +25,8 @@ from temporalio.client import (
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
-from activities.sweep_host import SweepHost, find_owner
-from activities.workspaces import WorkspaceActivities
+from activities.workspaces.sweep_host import SweepHost, find_owner
+from activities.workspaces.workspaces import WorkspaceActivities
 from septet.contracts.pull_request_names import FOLLOWS, watch_id
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport

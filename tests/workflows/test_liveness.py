@@ -20,7 +20,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from activities.host import Host
+from activities.host.host import Host
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir

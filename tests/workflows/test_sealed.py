@@ -31,7 +31,7 @@ from temporalio.converter import DataConverter, DefaultFailureConverterWithEncod
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
-from activities.cancellation import activity_handle
+from activities.host.cancellation import activity_handle
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.costs import CostClient
 from clients.temporal.seals import seals_in_use

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from activities.board import BoardActivities
-from activities.sweep_host import find_owner
+from activities.board.board import BoardActivities
+from activities.workspaces.sweep_host import find_owner
 from clients.temporal.board import BoardRows
 from clients.temporal.followers import nudge_followers
 from clients.temporal.intakes import IntakeClient

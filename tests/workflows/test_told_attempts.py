@@ -23,7 +23,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.workflow import ActivityCancellationType
 
-from activities.attempts import RunningAttempts, pause_between_heartbeats
+from activities.host.attempts import RunningAttempts, pause_between_heartbeats
 from septet.contracts.workspace import DELIVERS_CANCELS
 from workers.recovery.attempts import AttemptsLook
 from workers.server.capabilities import host_services

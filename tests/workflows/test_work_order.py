@@ -297,7 +297,7 @@ async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_rem
     client: Client, doubles: Doubles
 ) -> None:
     """An infrastructure error names type, message and remedy in the work order object."""
-    from activities.failures import failure
+    from activities.host.failures import failure
     from septet.errors import AgentMissingError
 
     def missing(call: Any) -> Any:

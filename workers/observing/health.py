@@ -14,7 +14,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
-from activities.host import Host
+from activities.host.host import Host
 from septet.system.durable import write_atomically
 from workers.beside import beside, repeat
 

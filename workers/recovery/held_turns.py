@@ -13,9 +13,9 @@ from typing import Final
 
 import structlog
 
-from activities.accounts import Accounts
-from activities.host import Host
-from activities.turn_costs import conclude_left_turn
+from activities.host.accounts import Accounts
+from activities.host.host import Host
+from activities.turns.turn_costs import conclude_left_turn
 from septet.agents.runs.folders import RunKey
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.budget import SettleCall

@@ -16,7 +16,7 @@ from temporalio.api.workflowservice.v1 import ListWorkersRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.host import Host
+from activities.host.host import Host
 from septet.contracts.names import CONTROL, Stage, Status
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import LIVENESS, HostSilence

@@ -10,9 +10,9 @@ from typing import Final
 import structlog
 from temporalio.client import Client
 
-from activities.cancellation import CLOSED, is_closed, is_paused
-from activities.host import Host
-from activities.turn_costs import is_unread, note_unread_turns
+from activities.host.cancellation import CLOSED, is_closed, is_paused
+from activities.host.host import Host
+from activities.turns.turn_costs import is_unread, note_unread_turns
 from septet.agents.outcomes.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import end_agent

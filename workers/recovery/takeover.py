@@ -18,7 +18,7 @@ from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, 
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.cancellation import activity_handle, bound_to, was_reset
+from activities.host.cancellation import activity_handle, bound_to, was_reset
 from septet.agents.runs.folders import RunKey, Runs
 from septet.contracts.pull_request_names import watched_order
 from septet.janitor.terms import pipeline_of

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.payloads import read_json
+from activities.host.payloads import read_json
 from septet.contracts.seal import key_id_of
 from septet.errors import SealedError, SeptetError
 from workflows.wire.search_attributes import ALL

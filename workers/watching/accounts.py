@@ -12,8 +12,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.account_archive import FoundAccount, find_account, open_account
-from activities.payloads import read_memo
+from activities.board.account_archive import FoundAccount, find_account, open_account
+from activities.host.payloads import read_memo
 from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall, account_id
 from septet.contracts.quota import MEMO, QuotaPause, quota_id
 from septet.errors import ServerNotReachedError

@@ -15,7 +15,7 @@ from typing import Final, Self
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.payloads import read_memo
+from activities.host.payloads import read_memo
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import DAY, PROJECT, AccountView, account_id

@@ -10,7 +10,7 @@ from temporalio.plugin import SimplePlugin
 from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
 
 if TYPE_CHECKING:
-    from activities.host import Host
+    from activities.host.host import Host
 
 
 class _Announcement(SimplePlugin):

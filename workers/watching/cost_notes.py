@@ -12,7 +12,7 @@ from typing import Final
 
 from temporalio.client import Client
 
-from activities.host import Host
+from activities.host.host import Host
 from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
 from septet.system.locks import take_lock
 from workers.beside import beside, repeat

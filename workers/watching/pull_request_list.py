@@ -10,7 +10,7 @@ import structlog
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 
-from activities.payloads import memo_json, read_memo
+from activities.host.payloads import memo_json, read_memo
 from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
 from septet.contracts.pull_request_names import FOLLOWS, TROUBLE, WATCHER
 from septet.contracts.row import MEMO

@@ -20,8 +20,8 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.host import Host
-from activities.pull_requests import error_kind, look_by_polls
+from activities.board.pull_requests import error_kind, look_by_polls
+from activities.host.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import SeptetError
 from septet.forges.events.polls import PullRequestPolls

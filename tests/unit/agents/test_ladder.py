@@ -17,7 +17,7 @@ from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.waiting import wait_until
 from fakes.writing import writing
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.attachment import end_agent

@@ -12,7 +12,7 @@ from fakes.guest_paths import guest_paths
 from fakes.logins import HOUR, log_in, login
 from fakes.waiting import wait_until
 
-from activities.turns import carry_out
+from activities.turns.turns import carry_out
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from activities.budget_openings import openings_of
+from activities.turns.budget_openings import openings_of
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, ReserveCall, SettleCall

@@ -15,11 +15,11 @@ from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.budget_openings import openings_of
-from activities.host import Host
-from activities.pull_requests import PullRequestActivities
-from activities.sweep_host import terms_of
-from activities.workspaces import sessions_of
+from activities.board.pull_requests import PullRequestActivities
+from activities.host.host import Host
+from activities.turns.budget_openings import openings_of
+from activities.workspaces.sweep_host import terms_of
+from activities.workspaces.workspaces import sessions_of
 from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for

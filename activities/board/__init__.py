@@ -1,0 +1,1 @@
+"""The server's answers to the board, and to work orders that wait for others."""

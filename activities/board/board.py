@@ -1,0 +1,90 @@
+"""What the board asks of the server: who has ended without a word, and who waits."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.cancellation import is_closed
+from activities.host.payloads import read_memo
+from septet.board.seats import first_in_turn, project_key
+from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
+from septet.contracts.names import ORDER_ID
+from septet.contracts.row import MEMO
+from septet.contracts.task import Task
+
+_IDS_OF_A_QUERY: Final = 500
+_AT_A_TIME: Final = 20
+_LOOK_AT_OTHERS: Final = "look_at_others"
+_WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND ExecutionStatus="Running"'
+
+
+class BoardActivities:
+    """Questions to the server that a workflow cannot ask."""
+
+    @activity.defn(name="find_closed")
+    async def find_closed(self, orders: KnownOrders) -> list[str]:
+        """Return those of some work orders that are closed or gone. Leaves nothing.
+
+        One query tells who runs. The server's lists lag: who is missing there is asked about by name.
+        """
+        client = activity.client()
+        running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])
+        missing = [order_id for order_id in orders.ids if order_id not in running]
+        return [order_id for order_id in missing if await is_closed(client, order_id)]
+
+    @activity.defn(name="find_waiting")
+    async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
+        """Return the best of the triaged work orders of this queue that are not known, up to a limit.
+
+        Leaves nothing. Those of a pipeline wait for its lanes, and those that come after others do not wait for a
+        seat yet.
+        """
+        known_ids = frozenset(orders.ids)
+        rows = [row async for row in _list_triaged() if row.id not in known_ids and row.parent_id is None]
+        places = asyncio.Semaphore(_AT_A_TIME)
+        requests = await asyncio.gather(*(_find_request(row, places) for row in rows))
+        in_turn = first_in_turn([each for each in requests if each is not None], orders.project_limit)
+        return WaitingOrders(waiting=tuple(in_turn[: orders.limit]), all=len(in_turn) <= orders.limit)
+
+
+async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
+    """Return those of some work orders that the server's lists have among the running ones."""
+    running: set[str] = set()
+    for start in range(0, len(order_ids), _IDS_OF_A_QUERY):
+        names = ", ".join(f'"{order_id}"' for order_id in order_ids[start : start + _IDS_OF_A_QUERY])
+        query = f'WorkflowId IN ({names}) AND ExecutionStatus="Running"'
+        running |= {row.id async for row in client.list_workflows(query)}
+    return running
+
+
+def _list_triaged() -> AsyncIterator[WorkflowExecution]:
+    query = f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
+    return activity.client().list_workflows(query, page_size=1000)
+
+
+async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
+    """Return what a triaged work order asks the board for; `None` where it still waits for others."""
+    task = await read_memo(row, MEMO, Task)
+    if task is None or task.after:
+        async with places:
+            if await _waits_for_others(row):
+                return None
+    task = task or Task(id=row.id)
+    project = project_key(task.project or task.repository_url)
+    return SeatRequest(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())
+
+
+async def _waits_for_others(row: WorkflowExecution) -> bool:
+    """Say whether a work order looks at those that it comes after."""
+    try:
+        description = await activity.client().get_workflow_handle(row.id, run_id=row.run_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    pending = description.raw_description.pending_activities
+    return any(each.activity_type.name == _LOOK_AT_OTHERS for each in pending)

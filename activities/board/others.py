@@ -1,0 +1,103 @@
+"""The work orders that another one comes after: whether they are over, and if not, what is with them."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.board.polling import not_yet
+from activities.host.payloads import read_memo
+from septet.board.circle import circle_of
+from septet.contracts.names import Stage
+from septet.contracts.others import OthersLook, Until
+from septet.contracts.pull_request_names import watch_id
+from septet.contracts.row import MEMO
+from septet.contracts.task import Task
+from septet.settings import Settings
+
+_A_PERSON: Final = "a person decides: move this one to executing, or retry the other"
+_AT_A_TIME: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Looks at other work orders."""
+
+    settings: Settings
+
+    @activity.defn(name="look_at_others")
+    async def look_at_others(self, look: OthersLook) -> None:
+        """Return when all are over. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: One is not over, or the server did not tell; Temporal looks again, ever more rarely.
+        """
+        places = asyncio.Semaphore(_AT_A_TIME)
+
+        async def one(other: str) -> str | None:
+            async with places:
+                return await _why_not(other, look.until)
+
+        try:
+            held_up = [why for why in await asyncio.gather(*map(one, look.after)) if why]
+            if held_up and (circle := await circle_of(look.id, look.after, _comes_after)):
+                held_up.insert(0, f"they wait for each other: {circle}")
+        except RPCError as error:
+            raise not_yet(
+                f"The server did not answer: {error.message}", self.settings, kind="ComesAfter"
+            ) from error
+        if held_up:
+            raise not_yet("; ".join(held_up), self.settings, kind="ComesAfter")
+
+
+async def _why_not(other: str, until: Until) -> str | None:
+    """Return why a work order is not over; `None` when it is."""
+    order = await _describe(other)
+    if order is None or order.workflow_type != "WorkOrder":
+        return f"there is no work order {other} yet"
+    if order.status is WorkflowExecutionStatus.RUNNING:
+        return f"{other} is {_stage(order) or 'executing'}"
+    if until == "closed":
+        return None
+    if order.status is not WorkflowExecutionStatus.COMPLETED:
+        how = order.status.name.lower() if order.status else "closed"
+        return f"{other} ended as {how}: {_A_PERSON}"
+    return None if until == "completed" else await _why_not_merged(other)
+
+
+async def _why_not_merged(other: str) -> str | None:
+    watch = await _describe(watch_id(other))
+    stage = _stage(watch) if watch is not None else None
+    if watch is None or stage is None:
+        return f"{other} is completed, but no host can see whether its pull request is merged: {_A_PERSON}"
+    if stage == Stage.DONE:
+        return None
+    if stage == Stage.BLOCKED:
+        return f"{other} is blocked, its pull request is not merged: {_A_PERSON}"
+    return f"{other} is in review, its pull request is not merged yet"
+
+
+async def _comes_after(order_id: str) -> tuple[str, ...]:
+    """Return what a work order that waits comes after, as its row on the board tells."""
+    order = await _describe(order_id)
+    if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
+        return ()
+    task = await read_memo(order, MEMO, Task)
+    return task.after if task is not None else ()
+
+
+async def _describe(workflow_id: str) -> WorkflowExecutionDescription | None:
+    try:
+        return await activity.client().get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+
+
+def _stage(description: WorkflowExecutionDescription) -> str | None:
+    stage, *_ = description.search_attributes.get("SeptetStage") or [None]
+    return str(stage) if stage else None

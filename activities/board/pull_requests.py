@@ -1,0 +1,78 @@
+"""Pull requests: what became of them on their forge."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.board.polling import not_yet
+from activities.host.cancellation import cancellable_thread
+from activities.host.host import Host
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.errors import SeptetError
+from septet.forges.events.conversation import FollowedForge
+from septet.forges.events.feedback import read_feedback
+from septet.forges.events.polls import PolledForge, PullRequestPolls
+from septet.forges.forge import Forge, PullRequestState, pull_request_number
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestActivities:
+    """Looks at pull requests, with this host's key or at this host's disk."""
+
+    host: Host
+
+    @activity.defn(name="look_at_pull_request")
+    async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
+        """Return how a pull request ended, or what waits for an agent that follows it. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: It is open, or the forge did not tell; Temporal looks again after a growing pause.
+        """
+        settings = self.host.settings
+        try:
+            end = await cancellable_thread(self.host.threads.network, look_at, self.host, look)
+        except SeptetError as error:
+            raise not_yet(str(error), settings, kind=error_kind(error), rarely=not error.retryable) from error
+        if end.state == "open" and not look.follows:
+            raise not_yet(f"{look.url} is open.", settings, kind="PullRequestOpen")
+        return end
+
+
+def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
+    """Return what became of a pull request, with this host's key or from its disk.
+
+    Raises:
+        SeptetError: The forge did not tell.
+    """
+    _, forge = host.forge(look.repository)
+    state = forge.pull_request(pull_request_number(look.url), look.commit).state
+    return _with_events(host, forge, look, state)
+
+
+def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
+    """Return the same, by one question to the repository for all of its pull requests.
+
+    Of one that an agent follows, checks, reviews and comments are asked for as well.
+
+    Raises:
+        SeptetError: The forge did not tell.
+    """
+    _, forge = host.forge(look.repository)
+    number = pull_request_number(look.url)
+    if isinstance(forge, PolledForge):
+        state = polls.state(look.repository, forge, number)
+    else:
+        state = forge.pull_request(number, look.commit).state
+    return _with_events(host, forge, look, state)
+
+
+def _with_events(host: Host, forge: Forge, look: PullRequestLook, state: PullRequestState) -> PullRequestEnd:
+    if state != "open" or not look.follows or not isinstance(forge, FollowedForge):
+        return PullRequestEnd(state=state)
+    feedback = read_feedback(forge, pull_request_number(look.url), look.commit, host.settings.trusted_accounts)
+    return PullRequestEnd(state=feedback.pull_request.state, events=feedback.events)
+
+
+def error_kind(error: SeptetError) -> str:
+    """Return an error's type as people read it."""
+    return type(error).__name__.removesuffix("Error")

@@ -1,0 +1,111 @@
+"""What agents have left beside the plan: it goes into a rescue, and the plan goes on alone."""
+
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from activities.host.host import Host
+from activities.turns.prepared_steps import PreparedStep
+from activities.workspaces.workspace_setup import find_setup
+from septet.contracts.facts import LEFT_BESIDE_PLAN
+from septet.contracts.wire import Wire
+from septet.errors import NotFoundError
+from septet.git.engine.place import Place
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
+from septet.git.snapshots.destroy import RescueOptions
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
+from septet.system.durable import write_durably
+from septet.system.json_files import read_model
+from septet.system.text import cut, name_some
+
+_FILE: Final = "plan-alone.json"
+_SHOWN_PATHS: Final = 8
+_REASON_LENGTH: Final = 600
+
+_log = structlog.get_logger()
+
+
+class _Return(Wire):
+    """A return that has begun: beside the vault, out of the reach of guests."""
+
+    run: str
+    """The agent run whose answer named the plan."""
+    plan: str
+    current: str
+    """The snapshot with all that agents have left."""
+
+
+def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
+    """Take out of the worktree what agents have left beside a plan; say whether anything was changed there.
+
+    Repeatable: what has begun is written down first, and `finish_return` ends it.
+
+    Raises:
+        EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
+        SnapshotError: What is there could not be kept; then nothing was changed.
+    """
+    place = prepared_step.place
+    begun = _Return(run=run, plan=plan, current=current.name)
+    write_durably(place.records / _FILE, begun.model_dump_json().encode())
+    return _keep_plan_alone(host, prepared_step, plan, current)
+
+
+def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
+    """End the return of an attempt that died in the midst of it, before anybody looks at the worktree.
+
+    Returns: Whether one had begun for this agent run.
+
+    Raises:
+        SnapshotError: The disk failed on the way.
+    """
+    place = prepared_step.place
+    begun = read_model(place.records / _FILE, _Return)
+    if begun is None or begun.run != run:
+        return False
+    known = first_and_last(vault_at(place), place.order_id)
+    if known is not None and known[1].reason.startswith(LEFT_BESIDE_PLAN):
+        current = find(vault_at(place), begun.current)
+        _keep_plan_alone(host, prepared_step, begun.plan, current, begun_by=known[1])
+    return True
+
+
+def end_return(place: Place) -> None:
+    """Forget a return that came to its end: the checkpoint after it stands."""
+    (place.records / _FILE).unlink(missing_ok=True)
+
+
+def _keep_plan_alone(
+    host: Host, prepared_step: PreparedStep, plan: str, current: Snapshot, *, begun_by: Snapshot | None = None
+) -> bool:
+    place, step = prepared_step.place, prepared_step.call.name
+
+    def options_of(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
+        reason = f"{LEFT_BESIDE_PLAN}: {name_some(leftovers.shown_paths, _SHOWN_PATHS)}"
+        if aside is not None:
+            reason += f"; what is too large for a rescue is in {aside}"
+        if leftovers.paths:
+            _log.warning("planner_left_files", step=step, paths=leftovers.shown_paths[:_SHOWN_PATHS])
+        return host.rescue_options(cut(reason, _REASON_LENGTH), step)
+
+    prepared_step.fence.lease.check()
+    before = _before_agents(host, prepared_step)
+    is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, begun_by=begun_by)
+    host.note_rescue(place, rescue)
+    return is_changed
+
+
+def _before_agents(host: Host, prepared_step: PreparedStep) -> BeforeAgents:
+    """Return how the workspace was before the first agent; a set-up may have run on this host since."""
+    place, workspace = prepared_step.place, prepared_step.call.workspace
+    vault = vault_at(place)
+    try:
+        first = find(vault, workspace.planned_from or workspace.checkpoint)
+    except NotFoundError:  # a lane's, on another host
+        first = find(vault, workspace.checkpoint)
+    names, shares_files = find_setup(place), not host.sandbox.confines
+    if names is None or names[1] == first.name:
+        return BeforeAgents(first, shares_files=shares_files)
+    setup = find(vault, names[0]), find(vault, names[1])
+    return BeforeAgents(first, setup if setup[1].taken_at > first.taken_at else None, shares_files)

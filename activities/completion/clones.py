@@ -1,0 +1,115 @@
+"""What an agent has done to its clone: work that only goes forward is taken, and all else is told."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from activities.host.host import Host
+from activities.turns.prepared_steps import PreparedStep
+from septet.contracts.facts import Rescue
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
+from septet.git.commits.branches import bring_branch_to_head
+from septet.git.commits.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
+from septet.git.evidence.evidence import Evidence
+from septet.git.snapshots.destroy import return_to
+from septet.git.vault.survey import GIT_FOLDER
+from septet.git.vault.vault import find, vault_at
+from septet.git.worktree.dot_git import Head
+
+_LAID: Final = "its files were laid there now; see that they are whole and right."
+MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
+"""The steps beside whose work something may be left in the clone."""
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkElsewhere:
+    """Work in a clone that is not in the worktree that was judged."""
+
+    places: tuple[str, ...] = ()
+    """Where it stands, in words."""
+    is_laid: bool = False
+    """Whether its files were laid into the worktree."""
+
+
+def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
+    """Take the clone as an agent has left it: a lost `.git` is put back, and a HEAD that only went on is followed.
+
+    Returns what became of `.git`, empty where it is the same still, and what is to be told of HEAD.
+    """
+    return _put_repository_back(host, prepared_step), _bring_forward(prepared_step)
+
+
+def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
+    """Put `.git` back as it was before the step, where an agent has deleted it or made it anew; say what happened.
+
+    All else in the worktree stays as it is, and a rescue holds what was there. Returns the empty string where
+    `.git` is the same still, or nobody knows how it was.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
+    if not what or not start:
+        return ""
+    options = host.rescue_options(what, call.name)
+    snapshot = return_to(place, find(vault_at(place), start), options, only=GIT_FOLDER)
+    rescue = host.note_rescue(place, snapshot)
+    _log.warning("repository_put_back", step=call.name, returns_to=start)
+    kept = f" {_restoring(rescue)}" if rescue is not None else ""
+    return (
+        f"{what}. It is as before the step again, and the files of the working tree are as they were left: "
+        f"continue with them, and leave `.git` in place.{kept}"
+    )
+
+
+def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
+    """Take commits that an agent made on a branch of its own or on none, where they only add to the work's branch.
+
+    Returns what is to be told of it.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    if not (branch := call.progress.branch_name):
+        return ()
+    since = prepared_step.began_at if call.rework is None else place.base_sha
+    was_on = bring_branch_to_head(place, branch, since)
+    return (f"the agent left HEAD on {was_on}: what it has done there was taken to {branch}",) if was_on else ()
+
+
+def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
+    """Return, as a warning, what stands in the clone and is no part of work that is done."""
+    places = work_beside(prepared_step.place, head, prepared_step.call.progress.branch_name)
+    return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
+
+
+def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
+    """Return where else in the clone there is work than in what was judged.
+
+    Where nothing of a plan was implemented, the files of that work are laid into the working tree, for the next
+    try and for the rescue.
+    """
+    call, place = prepared_step.call, prepared_step.place
+    places = work_elsewhere(place, evidence.head, call.progress.branch_name)
+    is_idle = all(change.path == call.progress.plan_path for change in evidence.files_changed)
+    if not (places and is_idle and call.step is Step.IMPLEMENT_PLAN):
+        return WorkElsewhere(places)
+    options = host.rescue_options("work stands elsewhere in the clone", call.name)
+    return WorkElsewhere(places, is_laid=lay_back(place, evidence.head, options))
+
+
+def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
+    """Return, for the next try and for people, where work stands that does not count, and how to get it."""
+    if not work.places:
+        return ()
+    branch = call.progress.branch_name
+    there = f"what is in the working tree on branch {branch}" if branch else "what is in the working tree"
+    where = f"Work stands elsewhere in the clone, where it does not count: {'; '.join(work.places)}."
+    how = f"Only {there} counts: {_LAID if work.is_laid else 'bring it there.'}"
+    kept = f" {_restoring(rescue)}" if rescue is not None else ""
+    anew = f" `septet retry {call.workspace.work_order_id} --from {call.step.value}` does the step again."
+    return (f"{where} {how}{kept}{anew if call.rework is None else ''}",)
+
+
+def _restoring(rescue: Rescue) -> str:
+    return f"`septet rescue restore {rescue.snapshot} --to DIR` gives back the clone as it was left."

@@ -1,0 +1,243 @@
+"""The settling of a step: from an agent's answer to its proof, and from that to the result and a checkpoint."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from activities.completion.beside_plan import end_return, finish_return, leave_plan_alone
+from activities.completion.clones import (
+    MAKES_WORK,
+    WorkElsewhere,
+    beside_the_work,
+    find_elsewhere,
+    how_to_get,
+    take_clone,
+)
+from activities.host.claims import (
+    AnyClaim,
+    Claim,
+    EarlierStepError,
+    Proof,
+    RefusedError,
+    UnclearAnswerError,
+    UnreadError,
+)
+from activities.host.host import Host
+from activities.host.remote_checkpoints import KeptSession, keep
+from activities.host.rescues import rescues_of
+from activities.proofs.table import PROOFS
+from activities.turns.prepared_steps import PreparedStep
+from activities.turns.results import add_warnings, begin_result, with_answer, with_proof, with_reasons
+from septet.agents.outcomes.outcome import bound_answer
+from septet.agents.runs.refusals import recording_refusals
+from septet.agents.sandbox.guest_run import GuestRunner
+from septet.agents.turns.turn_runs import TurnResult
+from septet.answers.ladder import Answer, AnswerError
+from septet.answers.printed_calls import ends_in_printed_call
+from septet.answers.steps import read_pieces, read_step_answer
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+from septet.errors import EvidenceError
+from septet.git.evidence.evidence import Evidence, gather
+from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.snapshots.scan import WorktreeScan
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.survey import OVER_LIMIT
+from septet.system.preview import preview
+from septet.system.text import cut, name_some
+
+_log = structlog.get_logger()
+_LACKING_SHOWN: Final = 5
+_LEAVE_FILES: Final = frozenset(
+    {Step.CLASSIFY_ISSUE, Step.BUILD_PLAN, Step.FIND_PLAN_FILE, Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN}
+)
+"""Steps whose proofs write nothing in the worktree but below `.git`."""
+_PRINTED_CALL: Final = (
+    "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
+    "done: call the tool itself."
+)
+
+
+def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepResult:
+    """Read the answer, hold it against the evidence, and keep a checkpoint; the writer's lock is held meanwhile.
+
+    Raises:
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+    """
+    with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
+        if prepared_step.call.step is Step.FIND_PLAN_FILE:
+            finish_return(host, prepared_step, turn.run.name)
+        lost, taken = take_clone(host, prepared_step)
+        scan = host.scan(prepared_step.place)  # what the agent has left is not too large to be read
+        evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
+        guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
+        settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
+        result = add_warnings(begin_result(prepared_step.call, turn, evidence.files_changed), *taken)
+        if lost:
+            return complete(host, prepared_step, with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
+        if turn.outcome.structured is None and ends_in_printed_call(turn.outcome.text or ""):
+            return reject(host, prepared_step, result, Verdict.UNPROVEN, (_PRINTED_CALL,))
+        try:
+            answer = read_answer(host, prepared_step.call, turn)
+        except AnswerError as error:
+            return settling.leave_unread(result, error.reasons)
+        return settling.judge(result, answer)
+
+
+def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
+    """Return the step's answer, with a warning where it is too long to be read whole.
+
+    Raises:
+        AnswerError: It could not be read.
+    """
+    outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
+    in_pipeline = bool(call.pipeline)
+    try:
+        answer = read_step_answer(call.name, outcome.text, structured=outcome.structured, in_pipeline=in_pipeline)
+    except AnswerError as error:
+        in_pieces = read_pieces(call.name, outcome.pieces, in_pipeline=in_pipeline)
+        if in_pieces is None:
+            why = error.reasons if (outcome.text or "").strip() or not outcome.message else (outcome.message,)
+            raise AnswerError((*why, *notes)) from None
+        answer = in_pieces
+    _log.info(
+        "result_text_extracted",
+        step=call.name,
+        parsed_by=answer.parsed_by,
+        length=len(outcome.text or ""),
+        preview=preview(answer.value.result_text),
+    )
+    return replace(answer, warnings=(*notes, *answer.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Gives a step its verdict by what git says; the writer's lock is held meanwhile."""
+
+    host: Host
+    prepared_step: PreparedStep
+    evidence: Evidence
+    guests: Callable[[], GuestRunner]
+    run: str
+    """The agent run that gave the answer."""
+    scan: WorktreeScan | None = None
+    """What the agent left."""
+
+    def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
+        """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
+
+        An answer that can mean two things counts as not read.
+        """
+        call, unread, result = self.prepared_step.call, result, with_answer(result, answer)
+        try:
+            with self.prepared_step.fence.halt.over():
+                proof = PROOFS[call.name](self.host, self._claim(answer))
+            kept = self._leave_plan_alone(proof) if proof.plan_sha256 else None
+        except UnclearAnswerError as error:
+            return self.leave_unread(unread, (str(error),))
+        except EarlierStepError as error:
+            checkpoint, lacking = self._checkpoint(f"back to {error.step.value}")
+            result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *lacking)
+            result = result.model_copy(update={"goes_back_to": error.step})
+            return complete(self.host, self.prepared_step, result, checkpoint)
+        except UnreadError as error:
+            checkpoint, lacking = self._checkpoint("its push waits for a reader")
+            warnings = (*lacking, *self._keep(result.agent, None))
+            result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *warnings)
+            result = result.model_copy(update={"unread": error.digest})
+            return complete(self.host, self.prepared_step, result, checkpoint)
+        except EvidenceError as error:
+            verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
+            if isinstance(error, FindingsError):
+                result = result.model_copy(update={"findings": error.findings})
+            work = find_elsewhere(self.host, self.prepared_step, self.evidence)
+            return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
+        checkpoint, lacking = kept or self._checkpoint(f"{call.name} is done")
+        session = result.session_id if call.shares_session else None  # a later turn goes on with it
+        kept_session = self._keep(result.agent, session)
+        beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
+        warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept_session)
+        result = with_proof(result, proof, warnings)
+        return complete(self.host, self.prepared_step, result, checkpoint)
+
+    def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
+        """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
+        if result.session_id is None:
+            return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
+        checkpoint, lacking = self._checkpoint("the answer was not read")
+        result = add_warnings(result, *lacking, *self._keep(result.agent, result.session_id))
+        return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
+
+    def _claim(self, answer: Answer[Any]) -> AnyClaim:
+        step = self.prepared_step
+        return Claim(
+            call=step.call,
+            place=step.place,
+            began_at=step.began_at,
+            answer=answer.value,
+            evidence=self.evidence,
+            repository_settings=step.repository_settings,
+            fence=step.fence,
+            guests=self.guests,
+        )
+
+    def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
+        """Take out of the worktree what is beside a plan, and keep a checkpoint; return that, and what is told.
+
+        Raises:
+            EvidenceError: The plan lies where it cannot go on alone.
+        """
+        step = self.prepared_step
+        reason = f"{step.call.name} is done"
+        current, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
+        if current is not None and leave_plan_alone(self.host, step, self.run, proof.result_text, current):
+            current, _ = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+        end_return(step.place)
+        rescues = rescues_of(step.request.runtime.runs, step.call, step.place, self.host.id)
+        told += tuple(rescue.telling for rescue in rescues if rescue.is_left_by_planner)
+        return (current.name, (*told, *_lacking(current))) if current is not None else (None, told)
+
+    def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
+        """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
+        step = self.prepared_step
+        scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
+        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, scan)
+        return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
+
+    def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
+        """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""
+        session = KeptSession(agent, session_id) if session_id else None
+        with self.prepared_step.fence.halt.over():
+            return keep(self.host, self.prepared_step.place, session)
+
+
+def _lacking(checkpoint: Snapshot) -> tuple[str, ...]:
+    """Return, in words, what a checkpoint lacks of the work."""
+    lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
+    return (f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}.",) if lacks else ()
+
+
+def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does not count
+    host: Host,
+    prepared_step: PreparedStep,
+    result: StepResult,
+    verdict: Verdict,
+    reasons: tuple[str, ...],
+    work: WorkElsewhere = WorkElsewhere(),  # noqa: B008 -- it is frozen
+) -> StepResult:
+    """Keep what was done in a rescue and say why it does not count, and where else there is work."""
+    step = prepared_step.call.name
+    rescue = host.rescue(prepared_step.place, cut(reasons[0], 200), step)
+    reasons += how_to_get(work, rescue, prepared_step.call)
+    _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
+    return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
+
+
+def complete(host: Host, prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
+    """Add what was kept since the step began."""
+    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
+    return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

@@ -1,0 +1,106 @@
+"""From an error of the core to what Temporal's retry policy and a person can act on."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import structlog
+from pydantic import JsonValue
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.host.disk_waits import DISK_WAITS
+from septet.contracts.steps import FailureFacts, StepResult
+from septet.errors import DiskFullError, HostFullError, MachineBusyError, SeptetError, SupersededError
+from septet.system.disk import diagnosed
+from septet.system.masking import mask
+from septet.system.preview import preview
+from septet.system.text import cut
+
+OPENING_TRIES: Final = 8
+"""An origin that is not reached within two minutes is told to the person who has just started the work order."""
+
+_LONGEST_DELAY: Final = timedelta(seconds=60)
+_MESSAGE_LIMIT: Final = 4000
+_TITLE_LIMIT: Final = 300
+
+_log = structlog.get_logger()
+
+
+def failure(
+    error: SeptetError,
+    result: StepResult | None = None,
+    *,
+    most_tries: int | None = None,
+    notifies_on: str = "",
+    issue_title: str = "",
+) -> ApplicationError:
+    """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
+
+    A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
+    """
+    if will_retry(error, most_tries):
+        _log_wait(error)
+    return ApplicationError(
+        mask(error.message)[:_MESSAGE_LIMIT],
+        FailureFacts(remedy=error.remedy, result=result, notifies_on=notifies_on, issue_title=issue_title),
+        type=type(error).__name__.removesuffix("Error"),
+        non_retryable=not will_retry(error, most_tries),
+        next_retry_delay=_delay(error) if error.retryable else None,
+        category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
+    )
+
+
+def _log_wait(error: SeptetError) -> None:
+    """Say why a step waits, ever more rarely: attempts 1, 2, 4, 8, … of it."""
+    attempt = activity.info().attempt
+    if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
+        _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
+
+
+def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
+    """Say whether Temporal is to try the activity again after this attempt.
+
+    What the machine has no room for passes: a file or a process is waited for like a slot, and a disk as long as
+    the worker's settings say. Tries are not counted there: those before may have been other waits.
+    """
+    if isinstance(error, MachineBusyError):
+        return True
+    if isinstance(error, DiskFullError):
+        return DISK_WAITS.may_last()
+    attempt, bounds = activity.info().attempt, (error.most_tries, most_tries)
+    return error.retryable and all(bound is None or attempt < bound for bound in bounds)
+
+
+@contextmanager
+def translating_failures(
+    root: Path,
+    *,
+    most_tries: int | None = None,
+    notifies_on: str = "",
+    issue: Mapping[str, JsonValue] | None = None,
+) -> Iterator[None]:
+    """Translate errors of the core and of the machine into failures that name cause, place and remedy.
+
+    Args:
+        root: The state directory.
+        most_tries: After so many an error is for good, also one that time may cure. An attempt that died with its
+            worker is never the last one.
+        notifies_on: The queue on which this host tells people of a work order that has no workspace to name one.
+        issue: The issue for which a workspace is opened; empty until it was read.
+    """
+    try:
+        yield
+    except (SeptetError, OSError) as error:
+        title = cut(str((issue or {}).get("title", "")), _TITLE_LIMIT)
+        raise failure(
+            diagnosed(error, root), most_tries=most_tries, notifies_on=notifies_on, issue_title=title
+        ) from error
+
+
+def _delay(error: SeptetError) -> timedelta:
+    if error.retry_after_seconds is not None:
+        return timedelta(seconds=error.retry_after_seconds)
+    return min(timedelta(seconds=2.0 ** min(activity.info().attempt, 10)), _LONGEST_DELAY)

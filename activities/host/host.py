@@ -1,0 +1,325 @@
+"""The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import structlog
+
+from activities.host.accounts import Accounts
+from activities.host.attempts import RunningAttempts
+from activities.host.rescues import note_rescue
+from septet.agents.clis.adapter import Adapter, Machine
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.session_folder import SessionFolder
+from septet.agents.sandbox.guest_run import GuestRunner
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK
+from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
+from septet.agents.turns.follow import Pace
+from septet.agents.turns.request import AgentRuntime
+from septet.budgets.held_turns import HeldTurns
+from septet.contracts.facts import Rescue
+from septet.contracts.names import CONTROL
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
+from septet.costs.note_files import NoteFiles
+from septet.errors import SeptetError, SnapshotError
+from septet.forges.choose import forge_for, token_for
+from septet.forges.forge import Forge
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.scan import WorktreeScan, scan
+from septet.git.snapshots.take import take
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
+from septet.git.workspace.mirror import mend_mirror
+from septet.git.workspace.record import find_place
+from septet.settings import MIB, Settings
+from septet.state import StateDir
+from septet.system.text import name_some
+from septet.system.threads import Beside, ThreadPools
+
+_LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
+"""What a rescue and a step's warning say."""
+_SHOWN_PATHS: Final = 5
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A worker's host."""
+
+    id: str
+    settings: Settings
+    state: StateDir
+    supervisors: Supervisors
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    """What confines its agents."""
+    threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
+    """Where its blocking work runs."""
+    serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
+    """What its workspaces say that it does; some of it takes a server that can."""
+    beside: Beside = field(default_factory=Beside)
+    """What it does beside the work orders."""
+    attempts: RunningAttempts = field(default_factory=RunningAttempts)
+    """Those that this process carries out."""
+    pace: Pace = field(default_factory=Pace)
+    """How its agents are followed."""
+    max_agents: int | None = None
+    """How many agents each of its workers runs at a time; `None` where nobody counts them."""
+    accounts: Accounts | None = None
+    """The budgets that are asked before an agent starts; without them nothing is limited or counted."""
+
+    @property
+    def queue_prefix(self) -> str:
+        """What the queues of all hosts begin with that work for the same queue of work orders."""
+        return f"{self.settings.task_queue}-host-"
+
+    @property
+    def task_queue(self) -> str:
+        """The queue that only this host's workers serve."""
+        return f"{self.queue_prefix}{self.id}"
+
+    @property
+    def control_queue(self) -> str:
+        """The queue on which this host answers however busy it is."""
+        return f"{self.task_queue}{CONTROL}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether this worker has no free slot for an agent."""
+        return self.max_agents is not None and self.attempts.count(self.task_queue) >= self.max_agents
+
+    @property
+    def hears_pushes(self) -> bool:
+        """Whether its server pushes cancels to it."""
+        return DELIVERS_CANCELS not in self.serves
+
+    @property
+    def whereabouts(self) -> dict[str, Any]:
+        """The fields of a workspace that say where it is, and how its host is asked."""
+        return {
+            "host": self.id,
+            "task_queue": self.task_queue,
+            "control_queue": self.control_queue,
+            "serves": self.serves,
+            "probe_seconds": self.settings.probe_seconds,
+            "orphan_limit_seconds": self.settings.orphan_limit_seconds,
+            "kept": self.settings.checkpoint_remote is not None,
+        }
+
+    @property
+    def runtime(self) -> AgentRuntime:
+        """What this host runs its agents with."""
+        orphan_limit = self.settings.orphan_limit_seconds
+        return AgentRuntime(
+            Runs(self.state.runs, self.runner_lock),
+            self.supervisors,
+            self.agents,
+            orphan_limit,
+            pace=self.pace,
+            sandbox=self.sandbox,
+            warm=self.settings.warm_agents,
+            homes=self.homes,
+            resources=self.settings.guest_resources,
+        )
+
+    @property
+    def held_turns(self) -> HeldTurns:
+        """Its turns that hold some of a budget."""
+        return HeldTurns(self.state.held_turns)
+
+    @property
+    def cost_notes(self) -> NoteFiles:
+        """What its agents have cost, as far as it was not told yet."""
+        return NoteFiles(self.state.cost_notes)
+
+    @property
+    def homes(self) -> Homes:
+        """The homes of its work orders."""
+        return Homes(self.state.homes, Logins(self.state.logins))
+
+    def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
+        """Return where an agent's sessions of a work order lie: in its home; the user's own without a sandbox."""
+        if not self.sandbox.confines:
+            return None
+        return self.homes.of(place.order_id, adapter, self.agents).sessions
+
+    def guests(self, place: Place, folder: Path, writer_lock: int) -> GuestRunner:
+        """Return what runs a repository's own programs, for an attempt that holds the writer's lock.
+
+        Args:
+            place: Where they run.
+            folder: Where their records lie.
+            writer_lock: The descriptor of that lock.
+        """
+        runtime = self.runtime
+        return GuestRunner(
+            runtime.runs, runtime.supervisors, self.sandbox, folder, place.objects, writer_lock, runtime.resources
+        )
+
+    @property
+    def runner_lock(self) -> Path | None:
+        """The lock of the runner that starts this host's agents, where it is not the worker that does."""
+        return self.state.runner / RUNNER_LOCK if self.settings.runner else None
+
+    @property
+    def agents(self) -> Machine:
+        """What adapters are told of this machine."""
+        settings = self.settings
+        environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
+        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
+
+    def keeps_process(self, agent: str) -> bool:
+        """Say whether an agent's process can serve one turn after the other here; that of no agent cannot."""
+        return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
+
+    def place(self, order_id: str) -> Place:
+        """Return the place of a work order that was opened here.
+
+        Raises:
+            NotFoundError: It was opened on another host.
+        """
+        place = find_place(self.state, order_id, self.settings.git_env)
+        settings = self.settings
+        return replace(
+            place,
+            tree_limit_bytes=settings.tree_limit_mib * MIB,
+            file_limit_bytes=settings.file_limit_bytes,
+        )
+
+    def forge(self, repository: str) -> tuple[Address, Forge]:
+        """Return where a repository lives, and the forge of its issues and pull requests.
+
+        Raises:
+            InvalidInputError: It is no address, or its host has no forge.
+        """
+        address = parse_address(repository, home=Path.home())
+        return address, forge_for(address, self.settings)
+
+    def token(self, address: Address) -> str | None:
+        """Return the worker's key for an https origin on a forge that is known; no agent ever sees it."""
+        return token_for(address, self.settings)
+
+    def token_for(self, repository: str) -> str | None:
+        """Return the worker's key for a repository."""
+        return self.token(parse_address(repository, home=Path.home()))
+
+    def scan(self, place: Place) -> WorktreeScan:
+        """Walk over a worktree in which nobody writes any more.
+
+        Raises:
+            SnapshotError: It cannot be read, or there is more in it than is to be read.
+        """
+        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
+
+    def mend_mirror(self, place: Place) -> None:
+        """Complete the work order's mirror by what its origin has.
+
+        Raises:
+            SeptetError: The origin was not reached or refused, or has not what the work order began from.
+        """
+        remote = Remote(place.origin, self.settings.git_env, self.token_for(place.origin))
+        mend_mirror(place.mirror, remote, place.base_sha)
+
+    def snapshot(
+        self,
+        place: Place,
+        kind: Literal["checkpoint", "rescue"],
+        reason: str,
+        step: str | None = None,
+        last_scan: WorktreeScan | None = None,
+    ) -> Snapshot | None:
+        """Take a snapshot within this worker's limit on ignored files; `last_scan` as `take` has it."""
+        limit = self.settings.ignored_limit_bytes
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
+
+    def checkpoint_after_guest(
+        self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
+    ) -> tuple[Snapshot | None, tuple[str, ...]]:
+        """Make `.git` what the engine says and take a checkpoint; return it, and what is to be told of `.git`.
+
+        `last_scan` as `take` has it.
+        """
+        told = self.own_repository(place, step)
+        return self.snapshot(place, "checkpoint", reason, step, None if told else last_scan), told
+
+    def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
+        """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""
+        known = first_and_last(vault_at(place), place.order_id)
+        limit = self.settings.ignored_limit_bytes
+        last = known[1] if known and known[1].kind != "rescue" else None
+        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
+        if (snapshot := taken or last) is None:
+            raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
+        return snapshot
+
+    def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
+        """Take a rescue; `None` when there is nothing to lose. `.git` is what the engine says after it."""
+        try:
+            snapshot = self.snapshot(place, "rescue", reason, step)
+        except SnapshotError:
+            with suppress(OSError):
+                disarm_repository(place)
+            raise
+        rescue = self.note_rescue(place, snapshot)
+        self.own_repository(place, step, snapshot)
+        return rescue
+
+    def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
+        """Make `.git` what the engine says, after a guest, and return what is to be told of it.
+
+        A disk that fails takes nothing from the step: the next guest's end, or a retry, does it.
+        """
+        options = self.rescue_options(_LEFT, step or None)
+        try:
+            paths, rescue = own_repository(place, options, secured_by=secured_by)
+        except (SeptetError, OSError) as error:
+            _log.warning("repository_not_owned", step=step, error=str(error))
+            with suppress(OSError):
+                disarm_repository(place)
+            return ()
+        self.note_rescue(place, rescue)
+        if not paths:
+            return ()
+        _log.warning("repository_owned", step=step, paths=paths[:_SHOWN_PATHS])
+        return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
+
+    def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
+        """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""
+        known = first_and_last(vault_at(place), place.order_id)
+        limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
+        snapshot = take(
+            place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
+        )
+        return self.note_rescue(place, snapshot)
+
+    def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
+        """Make the worktree as it was at a checkpoint, and return the rescue of what it was until now.
+
+        Raises:
+            SnapshotError: What is there could not be secured first; then nothing was changed.
+        """
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
+        return self.note_rescue(place, snapshot)
+
+    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
+        """Return what a rescue says of itself, with this worker's limit on ignored files."""
+        return RescueOptions(reason, self.settings.ignored_limit_bytes, step)
+
+    def differs(self, place: Place, checkpoint: str) -> bool:
+        """Say whether the worktree is another than it was at a checkpoint."""
+        limit, equal = self.settings.ignored_limit_bytes, find(vault_at(place), checkpoint)
+        reason = f"differs from {checkpoint}"
+        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
+
+    def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
+        """Write the patch and the note of a rescue that was taken, and return it; `None` where none was."""
+        return note_rescue(self.runtime.runs, place, snapshot, self.id) if snapshot is not None else None

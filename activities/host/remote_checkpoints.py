@@ -1,0 +1,135 @@
+"""What a host does for the day it is gone: its snapshots go to the checkpoint remote."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from activities.host.host import Host
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.sessions import pack_session, unpack_session
+from septet.errors import GitUnavailableError, SeptetError
+from septet.git.checkpoints import keep as chain
+from septet.git.checkpoints.checkpoint_remote import ORIGIN, CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
+from septet.git.checkpoints.keep import ChainState, read_file
+from septet.git.checkpoints.move import WorkspaceMove
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.vault.vault import vault_at
+from septet.git.workspace.record import record_of
+from septet.sealing import seal, unseal
+
+_SHOWN: Final = 150
+_SESSION: Final = "session"
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSession:
+    """A session of an agent."""
+
+    agent: str
+    id: str
+
+
+def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims: bool = False) -> tuple[str, ...]:
+    """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
+
+    What could not be brought goes along with the next call.
+
+    Args:
+        host: This host.
+        place: The work order's place.
+        session: A session that is to be gone on with, also on another host.
+        claims: The workspace was opened here anew: another host holds the work order no more.
+    """
+    if host.settings.checkpoint_remote is None:
+        return ()
+    try:
+        ref = checkpoint_ref(host, place)
+        if claims:
+            chain.claim(place, ref, host.id)
+        chain.keep(place, ref, host.id, _sealed_session(host, place, ref, session) if session else {})
+    except (SeptetError, OSError) as error:
+        _log.warning("checkpoint_not_kept", error=str(error))
+        return (f"the checkpoint was not copied to the checkpoint remote: {str(error)[:_SHOWN]}",)
+    return ()
+
+
+def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
+    """Put the session that was kept last where this host's CLI finds it; without it the step begins anew.
+
+    Args:
+        host: This host.
+        move: Where it moves.
+        checkpoint: What was kept last.
+        agents: Those that may have had the session: it opens under the name of its own alone.
+    """
+    key = host.settings.checkpoint_key
+    sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
+    if key is None or sealed is None:
+        return
+    errors = []
+    for agent in agents:
+        try:
+            packed = unseal(key.get_secret_value(), sealed, f"{move.checkpoint_ref.ref} {agent}")
+            adapter = adapter_for(agent)
+            unpack_session(adapter, packed, host.agents, host.sessions(move.place, adapter))
+        except (SeptetError, OSError) as error:
+            errors.append(str(error))
+        else:
+            return
+    _log.warning("session_not_brought", error=errors[0])
+
+
+def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
+    """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
+    key = host.settings.checkpoint_key
+    if key is None or host.settings.checkpoint_remote == ORIGIN:
+        return {}
+    adapter = adapter_for(session.agent)
+    packed = pack_session(adapter, session.id, host.agents, host.sessions(place, adapter))
+    about = f"{ref.ref} {session.agent}"
+    return {_SESSION: seal(key.get_secret_value(), packed, about)} if packed is not None else {}
+
+
+def expect_hold(host: Host, place: Place) -> None:
+    """See that the work order has not moved to another host, where that can be known.
+
+    Raises:
+        MovedError: It has: what is done here must not be pushed.
+    """
+    if host.settings.checkpoint_remote is None:
+        return
+    try:
+        chain.expect_hold(place, checkpoint_ref(host, place), host.id)
+    except GitUnavailableError as error:
+        # Nobody can have moved it while the remote is out of reach, and each push has its own lease.
+        _log.warning("checkpoint_remote_not_reached", error=str(error))
+
+
+def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
+    """Return where a work order's checkpoints lie on the checkpoint remote.
+
+    Args:
+        host: This host; its settings name the remote.
+        place: The work order's place.
+        opened_by: The run that opened the workspace first; the place's own record says it when absent.
+
+    Raises:
+        InvalidInputError: `SEPTET_CHECKPOINT_REMOTE` is no address.
+        WorkspaceError: The record cannot be read.
+    """
+    wanted = host.settings.checkpoint_remote or ""
+    run_id = opened_by if opened_by is not None else record_of(place).first_run_id
+    if wanted == ORIGIN:
+        return checkpoint_ref_at(
+            Remote(place.destination, place.env, host.token_for(place.destination)), place, run_id
+        )
+    address = parse_address(wanted, home=Path.home())
+    if address.path is not None:
+        return checkpoint_ref_in(address.path, place, run_id)
+    return checkpoint_ref_at(Remote(address.url, place.env, host.token(address)), place, run_id)

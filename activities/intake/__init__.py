@@ -1,0 +1,1 @@
+"""Taking issues, and commands in comments."""

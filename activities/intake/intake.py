@@ -1,0 +1,284 @@
+"""Taking issues: which are there that nobody has taken, and whose one is from now on."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import SearchAttributeKey
+
+from activities.host.attempts import heartbeating
+from activities.host.cancellation import cancellable_thread
+from activities.host.failures import translating_failures
+from activities.host.host import Host
+from activities.intake.new_commands import find_commands
+from activities.intake.tracker_claims import take_issue
+from septet.contracts.intake import (
+    LOOKED_AT_AGAIN,
+    TAKEN_AT_ONCE,
+    ClaimIssue,
+    FindIssues,
+    IntakeInput,
+    IssueClaim,
+    IssuesFound,
+    choose_intake,
+)
+from septet.contracts.issue_request import IssueRequest
+from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
+from septet.errors import InvalidInputError, NotFoundError
+from septet.forges.choose import forge_name, fork_for
+from septet.forges.forge import Issue
+from septet.forges.issue_history import TellingForge, read_request
+from septet.git.commits.issue_claims import IssueClaims
+from septet.git.engine.address import Address, parse_address
+from septet.git.engine.remote import Remote
+from septet.system.text import cut
+from septet.telemetry.metrics import INTAKE_ISSUES
+from septet.telemetry.recorder import RECORDER
+from septet.trackers.choose import tracker_for
+from septet.trackers.team_page import TeamPage, team_page
+
+IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
+"""Returns the intakes of a repository or a team: where, and the key of its address."""
+_BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
+_BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
+_NOT_COMPLETED: Final = (
+    'WorkflowType="Intake" AND ExecutionStatus IN ("Terminated", "TimedOut", "Failed", "Canceled")'
+)
+_REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
+_WHY_LIMIT: Final = 1000
+_log = structlog.get_logger()
+
+
+async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
+    """Return none: this worker was started without what knows of other intakes than the one that asks."""
+    del client, key
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeActivities:
+    """The intake of one host, with its keys."""
+
+    host: Host
+    intakes_of: IntakesOf = no_intakes
+
+    @activity.defn(name="find_issues")
+    async def find_issues(self, request: FindIssues) -> IssuesFound:
+        """Return open issues with a label that nobody has taken, the oldest first. Idempotent; leaves nothing.
+
+        An issue whose taker was terminated before it had started the work order counts as not taken.
+
+        Raises:
+            ApplicationError: The forge or the repository did not answer, or refused.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts):
+                page = team_page(request.repository)
+                if page is None:
+                    address = parse_address(request.repository, home=Path.home())
+                    find, claimants = self._find, claims_of(self.host, address).claimants
+                else:
+                    find = partial(self._find_in_team, page)
+                    claimants = partial(self._claimants_in_team, page, request.label)
+                left_by = await self._ended_of(claimants)
+                return await cancellable_thread(self.host.threads.network, find, request, left_by)
+
+    @activity.defn(name="claim_issue")
+    async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
+        """Take an issue for a workflow, unless it was taken before.
+
+        Idempotent: a workflow that asks again has it still. Leaves the ref `refs/septet/issues/<number>` on the
+        repository, or an attachment on a tracker's issue. An issue for which a person has started a work order is
+        taken for that one. Says which intake's options apply to it, where there are several.
+
+        Raises:
+            ApplicationError: The repository or the tracker did not answer, or refused.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts):
+                if (page := team_page(request.repository)) is not None:
+                    return await self._claim_of_team(page, request)
+                address = parse_address(request.repository, home=Path.home())
+                own = issue_order_id(address, request.issue)
+                order_id = await order_of_issue(activity.client(), address, request.issue) or own
+                check = partial(self._check, request)
+                requested = await cancellable_thread(self.host.threads.network, check) if order_id == own else None
+                if isinstance(requested, str):
+                    return self._refuse(request, forge_name(address, self.host.settings), requested)
+                left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
+                claim = partial(self._claim, address, request, order_id, left_by)
+                is_claimed = await cancellable_thread(self.host.threads.network, claim)
+                is_own = is_claimed and order_id == own
+                read_labels = partial(self._labels, request)
+                intake = await self._intake_for(request, address.key, read_labels) if is_own else None
+        outcome = "taken" if is_own else "refused"
+        RECORDER.record(INTAKE_ISSUES, forge=forge_name(address, self.host.settings), outcome=outcome)
+        return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
+
+    def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
+        """Return what was asked for, or why nobody who may push has asked; `None` where nobody has to be asked."""
+        _, forge = self.host.forge(request.repository)
+        if not isinstance(forge, TellingForge):
+            return None
+        return read_request(
+            forge,
+            request.issue,
+            request.label,
+            delivered=request.delivered,
+            commanded=request.commanded,
+            trusted_accounts=self.host.settings.trusted_accounts,
+            on_unknown_edits=self.host.settings.on_unknown_edits,
+        )
+
+    @staticmethod
+    def _refuse(request: ClaimIssue, forge: str, why_not: str) -> IssueClaim:
+        _log.warning("issue_not_taken", repository=request.repository, issue=request.issue, why=why_not)
+        RECORDER.record(INTAKE_ISSUES, forge=forge, outcome="refused")
+        return IssueClaim(is_own=False, order_id="", why_not=why_not)
+
+    def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
+        address, forge = self.host.forge(request.repository)
+        issues: tuple[Issue, ...] = ()
+        if request.issue is None:
+            issues = forge.open_issues(request.label)
+        else:
+            with suppress(InvalidInputError):  # the number is a pull request's
+                issues = forge.find_issues((request.issue,))
+        numbers = [each.number for each in issues if each.state == "open" and request.label in each.labels]
+        claims = claims_of(self.host, address)
+        taken = claims.numbers() - claims.left_by(left_by) if numbers else frozenset()
+        found = IssuesFound(numbers=in_turn([each for each in numbers if each not in taken], request.passed_over))
+        return find_commands(forge, request, found, address.key)
+
+    def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
+        """Return the issues of a team; in a tracker nobody commands by comments."""
+        issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
+        free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
+        return IssuesFound(numbers=in_turn(free, request.passed_over))
+
+    async def _claim_of_team(self, page: TeamPage, request: ClaimIssue) -> IssueClaim:
+        key = f"{page.team}-{request.issue}"
+        take = TakeTrackedIssue(issue=TrackedIssue(tracker="linear", id=key, key=key), claimant=request.claimant)
+        left_by = await self._ended_of(partial(self._claimants_of_key, key))
+        taking = partial(take_issue, self.host, take, left_by, request.label)
+        claim = await cancellable_thread(self.host.threads.network, taking)
+        if claim.why_not:
+            _log.warning("issue_not_taken", issue=key, why=claim.why_not)
+        RECORDER.record(INTAKE_ISSUES, forge="linear", outcome="taken" if claim.is_own else "refused")
+        address = parse_address(page.address, home=Path.home())
+        read_labels = partial(self._labels_in_team, key)
+        intake = await self._intake_for(request, address.key, read_labels) if claim.is_own else None
+        why_not = cut(claim.why_not, _WHY_LIMIT)
+        return IssueClaim(
+            is_own=claim.is_own, order_id=claim.order_id, tracked=claim, intake=intake, why_not=why_not
+        )
+
+    async def _intake_for(
+        self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
+    ) -> IntakeInput | None:
+        """Return the intake whose options apply to an issue; `None` where no other than the one that asks may."""
+        intakes = await self.intakes_of(activity.client(), key)
+        if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
+            return None
+        return choose_intake(intakes, await cancellable_thread(self.host.threads.network, read_labels))
+
+    def _labels(self, request: ClaimIssue) -> tuple[str, ...]:
+        _, forge = self.host.forge(request.repository)
+        return tuple(label for issue in forge.find_issues((request.issue,)) for label in issue.labels)
+
+    def _labels_in_team(self, key: str) -> tuple[str, ...]:
+        return tracker_for("linear", self.host.settings).read_issue(key).labels
+
+    def _claimants_in_team(self, page: TeamPage, label: str) -> frozenset[str]:
+        issues = tracker_for("linear", self.host.settings).open_issues(page.team, label)
+        return frozenset(each.mark.claimant for each in issues if each.mark is not None)
+
+    def _claimants_of_key(self, key: str) -> frozenset[str]:
+        tracker = tracker_for("linear", self.host.settings)
+        mark = None
+        with suppress(InvalidInputError, NotFoundError):  # who takes it is told so
+            mark = tracker.find_mark(tracker.read_issue(key).id)
+        return frozenset() if mark is None else frozenset((mark.claimant,))
+
+    async def _ended_of(self, claimants: Callable[[], AbstractSet[str]]) -> frozenset[str]:
+        read = partial(cancellable_thread, self.host.threads.network, claimants)
+        return await ended_claimants(activity.client(), read)
+
+    def _claim(self, address: Address, request: ClaimIssue, order_id: str, left_by: AbstractSet[str]) -> bool:
+        claims = claims_of(self.host, address)
+        return claims.claim(request.issue, order_id, request.claimant, request.claimed_at, left_by)
+
+
+def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
+    """Return the issues that one pass looks at: some of those that were not taken before go after all others."""
+    new = [each for each in numbers if each not in passed_over]
+    again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]
+    return tuple(new + again)[:TAKEN_AT_ONCE]
+
+
+def claims_of(host: Host, address: Address) -> IssueClaims:
+    """Return the claims of a repository, with this host's key: on its fork, where work is pushed to one."""
+    fork = fork_for(address, host.settings)
+    url = address.beside(fork).url if fork else address.url
+    return IssueClaims(Remote(url, host.settings.git_env, host.token(address)), host.state.scratch)
+
+
+def issue_order_id(address: Address, issue: int) -> str:
+    """Return the id of the work order that an intake starts for an issue."""
+    return f"wo-{address.key}-{issue}"
+
+
+async def ended_claimants(
+    client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
+) -> frozenset[str]:
+    """Return those that have taken an issue in a pass that did not come to its end, as far as the server knows.
+
+    What it has forgotten came to its end, for all that is known: its issue stays taken.
+
+    Args:
+        client: The server.
+        read_claimants: Returns who has taken issues. Almost always no pass has ended so, and this is not asked.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    passes = {row.id async for row in client.list_workflows(_NOT_COMPLETED)}
+    ended = set()
+    for name in passes and passes & await read_claimants():  # one that was reset lives on under its name
+        status = (await client.get_workflow_handle(name).describe()).status
+        if status not in {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED}:
+            ended.add(name)
+    return frozenset(ended)
+
+
+async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:
+    """Return the newest work order of an issue that the server knows; `None` where it knows none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    async for row in client.list_workflows(_BY_ISSUE.format(issue)):
+        url = row.typed_search_attributes.get(_REPOSITORY, "")
+        if url and parse_address(url, home=Path.home()).key == address.key:
+            return row.id
+    return None
+
+
+async def order_of_pull_request(client: Client, url: str) -> str | None:
+    """Return the newest work order that a pull request is of; `None` where the server knows none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if '"' in url or "\\" in url:  # the server cannot be asked for it
+        return None
+    async for row in client.list_workflows(_BY_PULL_REQUEST.format(url)):
+        return row.id
+    return None

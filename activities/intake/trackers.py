@@ -1,0 +1,131 @@
+"""What one host does in a tracker: takes an issue, speaks in its session, and obeys what people answer there."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.attempts import heartbeating
+from activities.host.cancellation import cancellable_thread
+from activities.host.failures import translating_failures
+from activities.host.host import Host
+from activities.intake.comment_commands import Decide, decide_nothing
+from activities.intake.tracker_claims import take_issue
+from septet.contracts.comment_commands import CommentCommand
+from septet.contracts.tracker import (
+    MessageKind,
+    SessionMessage,
+    SessionPrompted,
+    TakeTrackedIssue,
+    TrackedClaim,
+    TrackedIssue,
+)
+from septet.errors import SeptetError, TrackerUnavailableError
+from septet.system.text import cut
+from septet.trackers.choose import tracker_for
+from septet.trackers.replies import parse_reply, what_is_missing
+from septet.trackers.tracker import IssueMark
+from septet.trackers.words import cancelled_message
+
+_WHY_LIMIT: Final = 2000
+_LOOKS: Final = 6
+"""So often a work order is looked for that its issue says there is: it may be about to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerActivities:
+    """The trackers of one host, with its keys."""
+
+    host: Host
+    decide: Decide = decide_nothing
+
+    @activity.defn(name="tell_session")
+    async def tell_session(self, message: SessionMessage) -> None:
+        """Say something in a session. Idempotent: it is found by its key. Leaves one activity of the session.
+
+        Raises:
+            ApplicationError: The tracker did not answer, or refused.
+        """
+
+        def say() -> None:
+            tracker_for(message.issue.tracker, self.host.settings).say(message)
+
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts):
+                await cancellable_thread(self.host.threads.network, say)
+
+    @activity.defn(name="take_tracked_issue")
+    async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
+        """Take an issue for a workflow, unless it was taken before.
+
+        Idempotent: a workflow that asks again has it still. Leaves an attachment on the issue that names the work
+        order; what the settings do not allow is refused in words, and leaves nothing.
+
+        Raises:
+            ApplicationError: The tracker did not answer, or refused.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts):
+                return await cancellable_thread(self.host.threads.network, take_issue, self.host, request)
+
+    @activity.defn(name="obey_prompt")
+    async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
+        """Carry out what somebody answered in a session, and return what is said to it.
+
+        Idempotent as far as decisions are: what was decided before this attempt is not decided again.
+
+        Raises:
+            ApplicationError: The tracker, the server or a worker did not answer.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts):
+                return await self._obey(prompt)
+
+    async def _obey(self, prompt: SessionPrompted) -> SessionMessage:
+        command = CommentCommand(verb="cancel") if prompt.is_stop else parse_reply(prompt.body)
+        if refusal := what_is_missing(command):
+            return _answer(prompt, refusal, kind="elicitation")
+        mark = await cancellable_thread(self.host.threads.network, self._mark, prompt.issue)
+        if mark is None:
+            kind: MessageKind = "response" if prompt.is_stop else "error"
+            return _answer(prompt, "No work order has this issue.", kind=kind)
+        await _expect_order(activity.client(), mark.order_id)
+        who = f"{prompt.author} on {prompt.issue.tracker}"
+        try:
+            task = await self.decide(activity.client(), mark.order_id, command, who)
+        except SeptetError as error:
+            if error.retryable:
+                raise
+            words = " ".join(part for part in (f"`{mark.order_id}`: {error.message}", error.remedy) if part)
+            asks_again = command.verb in {"approve", "reject"}
+            return _answer(prompt, words, kind="elicitation" if asks_again else "thought")
+        if command.verb == "cancel":
+            return cancelled_message(prompt.issue, mark.order_id)
+        return _answer(prompt, f"`{mark.order_id}` is {task.status.value} now.", kind="thought")
+
+    def _mark(self, issue: TrackedIssue) -> IssueMark | None:
+        return tracker_for(issue.tracker, self.host.settings).find_mark(issue.id)
+
+
+def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> SessionMessage:
+    return SessionMessage(
+        issue=prompt.issue, key=f"answer/{prompt.prompt_id}", kind=kind, text=cut(text, _WHY_LIMIT)
+    )
+
+
+async def _expect_order(client: Client, order_id: str) -> None:
+    """See that the server has a work order whose issue is marked: it may be about to start.
+
+    Raises:
+        TrackerUnavailableError: It has none yet.
+        RPCError: The server refused.
+    """
+    try:
+        await client.get_workflow_handle(order_id).describe()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        if activity.info().attempt < _LOOKS:
+            raise TrackerUnavailableError(f"{order_id} has not started yet.", retry_after_seconds=1) from error

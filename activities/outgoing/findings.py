@@ -1,0 +1,122 @@
+"""What in a work order's changes waits for a person's word before it is committed or pushed."""
+
+import hashlib
+from typing import Final
+
+from activities.host.claims import AnyClaim
+from activities.host.host import Host
+from activities.outgoing.found_keys import found_keys
+from septet.contracts.facts import KeyFinding, tell_findings
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
+from septet.protected_paths import PROTECTED, OnProtected, ProtectedPaths
+from septet.system.text import cut, name_some
+
+_NAMED: Final = 20
+_PATH_LENGTH: Final = 200
+_ID_LENGTH: Final = 12
+
+
+def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[ProtectedChange, ...]:
+    """See that nothing waits for a person in the commits up to `head`, nor in what is staged on it.
+
+    Returns:
+        What is changed of the protected paths, and may be.
+
+    Raises:
+        FindingsError: They add what looks like a key, or change a protected path; the message names the places.
+        EvidenceError: They may not be committed at all, or could not be looked through.
+        GitError: git could not tell what is changed.
+    """
+    keys = found_keys(host, claim, staged, head)
+    tree = staged.text("write-tree") if staged is not None else head
+    changes = changes_of_protected(host, claim, tree)
+    _refuse(keys, _waiting_paths(host, claim, changes, opens=claim.call.rework is None))
+    return changes
+
+
+def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
+    """See that none of these changes waits for a person; as `refuse_findings`.
+
+    Args:
+        host: This host.
+        claim: Whose work it is.
+        changes: Of protected paths.
+        opens: Whether the push opens a pull request, which can be a draft.
+    """
+    _refuse((), _waiting_paths(host, claim, changes, opens=opens))
+
+
+def changes_of_protected(
+    host: Host, claim: AnyClaim, tree: str, began_at: str = ""
+) -> tuple[ProtectedChange, ...]:
+    """Return what a tree changes of the protected paths since the work began, and is not on the forge's branch.
+
+    Args:
+        host: This host, whose settings count where the repository has none as of the base commit.
+        claim: Whose work it is.
+        tree: A tree or a commit.
+        began_at: Where the work began, if that is not the claim's.
+    """
+    protected = claim.repository_settings.protected
+    if protected is None:
+        protected = host.settings.protected if host.settings.protected is not None else PROTECTED
+    rework = claim.call.rework
+    since = tuple(dict.fromkeys((began_at or claim.began_at, *((rework.head,) if rework is not None else ()))))
+    return protected_changes(claim.place, ProtectedPaths(protected), since, tree)
+
+
+def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
+    """Return what becomes of such changes: what the repository says as of the base commit, else the worker."""
+    return claim.repository_settings.on_protected or host.settings.on_protected
+
+
+def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
+    """Return the first line of a pull request that brings changes of protected paths; empty without any."""
+    if not changes:
+        return ""
+    named = [f"`{cut(change.path, _PATH_LENGTH).replace('`', chr(39))}`" for change in changes]
+    return f"**Changes what CI, forges or agents act on unreviewed:** {name_some(named, _NAMED)}"
+
+
+def _waiting_paths(
+    host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
+) -> tuple[KeyFinding, ...]:
+    """Return those of the changes that a person has not let pass: one by one, and many of them as one.
+
+    Raises:
+        EvidenceError: None may pass.
+    """
+    policy = on_protected(host, claim)
+    if not changes or (policy == "draft" and opens):
+        return ()
+    findings = [_finding(change) for change in changes[:_NAMED]]
+    if rest := changes[_NAMED:]:
+        joined = hashlib.sha256(" ".join(change.id for change in rest).encode()).hexdigest()[:_ID_LENGTH]
+        last = f"from {rest[0].path} to {rest[-1].path}"
+        findings.append(KeyFinding(kind="path", id=joined, path=f"{len(rest)} more", rule=cut(last, _PATH_LENGTH)))
+    left = tuple(finding for finding in findings if finding.id not in claim.call.allowed_findings)
+    if left and policy == "refuse":
+        places = ", ".join(finding.where for finding in left)
+        raise EvidenceError(
+            f"The repository lets no work order change {places}: return these to how they were, and leave them."
+        )
+    return left
+
+
+def _finding(change: ProtectedChange) -> KeyFinding:
+    return KeyFinding(kind="path", id=change.id, path=cut(change.path, _PATH_LENGTH), rule=cut(change.what, 120))
+
+
+def _refuse(keys: tuple[KeyFinding, ...], paths: tuple[KeyFinding, ...]) -> None:
+    if not keys and not paths:
+        return
+    words = [f"{tell_findings(each)}." for each in (keys, paths) if each]
+    if keys:
+        also = ", and recreate the branch's commits without it" if any(each.commit for each in keys) else ""
+        words[0] += f" Take it out{also}: it must not be committed or pushed."
+    if paths:
+        words.append("A person decides on that; leave it as it is.")
+    raise FindingsError(" ".join(words), (*keys, *paths))

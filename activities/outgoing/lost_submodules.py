@@ -1,0 +1,67 @@
+"""Commits of submodules that nobody else has: what points to one is not committed and not pushed."""
+
+from typing import Final
+
+from activities.host.claims import AnyClaim
+from activities.host.host import Host
+from septet.errors import EvidenceError, ForgeError, GitError, NotFoundError
+from septet.git.engine.engine import Git
+from septet.git.engine.remote import Remote
+from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.system.text import cut
+
+_MOST_ASKED: Final = 20
+_SHOWN: Final = 200
+
+
+def refuse_lost_submodules(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[str, ...]:
+    """See that the origin of each submodule that the work has moved has the commit that it is at now.
+
+    Returns:
+        A warning for each of which that could not be found out.
+
+    Raises:
+        EvidenceError: An origin has not; the message says what the agent is to do.
+        GitError: git could not tell what has moved.
+    """
+    moved, own_commits, warnings = moved_submodules(claim.place, claim.began_at, head, staged), [], []
+    for number, each in enumerate(moved):
+        try:
+            if not (each.url and _is_there(host, claim, each, number)):
+                own_commits.append(each)
+        except (EvidenceError, ForgeError, GitError, NotFoundError) as error:
+            named = f"{cut(each.path, _SHOWN)} is moved to {each.sha}"
+            warnings.append(f"{named}: whether its origin has that commit was not found out: {error}")
+    if own_commits:
+        raise EvidenceError(_words(own_commits))
+    return tuple(warnings)
+
+
+def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: int) -> bool:
+    """Ask a submodule's origin for its commit.
+
+    Raises:
+        EvidenceError: It is not asked.
+        ForgeError, GitError, NotFoundError: It gave no answer.
+    """
+    address = origin_of(claim.place, submodule)
+    if address is None:
+        raise EvidenceError(f"{cut(submodule.url, _SHOWN)} is not asked.")
+    if number >= _MOST_ASKED:
+        raise EvidenceError(f"of more than {_MOST_ASKED} submodules the origins are not asked.")
+    remote = Remote(address.url, claim.place.env, host.token(address))
+    return has_commit(claim.place, remote, submodule.sha)
+
+
+def _words(own_commits: list[MovedSubmodule]) -> str:
+    """Return what the agent is told."""
+    named = "; ".join(
+        f"{cut(each.path, _SHOWN)} is at commit {each.sha}, "
+        + ("which its own origin does not have" if each.url else "and .gitmodules names no URL for it")
+        for each in own_commits[:_MOST_ASKED]
+    )
+    return (
+        f"Nobody else could check this work out: {named}. Septet pushes to this repository alone. Take each back "
+        "to a commit that its origin has (`git submodule update PATH`, where HEAD names one), or out of the index "
+        "(`git rm --cached PATH`) where it belongs to no other repository; change this repository's own files."
+    )

@@ -1,0 +1,116 @@
+"""What a work order's agent wrote, on its way to a forge: cleaned, searched for keys, and signed where asked."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from activities.host.claims import AnyClaim
+from activities.host.host import Host
+from septet.contracts.steps import StepCall
+from septet.git.commits.commit import with_trailer
+from septet.git.commits.messages import clean_messages
+from septet.git.engine.address import parse_address
+from septet.git.engine.identity import identity
+from septet.git.worktree.view import view_git
+from septet.key_scan.patches import NAME, AddedLine
+from septet.key_scan.scanner import KeyScanner
+from septet.outgoing.text import Outgoing
+from septet.system.masking import MASK, mask
+
+_RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
+
+
+def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
+    """Return what cleans the texts of a work order.
+
+    Args:
+        host: Whose scanner looks for keys.
+        call: A step of the work order.
+        closes: Whether its texts may close its issue.
+        masks: Is told what looked like a key in them.
+    """
+    workspace = call.workspace
+    address = parse_address(workspace.repository)
+    sites = (f"https://{address.host}/", f"http://{address.host}/", _RAW.get(address.host, ""))
+    projects = filter(None, (workspace.project, workspace.fork))
+    pictures = (
+        [f"{site}{project}/" for project in projects for site in filter(None, sites)] if address.host else []
+    )
+    return Outgoing(
+        closes=_own_references(call) if closes else frozenset(),
+        pictures=tuple(pictures),
+        without_keys=partial(_mask_keys, KeyScanner(host.state.key_scanner), [] if masks is None else masks),
+    )
+
+
+def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
+    """Return what cleans the texts of a claim's work order, as its repository wants them."""
+    closes = claim.repository_settings.pull_request.closes_issue
+    return outgoing_of(host, claim.call, closes=closes, masks=masks)
+
+
+def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
+    """Return what makes of an agent's message one that may leave, signed off where settings ask for that."""
+    outgoing, line = outgoing_for(host, claim), _sign_off(host, claim)
+    return lambda message: with_trailer(outgoing.message(message), line)
+
+
+def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
+    """Bring the messages of the agent's own commits after `since` into that form.
+
+    `assistance`, which ends the engine's own messages, stays where an attempt before this one has committed.
+    """
+    clean = message_of(host, claim)
+    kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
+
+    def again(message: str) -> str:
+        return with_trailer(clean(message), assistance if assistance in message.splitlines() else "")
+
+    clean_messages(claim.place, kept, again)
+
+
+def has_key(host: Host, name: str) -> bool:
+    """Say whether something in a name looks like a key.
+
+    Raises:
+        EvidenceError: The scanner did not come to its end.
+    """
+    return bool(
+        KeyScanner(host.state.key_scanner).scan([AddedLine("(name)", NAME, name.encode(errors="replace"))])
+    )
+
+
+def _own_references(call: StepCall) -> frozenset[str]:
+    workspace, number = call.workspace, call.workspace.issue_number
+    numbered = (f"#{number}", f"gh-{number}", f"{workspace.project}#{number}") if number.isdecimal() else ()
+    tracked = (workspace.tracker.key,) if workspace.tracker is not None else ()
+    return frozenset(each.lower() for each in (*numbered, *tracked, workspace.issue_url or "") if each)
+
+
+def _sign_off(host: Host, claim: AnyClaim) -> str:
+    """Return the line by which the committer signs off; empty where neither base nor worker asks for one."""
+    if not (claim.repository_settings.sign_off or host.settings.sign_off):
+        return ""
+    who = identity(view_git(claim.place)).environ
+    return f"Signed-off-by: {who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
+
+
+def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
+    """Mask keys of the worker, and what looks like a key to the scanner.
+
+    Raises:
+        EvidenceError: The scanner did not come to its end.
+    """
+    text = mask(text)
+    lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
+    for match in scanner.scan(lines):
+        value = match.value.decode(errors="replace").strip()
+        text = text.replace(value if value and value in text else match.line.content.decode(), MASK)
+        masks.append(match.rule)
+    return text
+
+
+def warn_of_masked(masks: list[str]) -> tuple[str, ...]:
+    """Say what was masked in a text, by the scanner's rules."""
+    rules = ", ".join(dict.fromkeys(masks))
+    return (f"what looks like a key was masked in a text for the forge: {rules}",) if masks else ()

@@ -1,0 +1,137 @@
+"""Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
+
+import os
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from activities.host.claims import AnyClaim, Claim, Proof
+from activities.host.host import Host
+from activities.host.repository_commands import run_command
+from activities.outgoing.findings import refuse_findings
+from activities.outgoing.lost_submodules import refuse_lost_submodules
+from activities.outgoing.outgoing import clean_commits, message_of
+from activities.turns.plan_place import refuse_plan
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
+from septet.agents.sandbox.guest_run import GuestCommand
+from septet.base_checks import result_of
+from septet.contracts.answers import CreateCommitAnswer
+from septet.contracts.names import Step
+from septet.errors import EvidenceError
+from septet.git.commits.commit import commit_all, with_trailer
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.evidence.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.evidence.lfs import whole_lfs_files
+from septet.git.evidence.outgoing import refuse_large_files, refuse_unfit_commits
+from septet.git.evidence.staging import new_files
+from septet.system.durable import write_durably
+
+_FILES_BEFORE: Final = "files-before-checks"
+_BEFORE: Final = (
+    "\nThis check failed on the base commit too, before any work. If the issue is about something else, mend the "
+    "base branch first, and start a new work order."
+)
+
+
+def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
+    """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
+
+    Raises:
+        FindingsError: The work holds what looks like a key, or changes a protected path.
+        EvidenceError: A check failed, or there is nothing to commit.
+    """
+    run_checks(host, claim)
+    refuse_large_files(claim.place, claim.evidence.files_changed)
+    refuse_keys_in_files(claim.place, claim.evidence.files_changed)
+    refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
+    claim.fence.check()
+    clean_commits(host, claim, assistance(host, claim))
+    message = message_of(host, claim)(claim.answer.commit_message)
+    sha = commit_all(
+        claim.place,
+        with_trailer(message, assistance(host, claim)),
+        sign=host.settings.sign_commits,
+        examine=partial(see_fit_to_leave, host, claim),
+    )
+    if sha == claim.began_at:
+        raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
+    told = whole_lfs_files(claim.place, [change.path for change in claim.evidence.files_changed])
+    passed = len(claim.repository_settings.checks)
+    return Proof(message, commit_sha=sha, checks_passed=passed, warnings=(told,) if told else ())
+
+
+def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
+    """See that neither the commits up to `head` nor what is staged on it must stay here.
+
+    Raises:
+        FindingsError: They hold what waits for a person's word.
+        EvidenceError: They hold a file that is too large, what git refuses, a plan that stays out, or a
+            commit of a submodule that nobody else has.
+        GitError: git could not tell.
+    """
+    refuse_unfit_commits(claim.place, head)
+    refuse_plan(claim, staged, head)
+    refuse_findings(host, claim, staged, head)
+    refuse_lost_submodules(host, claim, staged, head)
+
+
+def assistance(host: Host, claim: AnyClaim) -> str:
+    """Return the line that names the agent, and its model where one was asked for; empty where none is wanted."""
+    if not claim.repository_settings.assisted_by:
+        return ""
+    agent, asked = _implementer(host, claim)
+    return f"Assisted-by: {agent}{f':{asked}' if asked else ''}"
+
+
+def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
+    """Return the agent that implemented the plan here last, and the model that it was asked for.
+
+    It may be the one that takes over at a usage limit.
+    """
+    call, workspace = claim.call, claim.call.workspace
+    records = [run.record for run in host.runtime.runs.lately(workspace.place_id) if run.record is not None]
+    step, order_id = Step.IMPLEMENT_PLAN, workspace.work_order_id
+    asked = [(each.agent, each.model) for each in records if (each.step, each.key.workflow_id) == (step, order_id)]
+    if asked:
+        return asked[-1]
+    settings, by_worker = claim.repository_settings, host.settings.model
+    return workspace.agent, settings.model_for(step, call.model, by_worker=by_worker)
+
+
+def run_checks(host: Host, claim: AnyClaim) -> None:
+    """Run the checks in their order, confined as agents are, in their environment: argv, never a shell.
+
+    New files that a check leaves and git does not ignore are removed: they are nobody's work.
+
+    Raises:
+        EvidenceError: One failed; the message holds what the first that did printed.
+        SnapshotError: There is more in the worktree now than its limit of size lets be read.
+        GitError: git could not tell which files are new.
+    """
+    settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
+    if not settings.checks:
+        return
+    guests = claim.guests()
+    known = _files_before(claim.place, guests.folder)
+    try:
+        for argv in settings.checks:
+            command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
+            if failure := run_command(guests, command, "Check", f"{settings.check_seconds:.0f} s"):
+                base = result_of(host.state, claim.place)
+                before = base is not None and base.fails(" ".join(argv))
+                raise EvidenceError(f"{failure}{_BEFORE if before else ''}")
+    finally:
+        for path in new_files(claim.place) - known:
+            with suppress(OSError):  # in a folder that a check has closed it stays
+                (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
+    host.scan(claim.place)  # what agent and checks have left is not too large to be read
+
+
+def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
+    """Return the new files that were there before the first check of this run, also where a worker died since."""
+    file = folder.with_name(_FILES_BEFORE)
+    if not file.exists():
+        write_durably(file, b"\0".join(new_files(place)))
+    return frozenset(file.read_bytes().split(b"\0"))

@@ -1,0 +1,20 @@
+"""The end of a cancelled work order whose step could not see to it: its worker was dead, or its agent waited."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.steps.step_runner import StepRunner
+from septet.contracts.steps import EndCall, StepResult
+
+
+@dataclass(frozen=True, slots=True)
+class EndWork:
+    """It runs on the host of the workspace, as the steps do."""
+
+    runner: StepRunner
+
+    @activity.defn(name="end_work")
+    async def run(self, call: EndCall) -> StepResult:
+        """End a cancelled step's agent and keep what it did. Idempotent. Leaves a rescue of what is there."""
+        return await self.runner.end(call)

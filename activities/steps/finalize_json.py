@@ -1,0 +1,20 @@
+"""The finalizer: ask the session of a step for its answer alone, as JSON, without tools."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.steps.step_runner import StepRunner
+from septet.contracts.steps import FinalizeCall, StepResult
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeJson:
+    """It completes the result of a step, and cannot touch the worktree: the tree is compared before and after."""
+
+    runner: StepRunner
+
+    @activity.defn(name="finalize_json")
+    async def run(self, request: FinalizeCall) -> StepResult:
+        """Ask for the JSON. Idempotent: a finished run is read again. Leaves the run's files on disk."""
+        return await self.runner.finalize(request)

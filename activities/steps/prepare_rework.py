@@ -1,0 +1,193 @@
+"""Before a round on a pull request: the worktree as the branch is on the forge, and the words to answer."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from temporalio import activity
+
+from activities.host.attempts import heartbeating
+from activities.host.failures import translating_failures
+from activities.host.fence import Fence, take_fence
+from activities.host.host import Host
+from activities.host.remote_checkpoints import expect_hold, keep
+from activities.turns.frozen_rework import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
+from activities.turns.prepared_steps import opened_place
+from septet.contracts.rework import PreparedRework, Rework
+from septet.contracts.steps import StepCall
+from septet.errors import ForgeError, WorkspaceError
+from septet.forges.events.conversation import FollowedForge
+from septet.forges.events.feedback import Feedback, read_feedback
+from septet.forges.forge import pull_request_number
+from septet.git.commits.new_base import refuse_erased_base
+from septet.git.commits.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
+from septet.git.engine.place import Place
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, vault_at
+from septet.system.threads import shielded_thread, stoppable_thread
+
+_REASON: Final = "a round on the pull request begins"
+_PATHS_SHOWN: Final = 20
+_YOURSELF: Final = "Answer the pull request yourself; its branch is as it was."
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareRework:
+    """Prepares rounds on this host."""
+
+    host: Host
+
+    @activity.defn(name="prepare_rework")
+    async def run(self, call: StepCall) -> PreparedRework:
+        """Bring the worktree to where the branch is, lay a conflict into it, and freeze what is answered.
+
+        Idempotent: what a try has prepared is returned as it was. Leaves the worktree, and the words in the
+        records of its place; what somebody changed in the worktree meanwhile is in a rescue.
+
+        Raises:
+            ApplicationError: The forge, the origin or the disk refused.
+        """
+        host = self.host
+        with translating_failures(host.state.root):
+            async with heartbeating(host.attempts):
+                preparation = await shielded_thread(host.threads.disk, _begin, host, call)
+                halt = preparation.fence.halt
+                prepared = await stoppable_thread(host.threads.network, halt.now, preparation.prepare)
+        _log.info("rework_prepared", state=prepared.state, round=prepared.rework.round)
+        return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """One preparation of one try."""
+
+    host: Host
+    call: StepCall
+    place: Place
+    fence: Fence
+
+    @property
+    def _rework(self) -> Rework:
+        if self.call.rework is None:
+            message = "the call names no round"
+            raise RuntimeError(message)
+        return self.call.rework
+
+    def prepare(self) -> PreparedRework:
+        """Return what was prepared, now or by an attempt before this one."""
+        rework, run_id = self._rework, self.fence.key.run_id
+        frozen = read_frozen_rework(self.place, run_id, rework.round)
+        if frozen is not None and len(frozen.prepared) >= self.call.attempt:
+            return frozen.prepared[self.call.attempt - 1]
+        address, forge = self.host.forge(self.call.workspace.repository)
+        if not isinstance(forge, FollowedForge):
+            raise ForgeError(
+                f"Septet cannot follow pull requests of {address.url}.",
+                remedy="Answer the pull request yourself; agents can on GitHub, GitLab and Gitea.",
+            )
+        number, commit = pull_request_number(rework.url), self.call.progress.commit_sha or ""
+        feedback = read_feedback(forge, number, commit, self.host.settings.trusted_accounts)
+        if feedback.pull_request.state != "open":
+            return PreparedRework(rework=rework, state=feedback.pull_request.state)
+        if frozen is None:
+            frozen = self._freeze(feedback, run_id)
+        expect_hold(self.host, self.place)
+        with self.fence.lease.hold():
+            prepared, words = self._prepare_tree(frozen, feedback, self.host.token(address))
+        if prepared.state == "ready":
+            tries = (*frozen.prepared, prepared)
+            write_frozen_rework(self.place, frozen.model_copy(update={"prepared": tries, "words": words.words}))
+        return prepared
+
+    def _freeze(self, feedback: Feedback, run_id: str) -> FrozenRework:
+        """Read the words of those events that still wait for an answer."""
+        waiting = {event.id for event in feedback.events}
+        wanted = tuple(event for event in self._rework.events if event.id in waiting)
+        words = feedback.words_on({event.id for event in wanted})
+        return FrozenRework(run_id=run_id, round=self._rework.round, words=words)
+
+    def _prepare_tree(
+        self, frozen: FrozenRework, feedback: Feedback, token: str | None
+    ) -> tuple[PreparedRework, FrozenRework]:
+        """Bring the worktree to the branch; on a second try only where that has moved meanwhile."""
+        branch, before = self.call.progress.branch_name or "", frozen.prepared[-1] if frozen.prepared else None
+        tips = fetch_tips(self.place, branch, token)
+        if tips is None:
+            return PreparedRework(rework=self._rework, state="gone"), frozen
+        refuse_erased_base(self.place, tips.head, tips.base)
+        if before is not None and before.rework.head == tips.head:
+            return before, frozen  # the second try keeps the worktree
+        self._return_to_start(keeps_clean=before is not None)
+        self.fence.check()
+        unpushed = go_forward(
+            self.place, branch, tips.head, self.host.rescue_options(_REASON, self.call.name), self._last()
+        )
+        waiting = {event.id for event in feedback.events} if before is None else None
+        events = tuple(each for each in self._rework.events if waiting is None or each.id in waiting)
+        rework = self._rework.model_copy(update={"head": tips.head, "events": events})
+        rework = self._lay_merge(rework, unpushed, tips)
+        if not rework.events and not rework.merges:
+            return PreparedRework(rework=rework, state="answered"), frozen
+        words = with_conflicts(frozen.words, rework.conflicts, self.call.workspace.base_branch)
+        return self._checkpoint(rework), frozen.model_copy(update={"words": words})
+
+    def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
+        """Lay into the worktree what has to be merged: what others pushed, or else a base that conflicts.
+
+        A base that merges after all is no event any more.
+        """
+        wants_base = any(event.kind == "conflict" for event in rework.events)
+        theirs = unpushed or (tips.base if wants_base else "")
+        if not theirs:
+            return rework
+        merged = merge_trees(self.place, theirs)
+        if not unpushed and not merged.conflicts:
+            events = tuple(event for event in rework.events if event.kind != "conflict")
+            return rework.model_copy(update={"events": events})
+        lay_merge(self.place, merged, self.host.rescue_options(_REASON, self.call.name), self._last())
+        return rework.model_copy(
+            update={
+                "merges": theirs,
+                "conflicts": merged.conflicts[:_PATHS_SHOWN],
+                "conflicts_count": len(merged.conflicts),
+            }
+        )
+
+    def _return_to_start(self, *, keeps_clean: bool) -> None:
+        """Take back what nobody is to build upon: an edit since the last step, or a try that was not committed.
+
+        A first try that was committed stays: what is in the branch meanwhile is merged with it.
+        """
+        if keeps_clean and is_clean(self.place):
+            return
+        start = self.call.starts_from
+        if not start:
+            raise WorkspaceError(
+                f"{self.place.order_id} has no checkpoint to begin a round with.", remedy=_YOURSELF
+            )
+        if self.host.differs(self.place, start):
+            self.host.return_to(self.place, start, _REASON, self.call.name)
+
+    def _last(self) -> Snapshot:
+        """Return a snapshot of the worktree as it is, for `change_tree` to begin with."""
+        taken = self.host.snapshot(self.place, "checkpoint", _REASON, self.call.name)
+        known = first_and_last(vault_at(self.place), self.place.order_id)
+        if taken is None and known is None:
+            raise WorkspaceError(f"{self.place.order_id} has no snapshot.", remedy=_YOURSELF)
+        return taken or find(vault_at(self.place), known[1].name if known else "")
+
+    def _checkpoint(self, rework: Rework) -> PreparedRework:
+        checkpoint = self._last()
+        with self.fence.halt.over():
+            for warning in keep(self.host, self.place):
+                _log.warning("checkpoint_not_kept", why=warning)
+        return PreparedRework(rework=rework, state="ready", checkpoint=checkpoint.name)
+
+
+def _begin(host: Host, call: StepCall) -> _Preparation:
+    """Find the place, and write the attempt down, for which another worker's is waited for."""
+    place = opened_place(host, call)
+    fence = take_fence(host.runtime.runs, call.workspace.place_id, call.workspace.visit)
+    return _Preparation(host, call, place, fence)

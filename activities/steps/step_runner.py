@@ -1,0 +1,172 @@
+"""What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+
+from activities.completion.finalizing import settle_failed_finalizer, settle_finalizer
+from activities.completion.settling import settle
+from activities.completion.taken_over import Pushed, find_pushed, settle_pushed
+from activities.host.attempts import heartbeating
+from activities.host.cancellation import CANCELLED
+from activities.host.failures import translating_failures
+from activities.host.host import Host
+from activities.notifications.plan_comment import post_plan, waits_with_plan
+from activities.notifications.progress_comment import note_progress
+from activities.notifications.stage_label import set_stage_label
+from activities.notifications.tracker_progress import tell_tracker
+from activities.turns.attempt import StepAttempt, attempting
+from activities.turns.guard import end_agents_of
+from activities.turns.over_budget import leave_over_budget
+from activities.turns.prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
+from activities.turns.results import add_warnings
+from activities.turns.turn_budget import OverBudgetError
+from activities.turns.turn_costs import note_costs
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.agents.turns.warm import end_warm
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
+from septet.errors import AgentApiError, AgentGaveUpError, AgentLimitError
+from septet.git.engine.place import Place
+from septet.system.threads import shielded_thread, stoppable_thread
+
+Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
+"""Tells the forge how a step ended, and returns what did not work, as warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRunner:
+    """Runs steps on a host; what differs from step to step is the command and the proof."""
+
+    host: Host
+
+    async def run(self, call: StepCall) -> StepResult:
+        """Run the agent, read its answer, hold it against the evidence, and keep a checkpoint.
+
+        Raises:
+            ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+        """
+        async with attempting(self.host, prepare_step, call) as attempt:
+            prepared_step = attempt.prepared_step
+            pushed = await self._find_pushed(attempt)
+            try:
+                turn = None if pushed is not None else await attempt.carry_out(begins_step=True)
+            except OverBudgetError as spent:
+                await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
+            else:
+                if turn is not None:
+                    await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
+                elif pushed is not None:
+                    await self._leave(attempt, partial(settle_pushed, self.host, prepared_step, pushed))
+            if attempt.told:
+                attempt.result = add_warnings(attempt.result, *attempt.told)
+            attempt.result = await self._tell(prepared_step, attempt.result)
+            await self._end_work_order(prepared_step, attempt.result)
+        return attempt.result
+
+    async def finalize(self, finalizing: FinalizeCall) -> StepResult:
+        """Ask the step's session for its answer alone, and complete the step's result with it.
+
+        Raises:
+            ApplicationError: The session could not be asked; its details name the remedy and what is known.
+        """
+        async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
+            prepared_step = attempt.prepared_step
+            try:
+                turn = await attempt.carry_out()
+            except (AgentGaveUpError, AgentLimitError, AgentApiError) as error:
+                if isinstance(error, AgentApiError) and not error.may_be_of_session:
+                    raise
+                last = await shielded_thread(self.host.threads.disk, TurnRuns(prepared_step.request).last_result)
+                leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error)
+                await self._leave(attempt, leaving)
+            except OverBudgetError as spent:
+                leaving = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)
+                await self._leave(attempt, leaving)
+            else:
+                settling = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
+                await self._settle(attempt, turn, settling)
+            attempt.result = await self._tell(prepared_step, attempt.result)
+            await self._end_work_order(prepared_step, attempt.result)
+        return attempt.result
+
+    async def end(self, call: EndCall) -> StepResult:
+        """End what works for a cancelled work order, whose step could not do so itself.
+
+        Raises:
+            ApplicationError: The workspace is not here, or the agent could not be ended.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts) as heartbeats:
+                runs = self.host.runtime.runs
+                # First of all, and also where a full disk takes no note of this attempt.
+                await end_agents_of(runs, call.workspace)
+                prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
+                prepared_step.fence.lease.check()
+                await end_agents_of(runs, call.workspace)
+                return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+
+    async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
+        """Return what the step came to before a restore; what an agent used for it until the backup is told."""
+        step = attempt.prepared_step
+        if not step.call.progress.branch_name:  # then nothing was pushed
+            return None
+        network, stop = self.host.threads.network, step.fence.halt.now
+        pushed = await stoppable_thread(network, stop, find_pushed, self.host, step)
+        if pushed is not None and attempt.budget is not None:
+            await attempt.budget.settle()
+        return pushed
+
+    async def _settle(self, attempt: StepAttempt, turn: TurnResult, settling: Callable[[], StepResult]) -> None:
+        """Settle the step by what its turn came to, while the budgets are told what that used."""
+        async with nullcontext() if attempt.budget is None else attempt.budget.settling(turn.outcome.model):
+            await self._leave(attempt, settling)
+
+    async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
+        """Have the result that work on disk and with remotes gives; a cancel stops it."""
+        stop = attempt.prepared_step.fence.halt.now
+        attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
+
+    async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
+        """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
+        for tell in _tellers(prepared_step, result):
+            warnings = await stoppable_thread(
+                self.host.threads.network,
+                prepared_step.fence.halt.now,
+                tell,
+                self.host,
+                prepared_step.place,
+                prepared_step.call,
+                result,
+            )
+            result = add_warnings(result, *warnings)
+        return result
+
+    async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
+        """Where this was its last step, note that its costs are whole, and end a process kept for a next turn."""
+        call = prepared_step.call
+        if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
+            return
+        if self.host.accounts is not None:
+            await note_costs(self.host, prepared_step, result.model, completes=True)
+        if call.shares_session and not call.pipeline:
+            runs, place_id = self.host.runtime.runs, prepared_step.workspace.place_id
+            await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)
+
+
+def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
+    """Return what tells the issue's readers of the step, as the repository and the work order ask for it."""
+    call, settings = prepared_step.call, prepared_step.repository_settings
+    if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
+        return []
+    tellers: list[Teller] = []
+    if settings.progress_comment and call.rework is None:
+        tellers.append(note_progress)
+    if settings.stage_labels and call.rework is None:
+        tellers.append(set_stage_label)
+    if call.step is Step.FIND_PLAN_FILE and waits_with_plan(call, result, is_asked_for=settings.progress_comment):
+        tellers.append(post_plan)
+    if call.workspace.tracker is not None and call.rework is None:
+        tellers.append(tell_tracker)
+    return tellers

@@ -1,0 +1,1 @@
+"""A turn of an agent: prepared, paid for, guarded and carried out."""

@@ -1,0 +1,293 @@
+"""One attempt at a step: prepared and guarded, it carries a turn out, and keeps what was done where it fails.
+
+Between two steps nobody but the engine writes: what has changed all the same is kept, put back, and told.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
+
+import structlog
+from temporalio import activity
+
+from activities.host.attempts import Heartbeats, heartbeating
+from activities.host.failures import failure, translating_failures
+from activities.host.host import Host
+from activities.host.rescues import rescues_of
+from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
+from activities.turns.plan_place import exclude_plan
+from activities.turns.prepared_steps import PreparedStep
+from activities.turns.results import add_turn, begin_again, begin_result, with_reasons
+from activities.turns.turn_budget import TurnBudget
+from activities.turns.turns import carry_out
+from septet.agents.runs.refusals import record_refusals
+from septet.agents.turns.guest_home import return_login
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.contracts.facts import FileChange, Usage
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+from septet.errors import (
+    EvidenceError,
+    LockHeldError,
+    SeptetError,
+    SnapshotError,
+    WorkspaceBusyError,
+    WorkspaceError,
+)
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import gather, plan_file
+from septet.git.snapshots.scan import really_changed
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
+from septet.git.workspace.plan import holds_plan, put_plan_back
+from septet.system.threads import shielded_thread
+
+TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
+"""What a rescue and a step's warning say."""
+PLAN_TOLD: Final = "the plan's file was changed; it was restored to the plan that was found"
+"""The same of the plan alone."""
+
+_ANEW: Final = "the step starts again from its checkpoint"
+
+C = TypeVar("C")
+
+_log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class StepAttempt:
+    """One attempt at a step, or at its finalizer."""
+
+    host: Host
+    prepared_step: PreparedStep
+    heartbeats: Heartbeats
+    result: StepResult = field(init=False)
+    """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
+    budget: TurnBudget | None = field(init=False)
+    """That of the turn, where this host has accounts to ask."""
+    told: tuple[str, ...] = field(default=(), init=False)
+    """What was changed before the step, and was put back."""
+
+    def __post_init__(self) -> None:
+        """Take the turn's budget."""
+        accounts = self.host.accounts
+        self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
+
+    async def carry_out(self, *, begins_step: bool = False) -> TurnResult:
+        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it.
+
+        Where the turn begins a step, what was changed since the step before is put back first.
+        """
+        if begins_step:
+            await self._begin()
+        place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
+        rescue = partial(self.host.rescue, place, _ANEW, step)
+        if start:
+            rescue = partial(self.host.return_to, place, start, _ANEW, step)
+        result = await carry_out(
+            self.prepared_step.request,
+            lease=self.prepared_step.fence.lease,
+            on_progress=self.heartbeats.progress.append,
+            leave_work=partial(shielded_thread, self.host.threads.disk, rescue),
+            budget=self.budget,
+        )
+        if self.prepared_step.call.settles and result.recovered_by == "read":
+            result = replace(result, usage=Usage(), duration_seconds=0.0, agent_starts=0, recovered_by=None)
+        return result
+
+    async def _begin(self) -> None:
+        """See that the worktree is untouched, and meanwhile ask what the start of the first agent depends on."""
+        seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
+        if self.budget is None or activity.info().attempt > 1:
+            self.told = await seeing
+        else:
+            self.told, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
+
+    async def end(self, verdict: Verdict, reason: str) -> StepResult:
+        """Keep what was done in a rescue, and return what is known of the step.
+
+        Raises:
+            SupersededError: A later attempt has begun, and what is there is its own.
+        """
+        disk = self.host.threads.disk
+        self.prepared_step.fence.lease.check()
+        last = await shielded_thread(disk, _last_result, self.prepared_step)
+        if self.budget is not None:
+            await self.budget.settle(last.outcome.model if last is not None else None)
+        return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, last, verdict, reason)
+
+
+@asynccontextmanager
+async def attempting(
+    host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
+) -> AsyncIterator[StepAttempt]:
+    """Prepare a step and guard its attempt; where it fails for good or a person cancels, what was done is kept.
+
+    Raises:
+        ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+    """
+    with translating_failures(host.state.root):
+        async with heartbeating(host.attempts) as heartbeats:
+            attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
+            try:
+                async with guarding(host, attempt.prepared_step):
+                    yield attempt
+            except WorkEndedError as ended:
+                attempt.result = await attempt.end(Verdict.CANCELLED, str(ended))
+            except AttemptFailedError as failed:
+                result = await attempt.end(Verdict.FAILED, failed.error.message)
+                raise failure(failed.error, result) from failed.__cause__
+
+
+def _rescued_result(
+    host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
+) -> StepResult:
+    """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
+    prepared_step.fence.lease.check()
+    if last is not None:
+        record_refusals(prepared_step.call, last.run)
+    return_login(prepared_step.request)
+    reasons = [reason]
+    try:
+        host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
+    except (SnapshotError, LockHeldError, OSError) as error:
+        reasons.append(str(error))
+    if prepared_step.earlier is not None:
+        result = add_turn(begin_again(prepared_step.earlier), last)
+    else:
+        result = begin_result(prepared_step.call, last, _changes(prepared_step))
+    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
+    return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
+
+
+def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
+    """Return what the last agent came to; nothing, where nobody can look, or its record is not there yet."""
+    try:
+        return TurnRuns(prepared_step.request).last_result()
+    except (OSError, WorkspaceBusyError):
+        return None
+
+
+def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
+    """Return what git says changed; nothing, where the agent has broken its repository."""
+    try:
+        return gather(prepared_step.place, prepared_step.began_at).files_changed
+    except (SeptetError, OSError):
+        return ()
+
+
+def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
+    """Put back what was changed since the step before, and return what is to be told of it; a rescue holds it.
+
+    Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence tells commits and
+    branches. Nothing is compared where an agent of this step, or of before a reset, has begun: the ladder of a
+    retry looks after what that one left. A second try keeps the worktree of the first, but not its plan.
+
+    Raises:
+        SnapshotError: What is there could not be kept; then nothing was changed.
+        WorkspaceBusyError: An agent works in the worktree.
+        WorkspaceError: The plan is not the one that was approved.
+    """
+    told = _put_all_back(host, prepared_step)
+    if prepared_step.repository_settings.pull_request.plan != "commit":
+        exclude_plan(prepared_step)
+    return told
+
+
+def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
+    if not _begins(prepared_step):
+        return ()
+    call, told = prepared_step.call, []
+    if not call.workspace.lane:
+        with prepared_step.fence.lease.hold():
+            if _put_back(host, prepared_step):
+                told.append(TOLD)
+    if call.step is Step.IMPLEMENT_PLAN and call.rework is None:
+        if _put_plan_back(host, prepared_step):
+            told.append(PLAN_TOLD)
+        _expect_plan(prepared_step)
+    return tuple(told)
+
+
+def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
+    """Put back the plan that was found where another one is there now; say whether it was."""
+    call, place, progress = prepared_step.call, prepared_step.place, prepared_step.call.progress
+    path, sha256 = progress.plan_path, progress.plan_sha256
+    if not path or not sha256 or _plan_digest(place, path) == sha256:
+        return False
+    source = next((each for each in _with_plan(prepared_step) if holds_plan(place, each, path, sha256)), None)
+    if source is None:
+        return False
+    with prepared_step.fence.lease.hold():
+        host.rescue_once(place, PLAN_TOLD, call.name)
+        current = host.checkpoint_once(place, PLAN_TOLD)
+        put_plan_back(place, current, source, path, host.rescue_options(PLAN_TOLD, call.name))
+        host.snapshot(place, "checkpoint", PLAN_TOLD, call.name)
+    _log.warning("plan_changed", step=call.step, paths=[path], returns_to=source.name)
+    return True
+
+
+def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
+    """Give the snapshots that may hold the plan as it was found."""
+    call, vault = prepared_step.call, vault_at(prepared_step.place)
+    if start := call.starts_from or call.workspace.checkpoint:
+        yield find(vault, start)
+    for snapshot in reversed(list_snapshots(vault, prepared_step.place.order_id)):
+        if (snapshot.kind, snapshot.step) == ("checkpoint", Step.FIND_PLAN_FILE):
+            yield snapshot
+
+
+def _plan_digest(place: Place, path: str) -> str:
+    """Return the SHA-256 of the plan that is there; the empty string where it is no file."""
+    try:
+        with (place.worktree / plan_file(place, path)).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except EvidenceError:
+        return ""
+
+
+def _expect_plan(prepared_step: PreparedStep) -> None:
+    progress, place = prepared_step.call.progress, prepared_step.place
+    if not progress.plan_path or not progress.plan_sha256:
+        return
+    found = _plan_digest(place, progress.plan_path)
+    if found != progress.plan_sha256:
+        raise WorkspaceError(
+            f"{progress.plan_path} has changed since the plan was found: its SHA-256 is {found or 'none'}, and "
+            f"was {progress.plan_sha256}.",
+            remedy="Run `septet retry ID --from find_plan_file`; `septet rescue list ID` names what was kept.",
+        )
+
+
+def _begins(prepared_step: PreparedStep) -> bool:
+    """Say whether this is the first look at a step whose work order was not reset."""
+    request = prepared_step.request
+    runs, key = request.runtime.runs.of(request.order_id), request.key
+    if not runs:
+        return True
+    record = runs[-1].record
+    if record is None or any(run.record is not None and run.record.key == key for run in runs):
+        return False
+    return record.key.workflow_id != key.workflow_id or record.key.run_id == key.run_id
+
+
+def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
+    call, place = prepared_step.call, prepared_step.place
+    scan = host.scan(place)
+    changed = really_changed(place, scan) if scan.since else []
+    if not changed:
+        return False
+    known = first_and_last(vault_at(place), place.order_id)
+    if known is None:
+        return False
+    last, start = known[1], call.starts_from or call.workspace.checkpoint
+    target = start if last.kind == "rescue" and call.attempt == 1 and start else last.name
+    if target != last.name and not host.differs(place, target):
+        return False  # the engine has put it back after that rescue
+    paths = [path.decode(errors="replace") for path in changed[:5]]
+    _log.warning("changed_between_steps", step=call.step, paths=paths, returns_to=target)
+    return host.return_to(place, target, TOLD, call.name) is not None

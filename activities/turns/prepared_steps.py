@@ -1,0 +1,274 @@
+"""A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.host.fence import Fence, take_fence
+from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs
+from activities.host.host import Host
+from activities.outgoing.leaving import parts_of, reading_prompt
+from activities.outgoing.reading import folder_of_reader, leaving_of
+from activities.turns.budget_openings import Opening, openings_of
+from activities.turns.frozen_rework import words_of
+from activities.turns.pipeline import pipeline_note, summary_for_new_session
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.archive import read_archive
+from septet.agents.runs.folders import Payer
+from septet.agents.runs.usage import last_of_session
+from septet.agents.turns.request import TurnRequest
+from septet.answers.finalizer import finalizer_prompt
+from septet.answers.steps import is_step_answer, request_schema_of
+from septet.base_checks import result_of
+from septet.commands.loader import Command, load, load_rework
+from septet.commands.prompt import prompt, step_note
+from septet.commands.values import Values, rework_values, values
+from septet.contracts.limits import Tools
+from septet.contracts.names import Step
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
+from septet.contracts.workspace import Workspace
+from septet.errors import WorkspaceError
+from septet.git.engine.place import Place
+from septet.git.vault.vault import list_snapshots, vault_at
+from septet.repository_settings import RepositorySettings, load_repository_settings
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn that an attempt may carry out as long as its fence is open."""
+
+    workspace: Workspace
+    place: Place
+    request: TurnRequest
+    fence: Fence
+    fallback: TurnRequest | None = field(default=None, kw_only=True)
+    """The same of the agent that takes over where the usage limits of the first one's logins are reached."""
+    find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
+    """Returns the accounts of budgets that are asked before an agent starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStep(PreparedTurn):
+    """A step's turn, or its finalizer's."""
+
+    call: StepCall
+    repository_settings: RepositorySettings
+    starts_from: str
+    """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
+    began_at: str
+    """The commit that the work order began from: what differs from it is its work."""
+    earlier: StepResult | None = field(default=None, kw_only=True)
+    """What earlier activities of the same try have come to, where agents were started for it."""
+
+
+def prepare_step(host: Host, call: StepCall) -> PreparedStep:
+    """Find the place, read the frozen inputs, fill the command, and be the last attempt from here on.
+
+    Raises:
+        SupersededError: A later attempt has begun.
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+        CommandError, RepositorySettingsError: What the repository gives cannot be used.
+    """
+    place = opened_place(host, call)
+    inputs = read_frozen_inputs(place)
+    settings = load_repository_settings(inputs.files.get)
+    warm = call.keeps_process and host.keeps_process(call.workspace.agent)
+    note = pipeline_note(host.state, call) if call.pipeline else ""
+    summary = summary_for_new_session(host.state, call) if call.pipeline else ""
+    turn = Turn(
+        prompt=_prompt_of(call, place, inputs, note, _base_note(host, call, place)),
+        worktree=_folder_of(host, call, place),
+        for_new_session=summary,
+        resume_id=call.session_id,
+        warm=warm,
+        schema=request_schema_of(call.name, in_pipeline=bool(call.pipeline)),
+        tools=settings.tools_for(call.table, call.settings, one_process=warm),
+        model=settings.model_for(call.table, call.model, call.settings, host.settings.model),
+    )
+    return _prepare(host, call, place, settings, turn)
+
+
+def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
+    """Ask for the answer alone: the same session, no tools, and what was wrong.
+
+    Raises:
+        SupersededError: A later attempt has begun.
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+    """
+    call = finalizing.call
+    place, in_pipeline = opened_place(host, call), bool(call.pipeline)
+    settings = load_repository_settings(read_frozen_inputs(place).files.get)
+    turn = Turn(
+        prompt=finalizer_prompt(call.name, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline),
+        worktree=_folder_of(host, call, place),
+        resume_id=finalizing.session_id,
+        about_session=True,
+        schema=request_schema_of(call.name, in_pipeline=in_pipeline),
+        tools="none",
+        model=settings.model_for(call.table, call.model, call.settings, host.settings.model),
+    )
+    step = _prepare(host, call, place, settings, turn)
+    return replace(step, starts_from=finalizing.result.checkpoint or "", earlier=finalizing.result)
+
+
+def prepare_end(host: Host, call: EndCall) -> PreparedStep:
+    """Look after the agent of a step that was cancelled, whichever attempt or finalizer started it.
+
+    Nothing is asked, so nothing of the repository's is read: what is wrong with its commands and settings costs
+    no rescue.
+
+    Raises:
+        SupersededError: A later attempt has begun.
+        NotFoundError, WorkspaceError: The workspace is not on this host.
+    """
+    place = opened_place(host, call)
+    step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
+    if call.activity_id is not None:
+        key = replace(step.request.key, activity_id=call.activity_id or step.request.key.activity_id)
+        earlier = call.earlier if call.earlier is not None and call.earlier.run else None
+        return replace(step, request=replace(step.request, key=key), earlier=earlier)
+    records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
+    ours = [record for record in records if record.step in {call.name, _finalizer_of(call.name)}]
+    return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
+
+
+def opened_place(host: Host, call: StepCall) -> Place:
+    """Return where a step works, and refuse a workspace that the janitor has removed.
+
+    Raises:
+        NotFoundError: It is not on this host.
+        WorkspaceError: It is gone; the message names its last snapshot.
+    """
+    workspace = call.workspace
+    place = replace(host.place(workspace.place_id), visitor=workspace.work_order_id if workspace.lane else "")
+    if place.worktree.exists():
+        return place
+    last = list_snapshots(vault_at(place), place.order_id)[-1:]
+    rest, remedy = "no snapshot of it is left", "Start a new work order."
+    if last:
+        rest = f"its last state is snapshot {last[0].name}"
+        remedy = (
+            f"`septet rescue restore {last[0].name} --to DIR` writes it to DIR. Commit it on a branch of the "
+            "repository, then start a new work order with `--base BRANCH`."
+        )
+    raise WorkspaceError(f"{place.worktree} was removed: {rest}.", remedy=remedy)
+
+
+def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
+    """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
+    runtime, workspace = host.runtime, call.workspace
+    fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
+    request = TurnRequest(
+        key=replace(fence.key, activity_id=call.settles) if call.settles else fence.key,
+        order_id=workspace.place_id,
+        number=call.number,
+        step=_finalizer_of(call.name) if turn.about_session else call.name,
+        adapter=adapter_for(workspace.agent),
+        turn=turn,
+        limits=settings.limits_for(call.table, call.limits, call.settings),
+        runtime=runtime,
+        objects=None if call.reads else place.objects,
+        payer=payer_of(workspace, call.name, call.project, call.model),
+        is_answer=partial(is_step_answer, name=call.name, in_pipeline=bool(call.pipeline)),
+    )
+    began_at = workspace.began_at or place.base_sha
+    if call.rework is not None:
+        began_at = call.rework.merges or call.rework.head or began_at
+    warm = call.keeps_process and not turn.about_session and host.keeps_process(workspace.fallback_agent)
+    tools = turn.tools
+    if not turn.about_session:
+        tools = settings.tools_for(call.table, call.settings, one_process=warm)
+    own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
+    find_openings = partial(openings_of, host.settings, call, settings)
+    return PreparedStep(
+        workspace,
+        place,
+        own,
+        fence,
+        call,
+        settings,
+        call.starts_from,
+        began_at,
+        fallback=fallback,
+        find_openings=find_openings,
+    )
+
+
+def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
+    """Return whose costs a turn's are, by the project and the model that its work order names."""
+    return Payer(
+        project=project or workspace.project,
+        order_id=workspace.work_order_id,
+        step=step,
+        agent=workspace.agent,
+        asked_model=model or "",
+        of_pipeline=bool(workspace.lane),
+    )
+
+
+def by_agents(
+    workspace: Workspace, request: TurnRequest, *, warm: bool, tools: Tools
+) -> tuple[TurnRequest, TurnRequest | None]:
+    """Return a turn's request as the agent has it that begins, and as the one that may take over.
+
+    A session is gone on with by the agent whose it is; another one begins a new session, and so does a turn that
+    names no model where the session would keep one that was named. What is asked about a session alone has nobody
+    else to answer it. The model that is asked for is one of the first agent.
+
+    Args:
+        workspace: Whose agents they are.
+        request: As the first agent has it.
+        warm: Whether the second one's process is kept for the next turn.
+        tools: What the second one may use.
+    """
+    session, other, runs = request.turn.resume_id, workspace.fallback_agent, request.runtime.runs
+    last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
+    owner = last.agent if last is not None else workspace.agent
+    turn = replace(request.turn, resume_id=session if owner == other else None, model=None, warm=warm, tools=tools)
+    second = replace(request, adapter=adapter_for(other), turn=turn) if other else None
+    if request.turn.about_session:
+        return (second if second is not None and owner == other else request), None
+    asked = last.model if last is not None else read_archive(runs.folder_of(request.order_id)).of(session).model
+    keeps = bool(asked) and request.turn.model is None and request.adapter.capabilities.keeps_model
+    own_turn = replace(request.turn, resume_id=session if owner == workspace.agent and not keeps else None)
+    return replace(request, turn=own_turn, has_fallback=second is not None), second
+
+
+def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
+    """Return where the agent of a call works: in the worktree, or a reader in a folder with nothing in it."""
+    return folder_of_reader(host, call) if call.reads else place.worktree
+
+
+def _base_note(host: Host, call: StepCall, place: Place) -> str:
+    """Return what those who change code are told of checks that fail on the base commit already."""
+    if call.reads or call.step not in {Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT}:
+        return ""
+    result = result_of(host.state, place)
+    return result.note() if result is not None else ""
+
+
+def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str, base_note: str) -> str:
+    if call.reads:
+        leaving = leaving_of(place, call)
+        return reading_prompt(leaving, parts_of(place, leaving), inputs.issue)
+    command, filled = _command_of(call, place, inputs)
+    return prompt(command, filled, note, base_note, step_note(call.reasons, call.attempt))
+
+
+def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:
+    """Return the command of a call and what it is filled with; a rework has its own, and words of its own."""
+    read = inputs.files.get
+    if call.rework is None:
+        filled = values(call.step, call.workspace, call.progress, inputs.issue)
+        return load(call.step, call.progress.issue_class, read), filled
+    run_id = activity.info().workflow_run_id or ""
+    words = words_of(place, run_id, call.rework.round)
+    return load_rework(read), rework_values(call.workspace, call.progress, inputs.issue, words)
+
+
+def _finalizer_of(name: str) -> str:
+    return f"{name}-finalizer"

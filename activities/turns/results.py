@@ -1,0 +1,122 @@
+"""From an agent run and what git says to a step's result, of bounded size."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel, JsonValue
+
+from activities.host.claims import Proof
+from septet.agents.turns.turn_runs import TurnResult, context_of, warnings_of
+from septet.answers.ladder import Answer
+from septet.contracts.facts import FileChange
+from septet.contracts.names import Verdict
+from septet.contracts.steps import StepCall, StepFacts, StepResult
+from septet.system.masking import mask
+from septet.system.text import cut, cut_front
+
+_FILES_SHOWN: Final = 100
+_PATH_SHOWN: Final = 200
+_JSON_LIMIT_BYTES: Final = 4096
+_REASONS_SHOWN: Final = 5
+_REASON_LENGTH: Final = 1500
+_TEXT_LENGTH: Final = 8000
+_WARNINGS_SHOWN: Final = 10
+_WARNING_LENGTH: Final = 200
+
+
+def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
+    """Return what is known of a step before its verdict, which is `failed` until then; little without an agent."""
+    result = StepResult(
+        step=call.step,
+        verdict=Verdict.FAILED,
+        agent=call.workspace.agent,
+        files_changed=tuple(
+            change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
+        ),
+        files_changed_count=len(changes),
+    )
+    return _with_turn(result, turn, in_lane=bool(call.pipeline)) if turn is not None else result
+
+
+def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepResult:
+    outcome, record = turn.outcome, turn.run.record
+    return result.model_copy(
+        update={
+            "agent": turn.agent or result.agent,
+            "login": record.login if record is not None else "",
+            "model": outcome.model,
+            "session_id": outcome.session_id,
+            "context_tokens": context_of(turn) if in_lane else 0,
+            "recovered_by": turn.recovered_by,
+            "agent_starts": turn.agent_starts,
+            "exit_code": outcome.exit_code,
+            "duration_seconds": round(turn.duration_seconds, 3),
+            "timestamp": turn.started_at,
+            "usage": turn.usage,
+            "warnings": _bound_texts((*warnings_of(turn), *outcome.warnings), _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "run": turn.run.name,
+            "sandbox": record.sandbox if record is not None else "",
+        }
+    )
+
+
+def begin_again(unread: StepResult) -> StepResult:
+    """Return what is known of a step whose answer was not read, as if it had no verdict yet."""
+    facts = {name: getattr(unread, name) for name in StepFacts.model_fields}
+    return StepResult(verdict=Verdict.FAILED, **facts)
+
+
+def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
+    """Add what another turn used for the same step, where there was one."""
+    if turn is None:
+        return result
+    used = {
+        "agent_starts": result.agent_starts + turn.agent_starts,
+        "usage": result.usage.plus(turn.usage),
+        "duration_seconds": round(result.duration_seconds + turn.duration_seconds, 3),
+    }
+    return result.model_copy(update=used)
+
+
+def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
+    """Add the checked answer; one over 4 KB is left on disk."""
+    value = answer.value
+    plain: JsonValue = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    size = len(value.model_dump_json()) if isinstance(value, BaseModel) else 0
+    fitting = plain if size <= _JSON_LIMIT_BYTES else None
+    return result.model_copy(update={"parsed_by": answer.parsed_by, "result_json": fitting})
+
+
+def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> StepResult:
+    """Make the step done by what proves it."""
+    return result.model_copy(
+        update={
+            "verdict": Verdict.DONE,
+            "result_text": cut(mask(proof.result_text), _TEXT_LENGTH),
+            "commit_sha": proof.commit_sha,
+            "checks_passed": proof.checks_passed,
+            "plan_sha256": proof.plan_sha256,
+            "plan_bytes": proof.plan_bytes,
+            "outline": proof.outline,
+            "findings": proof.findings,
+            "warnings": _bound_texts((*result.warnings, *warnings)),
+        }
+    )
+
+
+def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
+    """Say why the step is not done."""
+    return result.model_copy(update={"verdict": verdict, "reasons": _bound_texts(reasons)})
+
+
+def add_warnings(result: StepResult, *warnings: str) -> StepResult:
+    """Add warnings to those that are there already, as far as they fit."""
+    if not warnings:
+        return result
+    return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
+
+
+def _bound_texts(
+    texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
+) -> tuple[str, ...]:
+    """Return the first texts, each cut to a length: the end of a failing program's output says most."""
+    return tuple(cut_front(mask(text), length) for text in texts[:count])

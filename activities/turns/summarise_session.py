@@ -1,0 +1,155 @@
+"""The summary turn: ask a lane's session, before it is left, for what the issues after it need."""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from temporalio import activity
+
+from activities.host.attempts import Heartbeats, heartbeating
+from activities.host.failures import translating_failures
+from activities.host.fence import take_fence
+from activities.host.frozen_inputs import read_frozen_inputs
+from activities.host.host import Host
+from activities.turns.budget_openings import openings_of_summary
+from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
+from activities.turns.prepared_steps import PreparedTurn, by_agents, payer_of
+from activities.turns.turn_budget import OverBudgetError, TurnBudget
+from activities.turns.turns import carry_out
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.turns.request import TurnRequest
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.git.engine.place import Place
+from septet.pipelines.store import store_of
+from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
+from septet.repository_settings import load_repository_settings
+from septet.system.threads import shielded_thread, stoppable_thread
+
+_WALL_SECONDS: Final = 300.0
+_NO_WORDS: Final = "the agent's answer was empty."
+_UNDONE: Final = "what the agent changed when it was asked for a summary"
+
+
+@dataclass(frozen=True, slots=True)
+class SummariseSession:
+    """It leaves a summary on disk, and the worktree as it was."""
+
+    host: Host
+
+    @activity.defn(name="summarise_session")
+    async def run(self, call: SummariseCall) -> SessionSummary:
+        """Ask for the summary and keep it. Idempotent: a finished run is read again.
+
+        Where there is no summary to be had the result says why. Leaves `STATE/pipelines/<id>/summaries/<lane>.md`
+        and the run's files.
+
+        Raises:
+            ApplicationError: The model API or the machine may give one later.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating(self.host.attempts) as heartbeats:
+                disk = self.host.threads.disk
+                prepared_step = await shielded_thread(disk, self._prepare, call)
+                accounts = self.host.accounts
+                budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
+                try:
+                    async with guarding(self.host, prepared_step):
+                        turn = await _carried_out(prepared_step, heartbeats, budget)
+                        if budget is not None:
+                            await budget.settle(turn.outcome.model)
+                        return await stoppable_thread(
+                            disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
+                        )
+                except WorkEndedError as ended:
+                    if budget is not None:
+                        await budget.settle()
+                    raise asyncio.CancelledError(str(ended)) from ended
+                except AttemptFailedError as failed:
+                    last = await shielded_thread(disk, TurnRuns(prepared_step.request).last_result)
+                    why, stop = failed.error.message, prepared_step.fence.halt.now
+                    leave = partial(self._leave_unsummarised, call, prepared_step, last, why)
+                    return await stoppable_thread(disk, stop, leave)
+
+    def _prepare(self, call: SummariseCall) -> PreparedTurn:
+        host, workspace = self.host, call.workspace
+        place = host.place(workspace.place_id)
+        settings = load_repository_settings(read_frozen_inputs(place).files.get)
+        turn = Turn(
+            prompt=PROMPT,
+            worktree=place.worktree,
+            resume_id=call.session_id,
+            about_session=True,
+            tools="none",
+            model=call.model or settings.model or host.settings.model,
+        )
+        wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
+        runtime = host.runtime
+        fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
+        request = TurnRequest(
+            key=fence.key,
+            order_id=workspace.place_id,
+            number=0,
+            step=call.name,
+            adapter=adapter_for(workspace.agent),
+            turn=turn,
+            limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
+            runtime=runtime,
+            objects=place.objects,
+            payer=payer_of(workspace, call.name, call.project, call.model),
+        )
+        own, _ = by_agents(workspace, request, warm=False, tools="none")
+        find_openings = partial(openings_of_summary, host.settings, call, settings)
+        return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
+
+    def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
+        """Keep the summary, if there is one."""
+        summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
+        if not summary:
+            why = turn.outcome.message or _NO_WORDS
+            return self._leave_unsummarised(call, prepared_step, turn, why)
+        with prepared_step.fence.lease.hold():
+            self._undo(call, prepared_step.place)
+            store_of(self.host.state, call.pipeline).keep_summary(call.workspace.place_id, summary)
+        return SessionSummary(kept_bytes=len(summary.encode()), model=turn.outcome.model, usage=turn.usage)
+
+    def _leave_unsummarised(
+        self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult | None, why: str
+    ) -> SessionSummary:
+        with prepared_step.fence.lease.hold():
+            self._undo(call, prepared_step.place)
+        if turn is None:
+            return SessionSummary(warning=no_summary(why))
+        return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
+
+    def _undo(self, call: SummariseCall, place: Place) -> None:
+        """Return the worktree to what it was: not every CLI can be started without tools."""
+        checkpoint = call.workspace.checkpoint
+        if checkpoint and self.host.differs(place, checkpoint):
+            self.host.return_to(place, checkpoint, _UNDONE, call.name)
+
+
+async def _carried_out(
+    prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None
+) -> TurnResult:
+    """Carry the turn out within its budgets; nobody waits for a summary until there is room.
+
+    Raises:
+        AttemptFailedError: A budget has no room.
+    """
+    try:
+        return await carry_out(
+            prepared_step.request,
+            lease=prepared_step.fence.lease,
+            on_progress=heartbeats.progress.append,
+            leave_work=_leave_worktree,
+            budget=budget,
+        )
+    except OverBudgetError as refusal:
+        raise AttemptFailedError(refusal) from refusal
+
+
+async def _leave_worktree() -> None:
+    """Leave the worktree as it is: the session is asked again, and nothing is done anew."""

@@ -1,0 +1,242 @@
+"""The budgets of a turn: asked before an agent starts, and told what was used when it has ended."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Final
+
+import structlog
+
+from activities.host.accounts import Accounts
+from activities.host.host import Host
+from activities.turns.budget_openings import Opening
+from activities.turns.login_choice import LoginChoice
+from activities.turns.prepared_steps import PreparedStep, PreparedTurn
+from activities.turns.turn_costs import note_costs
+from septet.agents.turns.request import TurnRequest, within_caps
+from septet.agents.turns.turn_runs import TurnRuns
+from septet.budgets.held_turns import HeldTurn
+from septet.contracts.amounts import Spending
+from septet.contracts.budget import (
+    BudgetWait,
+    Caps,
+    ReserveCall,
+    SettleCall,
+)
+from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
+
+_ASKED_AGAIN_SECONDS: Final = 60.0
+"""Where the workflow does not wait for budgets itself, for an earlier release began it."""
+_UNLISTED_SECONDS: Final = 900.0
+"""Where too many wait for the account to call them all: rare, for each of them asks so often."""
+
+_AHEAD_SECONDS: Final = 1.0
+"""So long what was asked ahead of a start counts as asked at the start."""
+
+_log = structlog.get_logger()
+
+
+class OverBudgetError(BudgetSpentError):
+    """A budget has no room for another start of an agent."""
+
+    def __init__(self, wait: BudgetWait, *, is_listed: bool) -> None:
+        after = _ASKED_AGAIN_SECONDS if is_listed else _UNLISTED_SECONDS
+        super().__init__(wait.message, remedy=wait.remedy, retry_after_seconds=after)
+        self.wait = wait
+        self.is_listed = is_listed
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What a start depends on, as it was at a moment."""
+
+    request: TurnRequest
+    """With the agent and the login that no usage limit pauses."""
+    openings: list[Opening]
+    """The accounts that are asked for room."""
+    held: HeldTurn
+    """What the accounts hold for the turn, as this host has noted it."""
+    asked_at: float
+
+
+@dataclass(slots=True)
+class TurnBudget:
+    """The budgets of one turn, from one attempt's point of view."""
+
+    host: Host
+    accounts: Accounts
+    turn: PreparedTurn
+    _ahead: _Answers | None = field(default=None, init=False)
+    _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
+    """What the turn had used when the accounts were asked last, and the request that came of it."""
+
+    async def ask_ahead(self) -> None:
+        """Ask what the first start depends on while the attempt prepares it; without an answer the start asks."""
+        try:
+            self._ahead = await self._ask()
+        except (SeptetError, OSError) as error:
+            _log.debug("not_asked_ahead", step=self._step, error=str(error))
+
+    @asynccontextmanager
+    async def told_of_failure(self) -> AsyncIterator[None]:
+        """Carry a turn out in the block: where it fails, tell the accounts what it used.
+
+        They are told nothing where an agent is left working. Whoever has the turn's result tells them by
+        `settling`, or `settle`.
+        """
+        try:
+            yield
+        except SupersededError:
+            raise
+        except AgentApiUnavailableError as error:
+            await self.settle()
+            if error.is_usage_limit:
+                await self._wait_for_login(error)
+            raise
+        except (SeptetError, OSError):
+            await self.settle()
+            raise
+
+    @asynccontextmanager
+    async def settling(self, model: str | None) -> AsyncIterator[None]:
+        """Tell the accounts what the turn used, as `settle` does, while the block looks at its result."""
+        telling = asyncio.create_task(self.settle(model))
+        try:
+            yield
+        finally:
+            await telling
+
+    async def reserve(self, so_far: Spending) -> TurnRequest:
+        """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
+
+        They are asked once for what the turn has used so far, also where the start is put off. The writer's lock
+        is held meanwhile. Accounts are asked one after the other: two turns never hold what each other needs.
+        Where one has no room, the others get back what they gave.
+
+        Raises:
+            OverBudgetError: One has no room.
+            AgentApiUnavailableError: The usage limits of all logins are reached.
+            SeptetError: Nobody can be asked now.
+        """
+        if self._granted is None or self._granted[0] != so_far:
+            self._granted = (so_far, await self._reserve(so_far))
+        return self._granted[1]
+
+    async def _reserve(self, so_far: Spending) -> TurnRequest:
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or time.monotonic() > ahead.asked_at + _AHEAD_SECONDS:
+            ahead = await self._ask()
+        caps, held = Caps(), ahead.held
+        for opening in ahead.openings:
+            call = ReserveCall(
+                key=held.key,
+                order_id=self.turn.request.key.workflow_id,
+                step=self._step,
+                limit=opening.account.limit,
+                step_limit=opening.step_limit,
+                so_far=so_far,
+                wall_seconds=ahead.request.limits.wall_seconds,
+            )
+            grant = await self.accounts.reserve(opening.account, call, opens=opening.opens)
+            if grant is None:
+                continue
+            if grant.wait is not None:
+                await self._settle(held, so_far)
+                raise OverBudgetError(grant.wait, is_listed=grant.is_listed)
+            caps = caps.lowered(grant.caps)
+            if opening.account.scope not in held.scopes or held.is_over:
+                scopes = tuple(dict.fromkeys((*held.scopes, opening.account.scope)))
+                held = held.model_copy(update={"scopes": scopes, "is_over": False})
+                await self._note(held)
+        return within_caps(ahead.request, caps)
+
+    async def _ask(self) -> _Answers:
+        """Choose agent and login, and find the accounts to ask.
+
+        Raises:
+            AgentApiUnavailableError: The usage limits of all logins are reached.
+            SeptetError: Nobody can be asked now.
+        """
+        asked_at = time.monotonic()
+        request, openings, held = await asyncio.gather(
+            self._choice.choose(), self._find_openings(), self._find_note()
+        )
+        return _Answers(request, openings, held or self._held_turn(), asked_at)
+
+    async def _find_openings(self) -> list[Opening]:
+        """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
+        openings = self.turn.find_openings()
+        return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
+
+    async def _is_asked(self, opening: Opening) -> bool:
+        return opening.opens or await self.accounts.is_open(opening.account.scope)
+
+    async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
+        """Have the turn tried again as soon as an agent can start: at once, where another login or agent can."""
+        try:
+            error.retry_after_seconds = await self._choice.seconds_to_wait()
+        except SeptetError as refusal:
+            _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
+
+    async def settle(self, model: str | None = None) -> None:
+        """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
+
+        A supervisor whose disk has not taken its record yet is waited for for five seconds.
+
+        Args:
+            model: The one that its CLI names.
+
+        Raises:
+            SupersededError: A later attempt has begun, which does it.
+        """
+        self.turn.fence.lease.check()
+        runs = TurnRuns(self.turn.request)
+        try:
+            try:
+                await asyncio.to_thread(runs.conclude)
+            finally:
+                await note_costs(self.host, self.turn, model)
+            held = await self._find_note()
+            if held is not None:
+                await self._settle(held, await asyncio.to_thread(runs.spending))
+        except (SeptetError, OSError) as error:
+            _log.warning("budget_not_told", place=self._place_id, error=str(error))
+            await self._leave_to_next_look()
+
+    @property
+    def _choice(self) -> LoginChoice:
+        return LoginChoice(self.host, self.accounts, self.turn)
+
+    async def _find_note(self) -> HeldTurn | None:
+        return await asyncio.to_thread(self.host.held_turns.find, self._place_id, self._held_turn().key)
+
+    async def _settle(self, note: HeldTurn, use: Spending) -> None:
+        for scope in note.scopes:
+            await self.accounts.settle(scope, SettleCall(key=note.key, used=use))
+        await asyncio.to_thread(self.host.held_turns.forget, self._place_id, note.key)
+
+    async def _leave_to_next_look(self) -> None:
+        try:
+            held = await self._find_note()
+            if held is not None:
+                await self._note(held.model_copy(update={"is_over": True}))
+        except OSError as error:
+            _log.warning("held_turn_not_noted", place=self._place_id, error=str(error))
+
+    async def _note(self, turn: HeldTurn) -> None:
+        await asyncio.to_thread(self.host.held_turns.note, self._place_id, turn)
+
+    def _held_turn(self) -> HeldTurn:
+        key = self.turn.request.key
+        return HeldTurn(workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id)
+
+    @property
+    def _place_id(self) -> str:
+        return self.turn.workspace.place_id
+
+    @property
+    def _step(self) -> str:
+        return self.turn.call.name if isinstance(self.turn, PreparedStep) else self.turn.request.step

@@ -1,0 +1,148 @@
+"""What a turn has used, noted on disk for the history of its project's costs: budgets or not."""
+
+import asyncio
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Final
+
+import structlog
+
+from activities.host.host import Host
+from activities.turns.prepared_steps import PreparedStep, PreparedTurn
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Payer, Run, RunKey
+from septet.agents.runs.usage import read_usage
+from septet.agents.turns.request import TurnRequest
+from septet.agents.turns.turn_runs import TurnRuns
+from septet.budgets.held_turns import turn_key
+from septet.contracts.amounts import Spending
+from septet.contracts.costs import CostNote
+from septet.contracts.limits import Timeouts
+from septet.errors import WorkspaceBusyError
+
+_KEY_BYTES: Final = 8
+
+_log = structlog.get_logger()
+
+
+async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *, completes: bool = False) -> None:
+    """Note what a turn's agents used up to now; a disk that refuses costs the history a turn, and no work.
+
+    Args:
+        host: Where it runs.
+        turn: The turn.
+        model: As its CLI names it, where that is known.
+        completes: Whether its work order has its pull request with it.
+    """
+    try:
+        await asyncio.to_thread(_note, host, turn, model, completes=completes)
+    except OSError as error:
+        _log.warning("cost_not_noted", step=turn.request.step, error=str(error))
+
+
+def note_unread_turns(host: Host, place_id: str) -> None:
+    """Note what the turns in a workspace cost of which nobody has read what they used.
+
+    The caller holds the writer's lock. An attempt that comes back all the same notes its turn again, which counts
+    once.
+
+    Raises:
+        SeptetError: The supervisor of one lives, and does not write its record; or the runner does not answer.
+        OSError: A file cannot be read or written.
+    """
+    runs = host.runtime.runs.lately(place_id)
+    for key in dict.fromkeys(run.record.key for run in runs if run.record is not None and is_unread(run)):
+        conclude_left_turn(host, place_id, key)
+
+
+def is_unread(run: Run) -> bool:
+    """Say whether nobody has read what a run used, which counts among somebody's costs."""
+    return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
+
+
+def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
+    """Note what a turn cost that no attempt looks after, and return what it used; nothing where no run is left.
+
+    The caller holds the writer's lock.
+
+    Raises:
+        SeptetError: The supervisor of a run lives, and does not write its record; or the runner does not answer.
+        OSError: A file cannot be read or written.
+    """
+    runs = host.runtime.runs.lately(place_id)
+    records = [run.record for run in runs if run.record is not None and run.record.key == key]
+    if not records:
+        return Spending()
+    request = TurnRequest(
+        key=key,
+        order_id=place_id,
+        number=0,
+        step=records[-1].step,
+        adapter=adapter_for(records[-1].agent),
+        turn=Turn(prompt="", worktree=host.state.workspaces),
+        limits=Timeouts(),
+        runtime=host.runtime,
+    )
+    turn_runs = TurnRuns(request)
+    turn_runs.conclude()
+    models = {(record.agent, record.login): record.model for record in records}
+    if (payer := records[-1].payer) is not None:
+        for worker, use in turn_runs.spending_by_worker().items():
+            note = _note_of(key, payer, worker, use, models[worker])
+            noted = host.cost_notes.find(note.key) or note  # which knows more of it than the record of a run
+            if use != Spending():
+                host.cost_notes.note(noted.model_copy(update={"use": use}))
+    return turn_runs.spending()
+
+
+def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
+    """Write a note for each agent and login that worked on the turn; the last one's CLI has named its model."""
+    request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
+    if payer is None:
+        return
+    uses = turn_runs.spending_by_worker()
+    last = [*uses][-1:]
+    if uses and model is None:
+        model = _read_model(turn_runs)
+    own = (payer.agent, "")
+    if completes and not uses:
+        uses, last = {own: Spending()}, [own]
+    plan_bytes = (turn.call.progress.plan_bytes if isinstance(turn, PreparedStep) else None) or 0
+    for worker, use in uses.items():
+        is_last = worker in last
+        if use != Spending() or (completes and is_last):
+            asked = request.turn.model if worker[0] == request.adapter.name else None
+            note = _note_of(request.key, payer, worker, use, (model if is_last else None) or asked or "")
+            update = {"completes": completes and is_last, "plan_bytes": plan_bytes}
+            host.cost_notes.note(note.model_copy(update=update))
+
+
+def _read_model(turn_runs: TurnRuns) -> str | None:
+    """Return what the last agent calls its model, which may have been stopped before it had a result."""
+    try:
+        last = turn_runs.last_result()
+    except WorkspaceBusyError:
+        return None
+    return last.outcome.model if last is not None else None
+
+
+def _note_of(key: RunKey, payer: Payer, worker: tuple[str, str], use: Spending, model: str) -> CostNote:
+    year_and_week = datetime.now(UTC).isocalendar()
+    agent, login = worker
+    turn_name = turn_key(key.workflow_id, key.run_id, key.activity_id)
+    if worker != (payer.agent, ""):
+        turn_name = f"{turn_name}\0{agent}\0{login}"
+    return CostNote(
+        project=payer.project,
+        order_id=payer.order_id,
+        key=blake2b(turn_name.encode(), digest_size=_KEY_BYTES).hexdigest(),
+        step=payer.step,
+        agent=agent,
+        login=login,
+        model=model,
+        asked_model=payer.asked_model,
+        use=use,
+        week=f"{year_and_week.year}-W{year_and_week.week:02}",
+        of_pipeline=payer.of_pipeline,
+    )

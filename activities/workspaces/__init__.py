@@ -1,0 +1,1 @@
+"""Hosts and their workspaces: opened, set up, moved and swept."""

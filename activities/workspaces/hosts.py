@@ -1,0 +1,150 @@
+"""Hosts: whether one is there, and the move of a workspace from one that is gone."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.host.attempts import heartbeating
+from activities.host.cancellation import cancellable_thread
+from activities.host.failures import OPENING_TRIES, translating_failures
+from activities.host.fence import take_fence
+from activities.host.frozen_inputs import read_frozen_inputs
+from activities.host.host import Host
+from activities.host.remote_checkpoints import bring_session, checkpoint_ref
+from activities.workspaces.full_hosts import pass_on_if_full
+from activities.workspaces.workspace_setup import forget_setup, set_up_workspace, writing
+from septet.agents.clis.usable import check_usable
+from septet.agents.outcomes.endings import SUPERSEDED
+from septet.agents.sandbox.attachment import end_agent
+from septet.contracts.agents import AgentAnswer, AgentQuestion
+from septet.contracts.task import TaskError
+from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace
+from septet.errors import AgentError, WorkspaceError
+from septet.git.checkpoints.keep import ChainState
+from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepare_host
+from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.workspace.record import place_for
+from septet.repository_settings import load_repository_settings
+from septet.system.threads import LOOKS, shielded_thread
+
+
+@dataclass(frozen=True, slots=True)
+class HostActivities:
+    """What one host says of itself, and takes over from others."""
+
+    host: Host
+
+    @activity.defn(name="probe_host")
+    async def probe_host(self) -> str:
+        """Return the host's id, read from its state directory: a worker without one is no host. Leaves nothing.
+
+        Raises:
+            ApplicationError: The state directory is gone.
+        """
+        with translating_failures(self.host.state.root):
+            return await shielded_thread(LOOKS, self._expect_state_directory)
+
+    def _expect_state_directory(self) -> str:
+        path = self.host.state.root / "host-id"
+        if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
+            message = f"{path.parent} is no longer the state directory of host {self.host.id}."
+            raise WorkspaceError(message, remedy="Restart the worker.")
+        return self.host.id
+
+    @activity.defn(name="check_agent")
+    async def check_agent(self, question: AgentQuestion) -> AgentAnswer:
+        """Return whether this host can use an agent now, or why not. Leaves nothing."""
+        host = self.host
+        agent = question.agent or host.settings.agent
+        try:
+            await shielded_thread(LOOKS, lambda: check_usable(agent, host.agents, host.state.root))
+        except AgentError as error:
+            name = type(error).__name__.removesuffix("Error")
+            return AgentAnswer(error=TaskError(type=name, message=error.message, remedy=error.remedy))
+        return AgentAnswer()
+
+    @activity.defn(name="deliver_cancel")
+    async def deliver_cancel(self, work: CancelledWork) -> None:
+        """Have what runs of a work order in this process learn now that it is cancelled. Idempotent.
+
+        Raises:
+            ApplicationError: It does not run here: another worker of this host may have it.
+        """
+        if not self.host.attempts.ask(work.work_order_id):
+            message = f"nothing of {work.work_order_id} runs in this process"
+            raise ApplicationError(message, type="NotHere", category=ApplicationErrorCategory.BENIGN)
+
+    @activity.defn(name="move_workspace")
+    async def move_workspace(self, request: MoveWorkspace) -> Workspace:
+        """Open the workspace of a host that is gone here, as it was at a checkpoint; a full host passes it on.
+
+        Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
+        it has, where it holds the work order. Leaves mirror, vault and workspace on disk, with what the
+        repository's set-up makes, and this host's name on the checkpoint remote.
+
+        Raises:
+            ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
+        """
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+            pass_on_if_full(self.host)
+            async with heartbeating(self.host.attempts):
+                network = self.host.threads.network
+                move = await shielded_thread(network, self._plan_move, request)
+                await shielded_thread(network, prepare_host, move)
+                if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
+                    living = await shielded_thread(LOOKS, self.host.runtime.runs.living, move.place.order_id)
+                    if living is not None:  # of an earlier time on this host
+                        await end_agent(living, SUPERSEDED)
+                    checkpoint = await shielded_thread(network, self._move, move, request.workspace)
+                    agents = tuple(filter(None, (request.workspace.agent, request.workspace.fallback_agent)))
+                    await shielded_thread(network, bring_session, self.host, move, checkpoint, agents)
+                    await cancellable_thread(network, self._set_up, move.place, request.workspace)
+                here = {**self.host.whereabouts, "path": str(move.place.worktree)}
+                return request.workspace.model_copy(update=here)
+
+    def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
+        """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
+        with take_fence(self.host.runtime.runs, workspace.place_id, workspace.visit).lease.hold():
+            forget_setup(move.place)
+            return move_here(move, self.host.rescue_options("the work order comes back to this host"))
+
+    def _set_up(self, place: Place, workspace: Workspace) -> None:
+        """Have the workspace set up here as well: what git ignores may not have come along."""
+        settings = load_repository_settings(read_frozen_inputs(place).files.get)
+        hold = partial(writing, self.host, workspace.place_id, workspace.visit)
+        set_up_workspace(self.host, place, settings, hold)
+
+    def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
+        """Find where everything will lie, and see that the agent is here."""
+        host, workspace = self.host, request.workspace
+        if host.settings.checkpoint_remote is None:
+            message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."
+            remedy = (
+                "Set SEPTET_CHECKPOINT_REMOTE for all hosts alike, restart their workers, "
+                f"then run `septet host-gone {workspace.host}` again."
+            )
+            raise WorkspaceError(message, remedy=remedy)
+        address = parse_address(workspace.repository, home=Path.home())
+        place = place_for(
+            host.state,
+            workspace.place_id,
+            address,
+            base_branch=workspace.base_branch,
+            base_sha=workspace.base_sha,
+            env=host.settings.git_env,
+        )
+        if workspace.fork:
+            place = replace(place, fork=address.beside(workspace.fork).url)
+        check_usable(workspace.agent, host.agents, place.worktree)
+        return WorkspaceMove(
+            place,
+            checkpoint_ref(host, place, workspace.opened_by),
+            Remote(address.url, place.env, host.token(address)),
+            request.checkpoint,
+            host.id,
+        )

@@ -1,0 +1,65 @@
+"""What a pipeline reads from a forge, and what it keeps on disk."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.host.attempts import heartbeating
+from activities.host.cancellation import cancellable_thread
+from activities.host.failures import OPENING_TRIES, translating_failures
+from activities.host.host import Host
+from septet.contracts.pipeline import IssuesRead, ReadIssues
+from septet.contracts.pipeline_view import PipelineView
+from septet.pipelines.forge_issues import read_issues
+from septet.pipelines.records import note, report
+from septet.pipelines.store import store_of
+from septet.system.threads import shielded_thread
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineActivities:
+    """The pipelines of one host."""
+
+    host: Host
+
+    @activity.defn(name="read_issues")
+    async def read_issues(self, request: ReadIssues) -> IssuesRead:
+        """Return issues of a forge with their titles, and what their texts say that they depend on.
+
+        Only what is read here counts as something to depend on. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
+        """
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+            async with heartbeating(self.host.attempts):
+                return await cancellable_thread(self.host.threads.network, self._read, request)
+
+    def _read(self, request: ReadIssues) -> IssuesRead:
+        _, forge = self.host.forge(request.repository)
+        return IssuesRead(issues=read_issues(forge, request))
+
+    @activity.defn(name="note_results")
+    async def note_results(self, view: PipelineView) -> None:
+        """Note how the issues stand that have changed, and write both documents of results anew.
+
+        Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
+        every moment, with all issues that were ever noted here.
+
+        Raises:
+            ApplicationError: The disk did not take them.
+        """
+        with translating_failures(self.host.state.root):
+            await shielded_thread(self.host.threads.disk, note, store_of(self.host.state, view.id), view)
+
+    @activity.defn(name="write_report")
+    async def write_report(self, view: PipelineView) -> None:
+        """Note what is given as `note_results` does, and write the report of all.
+
+        Idempotent. Leaves `STATE/pipelines/<id>/report.md` and `report.json`.
+
+        Raises:
+            ApplicationError: The disk did not take them.
+        """
+        with translating_failures(self.host.state.root):
+            await shielded_thread(self.host.threads.disk, report, store_of(self.host.state, view.id), view)

@@ -1,0 +1,228 @@
+"""The set-up that a repository asks for: run once in each workspace, before its first agent, as guests."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from activities.host.fence import take_fence
+from activities.host.host import Host
+from activities.host.repository_commands import run_command
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
+from septet.agents.runs.folders import SETUP_FOLDER
+from septet.agents.runs.lease import Lease
+from septet.agents.runs.network import lines_of_last_command, refused_in
+from septet.agents.sandbox.guest_run import GuestCommand
+from septet.agents.turns.guest_programs import missing_programs
+from septet.contracts.names import SETTINGS_PATH
+from septet.contracts.wire import Wire
+from septet.errors import SetupError
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import current_head
+from septet.git.evidence.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
+from septet.git.snapshots.repository_stamp import note_baseline
+from septet.git.vault.vault import find, vault_at
+from septet.git.workspace.record import find_record
+from septet.repository_settings import RepositorySettings
+from septet.system.durable import write_durably
+from septet.system.json_files import read_model
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
+
+_FILE: Final = "setup.json"
+_STEP: Final = "setup"
+_NO_AGENT: Final = "set-up"
+"""What the metric of refusals has in place of an agent: the repository's own commands."""
+_BEFORE: Final = "before set-up"
+_AFTER: Final = "set-up has run"
+_AGAIN: Final = "set-up runs again"
+_LEAST_SECONDS: Final = 1.0
+_SHOWN_HOSTS: Final = 5
+_AGAIN_BY: Final = (
+    f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
+    "start a new work order."
+)
+_RETRY: Final = (
+    f"Correct `setup` in {SETTINGS_PATH} on the base branch and start a new work order; if it was something else, "
+    "`septet retry` runs set-up again."
+)
+
+_log = structlog.get_logger()
+
+
+class _SetupRecord(Wire):
+    """How far the set-up of a workspace has come: beside the vault, out of the reach of guests."""
+
+    before: str
+    """The snapshot that it begins from."""
+    after: str = ""
+    """The checkpoint with all that it left; empty until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The right to write in a workspace: the latest attempt, with the writer's lock in hand."""
+
+    lease: Lease
+    lock: int
+    """Its descriptor."""
+
+
+Hold = Callable[[], AbstractContextManager[Writer]]
+"""Takes the right to write in a workspace, for as long as a block lasts."""
+
+
+def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hold: Hold) -> str:
+    """Run the set-up commands, and return the checkpoint after them; an empty name where there are none.
+
+    Idempotent: what has run to its end does not run again; what was cut short begins anew, from the workspace as
+    it was before. Leaves a record of each command, the checkpoint, and a mark that it has run.
+
+    Args:
+        host: This host.
+        place: The workspace.
+        settings: The repository's, as of the base commit.
+        hold: Takes the right to write there, if a command is to run.
+
+    Raises:
+        SetupError: A command failed, or set-up has changed what would be committed.
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+        SnapshotError: The workspace could not be kept first.
+    """
+    record = _read_record(place)
+    if not settings.setup or (record is not None and record.after):
+        return record.after if record is not None else ""
+    with hold() as writer:
+        return _set_up(host, place, settings, writer)
+
+
+def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]], what: str) -> None:
+    """See that guests find the programs of a repository's commands, before an agent is paid.
+
+    Raises:
+        SetupError: They do not find one; the remedy says what shows it to them.
+    """
+    env = select_variables(host.agents.env, FOR_EVERY_AGENT)
+    missing = next(missing_programs(host.sandbox, place.worktree, env, commands, what), None)
+    if missing is not None:
+        raise SetupError(missing.message, remedy=f"{missing.remedy} {_AGAIN_BY}")
+
+
+def find_setup(place: Place) -> tuple[str, str] | None:
+    """Return the names of the snapshots around the set-up that a workspace had last; `None` where it had none."""
+    record = _read_record(place)
+    return (record.before, record.after) if record is not None and record.after else None
+
+
+def forget_setup(place: Place) -> None:
+    """Have set-up run again: the workspace was made anew."""
+    (place.records / _FILE).unlink(missing_ok=True)
+
+
+def forget_setup_of_removed(host: Host, place_id: str) -> None:
+    """Have set-up run again where the workspace was removed from this host: it is about to be made anew."""
+    record = find_record(host.state, place_id)
+    place = record.place(host.state, {}) if record is not None else None
+    if place is not None and not place.worktree.exists():
+        forget_setup(place)
+
+
+@contextmanager
+def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
+    """Hold a workspace as the running attempt, which is the latest one from here on.
+
+    Args:
+        host: This host.
+        place_id: The workspace.
+        visit: Which of the work order's visits to it, where it is a lane.
+
+    Raises:
+        SupersededError: A later attempt has begun already.
+        WorkspaceBusyError: Somebody else keeps the writer's lock.
+    """
+    lease = take_fence(host.runtime.runs, place_id, visit).lease
+    with lease.hold() as lock:
+        yield Writer(lease, lock)
+
+
+def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> str:
+    record = _read_record(place)
+    if record is None:
+        record = _SetupRecord(before=host.checkpoint_once(place, _BEFORE).name)
+        _write_record(place, record)
+    else:
+        host.return_to(place, record.before, _AGAIN, _STEP)
+    if not any(each.writable for each in host.sandbox.world.named_paths):  # there set-up may install what it needs
+        expect_programs(host, place, settings.setup, "Set-up command")
+    head, began = current_head(place).sha, time.monotonic()
+    _log.info("setup_began", commands=len(settings.setup))
+    try:
+        _run_commands(host, place, settings, writer)
+        writer.lease.check()
+        after = _keep(host, place, record.before, head)
+    except SetupError:
+        host.own_repository(place, _STEP)
+        raise
+    note_baseline(place, find(vault_at(place), after))
+    _write_record(place, record.model_copy(update={"after": after}))
+    _log.info("setup_ended", seconds=round(time.monotonic() - began, 3))
+    return after
+
+
+def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> None:
+    """Run them in their order, in the environment of agents: argv, never a shell.
+
+    Raises:
+        SetupError: One failed; those after it have not run.
+    """
+    folder = host.runtime.runs.folder_of(place.order_id) / SETUP_FOLDER
+    guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
+    guests = replace(guests, sandbox=guests.sandbox.for_setup())
+    ends_at = time.monotonic() + settings.setup_seconds
+    allowed = f"the {settings.setup_seconds:.0f} s that set-up has (`setup_seconds`)"
+    for argv in settings.setup:
+        command = GuestCommand(argv, env, place.worktree, max(ends_at - time.monotonic(), _LEAST_SECONDS))
+        failure = run_command(guests, command, "Set-up command", allowed)
+        refused = refused_in(lines_of_last_command(folder)) if failure or RECORDER.is_on else []
+        if refused:
+            RECORDER.record(PROXY_REFUSALS, len(refused), step=_STEP, agent=_NO_AGENT)
+        if failure:
+            raise SetupError(failure, remedy=f"{_let_through(refused)}{_RETRY}")
+
+
+def _let_through(hosts: Sequence[str]) -> str:
+    """Return what to do about hosts that a command was refused, if there were any."""
+    if not hosts:
+        return ""
+    return (
+        f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}. Start the worker (`septet up`) again with them "
+        "added to SEPTET_SETUP_HOSTS, for set-up alone, or to SEPTET_GUEST_HOSTS, for agents and checks too; "
+        "then run `septet retry`. If that was not the cause: "
+    )
+
+
+def _keep(host: Host, place: Place, before: str, head: str) -> str:
+    """Keep what set-up left in a checkpoint, and return its name; nothing of it is the agents' work.
+
+    Raises:
+        SetupError: It has changed what would be committed.
+    """
+    kept = host.checkpoint_once(place, _AFTER)
+    changes = setup_changes(place, find(vault_at(place), before), kept)
+    refuse_changes(place, changes, head)
+    if not changes.added:
+        return kept.name
+    exclude_files(place, changes.added, OF_SETUP)
+    return host.checkpoint_once(place, _AFTER).name
+
+
+def _read_record(place: Place) -> _SetupRecord | None:
+    return read_model(place.records / _FILE, _SetupRecord)
+
+
+def _write_record(place: Place, record: _SetupRecord) -> None:
+    write_durably(place.records / _FILE, record.model_dump_json().encode())
