@@ -43,6 +43,7 @@ MOST_CALLS: Final = 500
 MOST_PAIRS: Final = 180
 MOST_MODULES: Final = 85
 _COUNTED: Final = frozenset({"activities", "septet"})
+_REGISTRY: Final = "septet.agents.clis.registry"
 _THREADS: Final = "septet.system.threads"
 _BEGINNERS: Final = frozenset({_THREADS, "asyncio.threads", "asyncio.tasks", "asyncio.taskgroups"})
 """Modules that begin a thread or a task, whose context is a copy of the caller's."""
@@ -250,8 +251,11 @@ def _modules_below(module: str) -> frozenset[str]:
     reached: set[str] = set()
     waiting = [module]
     while waiting:
-        file = sys.modules[waiting.pop()].__file__ or ""
-        for name in imports_of(Path(file).read_text(encoding="utf-8")):
+        name = waiting.pop()
+        names = set(imports_of(Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8")))
+        if name == _REGISTRY:  # it finds the CLIs by their folders
+            names |= {each for each in sys.modules if each.startswith("septet.agents.clis.")}
+        for name in names:
             if _is_counted(name) and name in sys.modules and name not in reached:
                 reached.add(name)
                 waiting.append(name)

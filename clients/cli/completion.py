@@ -1,18 +1,35 @@
 """What the shell completes, from this host's disk alone: it is asked at each press of a key."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, cast, get_args
+
+import psutil
 
 from clients.disk.rescues import snapshots_of
 from septet.agents.scripted.scenario import built_in_scenarios
 from septet.contracts.names import AGENTS, Step
 from septet.contracts.transitions import Target
-from septet.errors import SeptetError
+from septet.errors import SeptetError, UsageError
 from septet.settings import load_settings
 from septet.state import StateDir
 
 _SHOWN: Final = 200
+Shell = Literal["bash", "zsh", "fish"]
+
+
+def find_shell() -> Shell:
+    """Return the shell that called this process, or else the user's own.
+
+    Raises:
+        UsageError: Neither is a shell that Septet can complete for.
+    """
+    names = [each.name() for each in psutil.Process().parents()] + [Path(os.environ.get("SHELL", "")).name]
+    for name in names:
+        if name.lstrip("-") in get_args(Shell):
+            return cast("Shell", name.lstrip("-"))
+    raise UsageError("No bash, zsh or fish called this command.", remedy="Run the command in one of these shells.")
 
 
 def ids(incomplete: str) -> list[str]:

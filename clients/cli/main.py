@@ -11,6 +11,7 @@ from clients.cli.commands import HELP, find_command, load
 from clients.cli.help import print_help
 from clients.cli.reply import ExitCode, end_with_error, reply
 from clients.cli.wrapping import echo
+from septet.errors import UsageError
 from septet.system.exit import end_process
 from septet.system.heaps import share_heaps
 from septet.system.keys import take_keys_out_of_sight
@@ -42,6 +43,8 @@ def run(words: Sequence[str]) -> None:
             _run_command(words)
     except KeyboardInterrupt:
         end_with_error("Interrupted", "Interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
+    except UsageError as error:
+        end_with_error("Usage", error.message, error.remedy, ExitCode.USAGE, as_json=as_json)
     except BrokenPipeError:
         raise SystemExit(ExitCode.FAILED) from None
     except CycloptsError as error:
@@ -79,10 +82,10 @@ def _is_answered_here(words: Sequence[str]) -> bool:
 def _complete(words: Sequence[str]) -> None:
     """Give a shell what it completes with."""
     if words[0] == "--install-completion":
-        app = app_of()
-        echo(f"Completion is installed in {app.install_completion()}.")
+        place = app_of().install_completion(shell=load("clients.cli.completion:find_shell")())
+        echo(f"Completion is installed in {place}.")
     elif words[0] == "--show-completion":
-        echo(app_of().generate_completion())
+        echo(app_of().generate_completion(shell=load("clients.cli.completion:find_shell")()))
     else:
         function, arguments, _ = app_of().parse_args(list(words))
         function(*arguments.args, **arguments.kwargs)

@@ -11,6 +11,8 @@ from typing import Final
 
 from septet.settings import Settings
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+"""The folder that holds all packages of this installation."""
 _HASH_LENGTH: Final = 8
 _FIRST: Final = "workflows"
 _OURS: Final = frozenset({"septet", "workflows"})
@@ -26,7 +28,7 @@ def build_id(settings: Settings) -> str:
     """Return what this build is called: `SEPTET_BUILD_ID`, else the release and a hash of its workflows' code."""
     if settings.build_id is not None:
         return settings.build_id
-    return f"{version('septet')}-{_hash_of(Path(__file__).resolve().parent.parent)}"
+    return f"{version('septet')}-{_hash_of(ROOT)}"
 
 
 @cache

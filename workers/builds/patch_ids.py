@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from workers.builds.build_id import import_closure
+from workers.builds.build_id import ROOT, import_closure
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -15,7 +15,7 @@ _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 def own_patches() -> frozenset[str]:
     """Return the ids of all patches that the workflows of this installation ask for or deprecate."""
-    return patches_below(Path(__file__).resolve().parent.parent)
+    return patches_below(ROOT)
 
 
 @cache

@@ -10,7 +10,6 @@ import asyncio
 import sys
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
 
@@ -24,10 +23,9 @@ from temporalio.worker.workflow_sandbox._restrictions import (
     _RestrictionState,
 )
 
-from workers.builds.build_id import import_closure
+from workers.builds.build_id import ROOT, import_closure
 from workers.builds.restricted_members import find_restricted
 
-_ROOT: Final = Path(__file__).resolve().parent.parent
 _REFUSED_EVENTS: Final = frozenset({
     "open", "subprocess.Popen", "time.sleep", "builtins.input", "builtins.breakpoint", "sqlite3.connect",
 })  # fmt: skip
@@ -51,7 +49,7 @@ class GuardedWorkflowRunner(UnsandboxedWorkflowRunner):
 @cache
 def install_guard() -> None:
     """Guard the modules of the workflows, for as long as the process lives."""
-    for module in [import_module(name) for name in import_closure(_ROOT)]:
+    for module in [import_module(name) for name in import_closure(ROOT)]:
         guard_module(module)
     sys.addaudithook(_refuse_event)
 
@@ -135,7 +133,7 @@ def _is_in_workflow() -> bool:
 
 def _is_asked_by_workflow(frame: FrameType | None) -> bool:
     """Say whether workflow code asks for it, and not a stack trace, an import or the end of somebody's object."""
-    closure = import_closure(_ROOT)
+    closure = import_closure(ROOT)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module in _ALLOWED or frame.f_code.co_name == "__del__":

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 from septet.settings import Settings
+from workers.builds import build_id as installation
 from workers.builds.build_id import build_id, import_closure
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -67,6 +68,12 @@ def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functio
         "workflows.order",
         "workflows.order.run",
     ]
+
+
+def test_the_build_of_this_installation_covers_its_workflows() -> None:
+    """The folder whose code a build hashes is the one that holds all packages."""
+    assert installation.ROOT == ROOT
+    assert "workflows.work_order.workflow" in import_closure(installation.ROOT)
 
 
 def test_a_build_may_be_named(tmp_path: Path) -> None:
