@@ -1,4 +1,4 @@
-"""The amounts of an account: its limits, what was used of them, what turns hold, and what is left.
+"""The amounts of an account: its limits, the use, the holds of turns, and the rest.
 
 A limit is named by its step; the empty name is that of the whole budget.
 """
@@ -22,56 +22,56 @@ from septet.contracts.budget import (
 )
 
 _SHARE: Final = 0.1
-"""Of the limit: what a turn holds where none of its step was seen yet and others may run beside it."""
+"""The part of the limit that a turn holds if no turn of its step was counted yet and others may run beside it."""
 _TOLD: Final = 0.9
-"""Of a share: where the agent is asked to end, for the request that passes it is paid too."""
+"""The part of a share at which the agent must end: the request that passes this bound is paid too."""
 
 
 class AccountAmounts:
-    """Those of one account."""
+    """The amounts of one account."""
 
     def __init__(self, state: AccountState) -> None:
-        """Go on from a state."""
+        """Continue from `state`."""
         self._state = state
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
 
     @property
     def state(self) -> AccountState:
-        """What the next run of the account has to know of them."""
+        """The state from which the account's next workflow run starts."""
         return self._state.model_copy(update={"holds": tuple(self._holds.values())})
 
     def limit_of(self, step: str = "") -> Limit | None:
-        """Return a limit; `None` where there is none."""
+        """Return the limit of a step, or of the whole budget; `None` if it has none."""
         return self._state.step_limits.get(step) if step else self._state.limit
 
     def use_of(self, step: str = "") -> Spending:
-        """Return what counts against a limit."""
+        """Return the use that counts against a limit: today's for a daily limit, else all of it."""
         if not step:
             return self._state.today if self.is_daily() else self._state.total
         by_step = self._state.today_by_step if self.is_daily(step) else self._state.by_step
         return by_step.get(step, Spending())
 
     def is_daily(self, step: str = "") -> bool:
-        """Say whether there is a limit that begins anew each day."""
+        """Return whether the limit exists and begins anew each day."""
         limit = self.limit_of(step)
         return limit is not None and limit.daily
 
     def is_spent(self, step: str = "") -> bool:
-        """Say whether a limit is used up."""
+        """Return whether the limit is used up."""
         limit = self.limit_of(step)
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Say whether others hold what is left of a limit that is not used up."""
+        """Return whether a limit exists and is not used up: a work order that waits for it waits for holds."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
-        """Say whether anything is left of a limit that nobody holds."""
+        """Return whether a part of the limit is neither used nor held."""
         limit = self.limit_of(step)
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
-        """Return what a turn may hold of a limit, and where its agent is asked to end; `None` to wait."""
+        """Return the amounts that a turn may hold, and those at which its agent must end; `None` to wait."""
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)
@@ -85,17 +85,17 @@ class AccountAmounts:
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def hold(self, hold: Hold) -> None:
-        """Let a turn hold some; of very many the oldest ones are forgotten."""
+        """Add a hold; beyond `MOST_HOLDS`, the oldest holds are dropped."""
         self._holds[hold.key] = hold
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return what turns hold that may still run: those of a step, or all."""
+        """Return the holds of turns that may still run: of one step, or of all."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
-        """Count what a turn used beyond what was counted of it, and return the limits that this has used up.
+        """Count a turn's use that was not counted before, and return the limits that this has used up.
 
         A turn that is not open was counted before.
         """
@@ -114,13 +114,13 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """Free what an earlier turn of the work order held, of which nobody told the end: its host may be gone."""
+        """Free the hold of an earlier turn of the work order whose end was not reported: its host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})
 
     def free_ended(self, now: datetime) -> bool:
-        """Free what turns hold whose agents do not run any longer, and say whether there was any."""
+        """Free the holds of turns whose agents no longer run, and return whether one was freed."""
         has_freed = False
         for hold in self.open_holds():
             if hold.ends_at is None:  # of an earlier release
@@ -131,7 +131,7 @@ class AccountAmounts:
         return has_freed
 
     def turn_day(self, now: datetime) -> bool:
-        """Begin a new day, and say whether it is one."""
+        """Begin a new day if the date has changed, and return whether it has."""
         day, state = now.astimezone(UTC).date().isoformat(), self._state
         if day == state.day:
             return False
@@ -140,7 +140,7 @@ class AccountAmounts:
         return True
 
     def take_limits(self, call: ReserveCall) -> None:
-        """Take the limits that a turn brings, as far as nobody has set or removed another one."""
+        """Set the limits of a turn's call, except where a limit was set or removed before."""
         state = self._state
         if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
             self._change(step_limits={**state.step_limits, call.step: call.step_limit})
@@ -148,7 +148,7 @@ class AccountAmounts:
             self._change(limit=call.limit)
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set a limit, remove it, or raise it."""
+        """Set, remove or raise a limit."""
         state, step = self._state, call.step
         limit = None if call.limit == NO_LIMIT else parse_limit(call.limit)
         before = self.limit_of(step)
@@ -166,11 +166,11 @@ class AccountAmounts:
 
     @property
     def _is_single(self) -> bool:
-        """Whether one agent at a time uses the account."""
+        """Whether the account is a work order's, which one agent at a time uses."""
         return self._state.scope.startswith(f"{ORDER}/")
 
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
-        """Return what is left of a limit that nobody holds."""
+        """Return the part of a limit that is neither used nor held."""
         held = {} if step and self._is_single else self._amounts_held(step)
         return _amounts_left(limit, self.use_of(step), held)
 
@@ -182,7 +182,7 @@ class AccountAmounts:
         return held
 
     def _share(self, limit: Limit, step: str) -> dict[str, float]:
-        """Return what a turn of a step is to hold: as much as the dearest so far, or a part of the limit."""
+        """Return the amounts that a turn of a step must hold: the dearest turn's so far, or a part of the limit."""
         seen = self._state.dearest.get(step, Spending()).amounts
         return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
 
@@ -191,19 +191,19 @@ class AccountAmounts:
 
 
 def next_midnight(now: datetime) -> datetime:
-    """Return when the day of all accounts ends, in UTC."""
+    """Return the next midnight in UTC, when the day of all accounts ends."""
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today + timedelta(days=1)
 
 
 def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return what is left of each amount that is limited; there is at least one."""
+    """Return the rest of each limited amount; a limit has at least one."""
     taken = holds or {}
     return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return all that is left as what a turn holds and as its agent's bound; `None` where nothing is left."""
+    """Return the whole rest as the turn's hold and as its agent's bound; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

@@ -1,4 +1,4 @@
-"""What an account grants and whom it calls: pure decisions over its state, each by the clock that it is given."""
+"""Decide what an account grants and which work orders it calls: pure functions of its state and a given time."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,33 +22,33 @@ from septet.contracts.budget import (
 from septet.contracts.pull_request_names import watched_order
 
 _FEW_CALLED: Final = 10
-"""Where some room has come free: those who find none wait again."""
+"""Work orders called at once when a budget has room again; those that find no room wait again."""
 _MOST_CALLED: Final = 100
-"""After a raise: more would fill one workflow task."""
+"""Work orders called at once after a raise: more would fill one workflow task."""
 _WAITING_SHOWN: Final = 20
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""So long an agent that has reached its time limit may take to end, and its worker to tell what it used."""
+"""The time in which an agent at its time limit must end, and its worker must report the use."""
 
 
 class AccountBook:
     """One budget's account."""
 
     def __init__(self, state: AccountState) -> None:
-        """Go on from a state."""
+        """Continue from `state`."""
         self._amounts = AccountAmounts(state)
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
-        """By work order, oldest first: the step whose limit it waits for; empty for the whole budget."""
+        """By work order, oldest first: the step whose limit it waits for; empty for the whole budget's limit."""
         self._to_call = list(state.to_call or ())
-        """Those that are to ask again, each once: all who waited at a raise, or as a new day began."""
+        """Work orders to call once each: all that waited at a raise, or when a new day began."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
-        """Those that waited while others held the rest, which is used up now: they ask again, so that people are
-        told."""
+        """Work orders that waited while others held the rest. The rest is used up now: they request again, so that
+        Septet notifies people."""
         self._is_room_new = True
-        """Whether there may be room that nobody was called for."""
+        """Whether there may be room for which no work order was called."""
 
     @property
     def state(self) -> AccountState:
-        """What the next run of the account has to know."""
+        """The state from which the account's next workflow run starts."""
         steps = {order_id: step for order_id, step in self._waiting.items() if step}
         return self._amounts.state.model_copy(
             update={
@@ -60,7 +60,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Answer whether an agent may start; what its turn used since the last word is counted first."""
+        """Return whether an agent may start; count first what its turn used since its last report."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -69,7 +69,7 @@ class AccountBook:
         if isinstance(decision, BudgetWait):
             return Grant(granted=False, wait=decision, is_listed=self._list(call.order_id, decision.step))
         held, told = decision
-        self._is_room_new = True  # who waits may find a place beside it
+        self._is_room_new = True  # a waiting work order may find a place beside it
         self._waiting.pop(call.order_id, None)
         self._amounts.hold(
             Hold(
@@ -84,33 +84,33 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count what a turn used; one that is not open was counted before."""
+        """Count what a turn used; a turn that is not open was counted before."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Take it that a while has passed: who was called last may have ended meanwhile."""
+        """Note that time has passed: the work orders called last may have ended."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
-        """Return why a limit cannot be raised so, and what helps; nothing where it can."""
+        """Return why the limit cannot be raised like this, and a remedy; empty strings if it can."""
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Say whether a limit is the one that was seen by whoever raises it."""
+        """Return whether the limit is still the limit that the caller saw before the raise."""
         return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set the limit, remove it, or raise it; who waits asks again."""
+        """Set, remove or raise the limit, and call all waiting work orders."""
         self._amounts.set_limit(call, raises=raises)
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime) -> list[str]:
-        """Return work orders that are to ask again now, and wait no more: all, some at a time, after a raise.
+        """Return the work orders that must request again now, and remove them from the waiting ones.
 
-        Only those are called for whom there is news since the last time: there may be room, or what others held is
-        used up.
+        After a raise, all are called, some at a time. Otherwise a work order is called only for a change since the
+        last call: there may be room, or the amount that others held is used up.
         """
         self.take_time(now)
         self._to_call += self._to_tell
@@ -122,22 +122,22 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether there is room for some of those that wait: they are called again after a while."""
+        """Whether there is room for a waiting work order: the account calls again after a while."""
         return bool(self._find_room())
 
     @property
     def calls_more(self) -> bool:
-        """Whether more of those that wait are to be called at once."""
+        """Whether more waiting work orders must be called at once."""
         return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
-        """Return how long the day lasts for which somebody waits; `None` where nobody does."""
+        """Return the time until the day ends if a work order waits for that; `None` otherwise."""
         if not self._waiting or not (self._amounts.is_daily() or self._waits_for_day_of_step):
             return None
         return next_midnight(now) - now
 
     def hold_ends_in(self, now: datetime) -> timedelta | None:
-        """Return when the first hold ends by itself for whose end somebody waits; `None` where nobody does."""
+        """Return the time until the first hold ends if a work order waits for held amounts; `None` otherwise."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
         if not ends or not any(
             self._amounts.is_held(self._limiting(step)) for step in set(self._waiting.values())
@@ -146,12 +146,12 @@ class AccountBook:
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
     def has_agents(self, now: datetime) -> bool:
-        """Say whether an agent may still run that holds some."""
+        """Return whether an agent that holds a part of the budget may still run."""
         return any((hold.ends_at or 0.0) > now.timestamp() for hold in self._amounts.open_holds())
 
     @property
     def view(self) -> AccountView:
-        """The budget as people see it."""
+        """The budget as it is shown to people."""
         state, waiting = self._amounts.state, tuple(self._waiting)
         return AccountView(
             scope=state.scope,
@@ -171,14 +171,14 @@ class AccountBook:
         )
 
     def _remedy(self) -> str:
-        """Return the command that lets the first continue who does not ask again by itself; empty where all do."""
+        """Return the command that helps the first work order that is not called by itself; empty if all are."""
         called = set(self._to_call)
         steps = (step for order_id, step in self._waiting.items() if order_id not in called)
         limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
         return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
-        """Return why the turn has to wait; else what it holds, and where its agent is asked to end."""
+        """Return why the turn must wait; else the amounts that it holds, and those at which its agent must end."""
         held, told = Caps(), Caps()
         for step in (call.step, ""):
             limit = self._amounts.limit_of(step)
@@ -191,20 +191,20 @@ class AccountBook:
         return held, told
 
     def _list(self, order_id: str, step: str) -> bool:
-        """List a work order among those that are called, and say whether there was a place for it."""
+        """Add a work order to the waiting ones, and return whether there was a place."""
         is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
         if not is_full:
             self._waiting[order_id] = step
         return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count what a turn used; who waited for what others held is to be told that it is used up now."""
+        """Count what a turn used, and note the work orders whose limit this has used up: they must request again."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting
 
     def take_time(self, now: datetime) -> None:
-        """Begin a new day, where it is one, and free what turns hold whose agents do not run any longer."""
+        """Begin a new day if the date has changed, and free the holds of turns whose agents no longer run."""
         if self._amounts.turn_day(now):
             if self._amounts.is_daily():
                 self._to_call = list(self._waiting)
@@ -221,17 +221,17 @@ class AccountBook:
         return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
 
     def _find_room(self) -> list[str]:
-        """Return those that wait for whom there is any room."""
+        """Return the waiting work orders whose limit has room."""
         waiting = self._waiting.items()
         return [order_id for order_id, step in waiting if self._amounts.has_room(self._limiting(step))]
 
     def _limiting(self, step: str) -> str:
-        """Return whose limit those wait for that wait for a step's: the whole budget's, once the step has none."""
+        """Return the step if it has a limit; else the empty name, which stands for the whole budget."""
         return "" if self._amounts.limit_of(step) is None else step
 
     @property
     def _waits_for_day_of_step(self) -> bool:
-        """Whether anybody waits for the daily limit of a step."""
+        """Whether a work order waits for the daily limit of a step."""
         return any(self._is_daily_step(step) for step in self._waiting.values())
 
     def _is_daily_step(self, step: str) -> bool:

@@ -1,4 +1,4 @@
-"""Turns that hold some of a budget, noted on disk until their accounts were told what they used."""
+"""Turns that hold a part of a budget, noted on disk until their use is reported to the accounts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ _SUFFIX: Final = ".json"
 
 
 class HeldTurn(Wire):
-    """A turn, and the accounts that are to be told of it."""
+    """A turn, and the accounts that need a report of it."""
 
     workflow_id: str
     run_id: str
     activity_id: str
     scopes: tuple[str, ...] = ()
     is_over: bool = False
-    """Its attempt has ended, and could not tell them: whoever looks next does."""
+    """Its attempt has ended without a report to the accounts: the next reader of the note must report it."""
 
     @property
     def key(self) -> str:
-        """What accounts know the turn by."""
+        """The key of the turn in accounts."""
         return turn_key(self.workflow_id, self.run_id, self.activity_id)
 
 
@@ -33,18 +33,18 @@ class _Notes(Wire):
 
 
 def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
-    """Return what accounts know a turn by: that of one activity of one workflow run."""
+    """Return the key of a turn in accounts; a turn is one activity of one workflow run."""
     return f"{workflow_id}/{run_id}/{activity_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """Those of one host: a file for each workspace that has any, written by whoever holds its writer's lock."""
+    """The held turns of one host: a file per workspace, written only under the workspace's writer lock."""
 
     root: Path
 
     def note(self, place_id: str, turn: HeldTurn) -> None:
-        """Note a turn, in the place of an earlier note of it."""
+        """Write a note of a turn, instead of an earlier note of the same turn."""
         self._write(place_id, (*self._others(place_id, turn.key), turn))
 
     def find(self, place_id: str, key: str) -> HeldTurn | None:
@@ -52,16 +52,16 @@ class HeldTurns:
         return next((turn for turn in self.of(place_id) if turn.key == key), None)
 
     def forget(self, place_id: str, key: str) -> None:
-        """Forget a turn: its accounts were told."""
+        """Remove the note of a turn: its use was reported to the accounts."""
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
-        """Return the turns of a workspace; none where nobody can read the note."""
+        """Return the held turns of a workspace; none if its file cannot be read."""
         notes = read_model(self._path(place_id), _Notes) or _Notes()
         return notes.turns
 
     def places(self) -> Iterator[str]:
-        """Give the workspaces that have some."""
+        """Yield the workspaces that have held turns."""
         for path in sorted(self.root.glob(f"*{_SUFFIX}")):
             yield path.name.removesuffix(_SUFFIX)
 

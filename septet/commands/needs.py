@@ -1,4 +1,4 @@
-"""What each step's command ought to use, for the warnings of `septet doctor`."""
+"""The values that each step's command should use, for the warnings of `septet doctor`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,12 +11,12 @@ from septet.contracts.names import REWORK, Step
 
 
 class Need(NamedTuple):
-    """Something that the agent must be told to do a step's work."""
+    """A fact that the agent needs for a step's work."""
 
     what: str
-    """In words."""
+    """The fact in words."""
     any_of: frozenset[str]
-    """The named values that tell it; one is enough."""
+    """The named values that hold the fact; one is enough."""
 
 
 _ISSUE: Final = Need("the issue", frozenset({"ISSUE_JSON", "ISSUE_BODY"}))
@@ -39,12 +39,12 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 
 
 def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
-    """Return what a command of `step` must tell the agent; one with the name `rework`, what is answered."""
+    """Return the facts that a command of `step` should hold; for `rework`, the feedback alone."""
     return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 
 def missing(command: Command) -> tuple[str, ...]:
-    """Return one warning for each thing that `command` does not tell the agent."""
+    """Return one warning for each fact that `command` leaves out."""
     names = _names_used(command)
     return tuple(
         f"{command.place} never tells the agent {need.what}: use {_ways(command, need)}."

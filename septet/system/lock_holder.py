@@ -1,4 +1,4 @@
-"""Who holds a lock, as the kernel tells it: for messages that a person acts on, and for a worker's successor."""
+"""Find the process that holds a lock, as the kernel reports it: for error messages, and a worker's successor."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ _FILE_FIELD: Final = 5
 
 
 LockHolders = Mapping[int, Sequence[int]]
-"""By inode of a locked file: the processes that have taken its lock; files of several disks may have the same."""
+"""By inode of a locked file: the processes that took its lock; files of several disks may share an inode."""
 
 
 def read_lock_holders() -> LockHolders:
-    """Return who holds locks on files, as the kernel tells it; nothing where the system does not tell."""
+    """Return the holders of locks on files, as the kernel reports them; empty if the system has no report."""
     holders: dict[int, list[int]] = {}
     with suppress(OSError):
         for line in _LOCKS.read_text(encoding="ascii").splitlines():
@@ -30,7 +30,7 @@ def read_lock_holders() -> LockHolders:
 
 
 def holder_of(path: Path) -> str:
-    """Return the process that holds the lock on a file, with its state; nothing where the system does not tell."""
+    """Return in words the process that holds the lock on a file, with its state; empty if it is unknown."""
     with suppress(OSError, psutil.Error):
         for pid in read_lock_holders().get(path.stat().st_ino, ()):
             process = psutil.Process(pid)
@@ -39,10 +39,10 @@ def holder_of(path: Path) -> str:
 
 
 def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
-    """Return the process that holds the lock on a file and is stopped; `None` where it runs, or nobody tells.
+    """Return the holder of the lock on a file if that process is stopped; `None` if it runs or is unknown.
 
-    The kernel names who took a lock, also when another has inherited it since: so the file must be open there.
-    Who asks is not stopped.
+    The kernel names the process that took a lock, even if another process has inherited the lock since. So the
+    named process must have the file open. The calling process never counts: it is not stopped.
     """
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):

@@ -1,4 +1,4 @@
-"""One at a time: locks on files, which the kernel lets go when their holder dies."""
+"""Locks on files; the kernel frees a lock when its holder dies."""
 
 import fcntl
 import os
@@ -16,18 +16,18 @@ from septet.system.processes import check_halt
 _SHORTEST_LOOK_SECONDS: Final = 0.001
 _LONGEST_LOOK_SECONDS: Final = 0.02
 _HOLDER_SECONDS: Final = 0.5
-"""Between two looks at whoever holds the lock."""
+"""The time between two checks of the lock's holder."""
 _AGAIN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long whoever holds a lock is waited for."""
+    """How long to wait for the holder of a lock."""
 
     seconds: float = 3900.0
-    """One that works: the longest that is done under a lock is a transfer of git, which ends after an hour."""
+    """For a running holder: the longest work under a lock is a transfer of git, which ends after an hour."""
     stopped_seconds: float = 10.0
-    """One that was stopped, as by SIGSTOP: it may never go on."""
+    """For a stopped holder, as by SIGSTOP: it may never continue."""
 
 
 _USUAL: Final = Patience()
@@ -35,13 +35,13 @@ _USUAL: Final = Patience()
 
 @contextmanager
 def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now.
+    """Hold the lock on file `path` during the block; wait for its present holder first.
 
-    The block gets its descriptor: a process that inherits the descriptor holds the lock as long as it lives.
+    The block gets the lock's descriptor: a process that inherits the descriptor holds the lock as long as it lives.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: Whoever holds it was stopped, or keeps it too long.
+        LockHeldError: The holder was stopped, or keeps the lock too long.
     """
     while True:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,13 +54,14 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 @contextmanager
 def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Share the lock on file `path` with others for as long as the block lasts, and give its descriptor.
+    """Share the lock on file `path` with others during the block, and yield its descriptor.
 
-    Whoever has it alone is waited for. A process that inherits the descriptor shares the lock as long as it lives.
+    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock as long as it
+    lives.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: Whoever holds it was stopped, or keeps it too long.
+        LockHeldError: The holder was stopped, or keeps the lock too long.
         OSError: The file can be neither opened nor made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,14 +74,14 @@ def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 
 def open_lock(path: Path) -> int:
-    """Return a descriptor of a lock's file, made for this user alone where it is absent; nothing is held."""
+    """Return a descriptor of a lock's file, without the lock; an absent file is made for this user alone."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def take_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock on file `path` until it is closed; `None` when another holds it.
 
-    `None` too where another has held it just now and has taken the file away, as with the folder in which it lay.
+    `None` too if another process held the lock just now and removed the file, as with the folder around it.
     """
     descriptor = open_lock(path)
     if try_lock(descriptor) and _is_at(path, descriptor):
@@ -90,9 +91,9 @@ def take_lock(path: Path) -> int | None:
 
 
 def remove_lock(path: Path) -> bool:
-    """Remove the file of a lock of `hold_lock` that nobody holds, and say whether it was removed.
+    """Remove the file of a lock of `hold_lock` that no process holds, and return whether it was removed.
 
-    Whoever has opened the file and waits for it finds that it is gone, and makes another.
+    A process that has opened the file and waits for the lock finds the file gone, and makes another.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
@@ -106,16 +107,16 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file that others hold for a moment at the most, as a new one."""
+    """Lock an open file that others hold for a moment at most, such as a new file."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: int = fcntl.LOCK_EX) -> None:
-    """Lock the open file at `path`; look again and again, for the kernel's own wait cannot be left.
+    """Lock the open file at `path` by polling, for the kernel's own wait cannot be interrupted.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: Whoever holds it was stopped, or keeps it too long.
+        LockHeldError: The holder was stopped, or keeps the lock too long.
     """
     pause, began_at = _SHORTEST_LOOK_SECONDS, time.monotonic()
     ran_at, look_at = began_at, began_at + _HOLDER_SECONDS
@@ -135,15 +136,15 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file, and say whether that was possible: not where another holds it."""
+    """Try to lock an open file, and return whether it is locked; it is not if another process holds the lock."""
     return _lock_now(descriptor, fcntl.LOCK_EX)
 
 
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
-    """Say whether another process holds the lock; with `LOCK_EX` also whether others share it.
+    """Return whether another process holds the lock; with `LOCK_EX` also whether others share it.
 
-    A shared one is tried, so that two who ask do not deceive each other. Who takes the lock at that very moment is
-    refused, and has to ask once more.
+    The check tries a shared lock, so that two checks at once do not mislead each other. A process that takes the
+    lock at that moment is refused, and must try again.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)
@@ -156,7 +157,7 @@ def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Say whether an open file is still the one at `path`."""
+    """Return whether an open file is still the file at `path`."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -179,7 +180,7 @@ def _holder_is_stopped(path: Path) -> bool:
 
 
 def _held_error(path: Path) -> LockHeldError:
-    """Return the error that says who holds a lock."""
+    """Return the error that names the holder of a lock."""
     from septet.system.lock_holder import holder_of
 
     return LockHeldError(

@@ -1,4 +1,4 @@
-"""What may leave this host: files of a size that a person would push, and objects that no git would refuse."""
+"""Check what leaves this host: no file over the limit, and no object that another git would refuse."""
 
 import os
 import re
@@ -17,17 +17,17 @@ from septet.system.text import cut, one_line
 _MIB: Final = 1024 * 1024
 _SECONDS: Final = 120.0
 _MOST_BYTES: Final = 256 * _MIB
-"""Of trees and commits that one work order adds: a hundred thousand files have a tenth of that."""
+"""The bound for trees and commits that one work order adds: a hundred thousand files need a tenth of this."""
 _SHOWN: Final = 200
 _FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
-"""What git's check says of an object; `fullPathname`, `hasDotgit`, …"""
+"""An object's fault as git's check prints it, such as `fullPathname` or `hasDotgit`."""
 
 
 def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
-    """See that no changed file of the worktree is larger than what may be pushed; none is read for that.
+    """Refuse changed files of the worktree that are larger than the limit; the files are not read.
 
     Raises:
-        EvidenceError: One is; the message says what the agent is to do, and the setting.
+        EvidenceError: A file is larger; the message names the agent's task and the setting.
     """
     for change in changes if place.file_limit_bytes else ():
         try:
@@ -39,14 +39,14 @@ def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_unfit_commits(place: Place, sha: str) -> None:
-    """See that the commits up to `sha` that the origin lacks hold no file that is too large, and no odd object.
+    """Refuse commits up to `sha`, not yet on the origin, that hold too large files or malformed objects.
 
-    The sizes are asked for before anything is read; commits and trees are read as a receiving git with
-    `transfer.fsckObjects` reads them, which many forges are not.
+    Sizes are checked before any content is read. Commits and trees are checked as a receiving git with
+    `transfer.fsckObjects` does; many forges do not check them.
 
     Raises:
-        EvidenceError: They do; the message says what.
-        GitError: git could not tell, or not in time.
+        EvidenceError: They do; the message names the file or the fault.
+        GitError: git failed, or took too long.
     """
     if sha == place.base_sha:
         return
