@@ -182,7 +182,7 @@ class AccountAmounts:
         return held
 
     def _share(self, limit: Limit, step: str) -> dict[str, float]:
-        """Return the amounts that a turn of a step must hold: the dearest turn's so far, or a part of the limit."""
+        """Return the amounts for a turn of a step to hold: the dearest turn's so far, or a part of the limit."""
         seen = self._state.dearest.get(step, Spending()).amounts
         return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
 

@@ -198,7 +198,7 @@ class AccountBook:
         return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count what a turn used, and note the work orders whose limit this has used up: they must request again."""
+        """Count what a turn used, and note the work orders whose limit this has used up, to call them."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting

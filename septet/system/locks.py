@@ -37,7 +37,7 @@ _USUAL: Final = Patience()
 def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Hold the lock on file `path` during the block; wait for its present holder first.
 
-    The block gets the lock's descriptor: a process that inherits the descriptor holds the lock as long as it lives.
+    The block gets the lock's descriptor: a process that inherits it holds the lock as long as the process lives.
 
     Raises:
         HaltedError: The work that waits was halted.
@@ -56,8 +56,7 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Share the lock on file `path` with others during the block, and yield its descriptor.
 
-    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock as long as it
-    lives.
+    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock for life.
 
     Raises:
         HaltedError: The work that waits was halted.
