@@ -39,5 +39,8 @@ async def slow_disk_of(process: Pid, seconds: float) -> None:
     except TimeoutError:
         tracer.send_signal(signal.SIGTERM)  # it lets go of all that it has traced
     finally:
-        if tracer.returncode is None:
+        try:
             await asyncio.wait_for(tracer.wait(), _STOP_SECONDS)
+        except TimeoutError:
+            tracer.kill()  # the kernel then lets go of all that strace has traced
+            await tracer.wait()
