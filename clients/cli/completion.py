@@ -1,7 +1,6 @@
 """What the shell completes, from this host's disk alone: it is asked at each press of a key."""
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
@@ -19,16 +18,16 @@ _SHOWN: Final = 200
 Shell = Literal["bash", "zsh", "fish"]
 
 
-def find_shell() -> Shell:
-    """Return the shell that called this process, or else the user's own.
+def find_shell() -> Mapping[str, Shell]:
+    """Return the shell that called this process, as the option `shell` of cyclopts' completion.
 
     Raises:
-        UsageError: Neither is a shell that Septet can complete for.
+        UsageError: No shell among the callers is one that Septet can complete for.
     """
-    names = [each.name() for each in psutil.Process().parents()] + [Path(os.environ.get("SHELL", "")).name]
-    for name in names:
-        if name.lstrip("-") in get_args(Shell):
-            return cast("Shell", name.lstrip("-"))
+    for process in psutil.Process().parents():
+        name = process.name().lstrip("-")
+        if name in get_args(Shell):
+            return {"shell": cast("Shell", name)}
     raise UsageError("No bash, zsh or fish called this command.", remedy="Run the command in one of these shells.")
 
 

@@ -53,13 +53,12 @@ def home_of(name: str) -> Path:
 def test_a_private_import_is_found_in_each_of_its_forms() -> None:
     """A private module, a name in one and a private name of a public module are found; what is public is not."""
     code = """
-import workflows.wire.row
-from workflows import _row, board
-from workflows.wire.row import Row
+import workflows.wire._row
+from workflows.wire import _row, board
+from workflows.wire._row import Row
 from workflows.board.board import _begin, Board
 import _thread
 """
-    assert list(private_imports(code)) == ["workflows.wire.row"] * 3 + ["workflows.board.board._begin"]
-    assert home_of("workflows.wire.row") == ROOT / "workflows"
-    assert home_of("workflows.board.board._begin") == ROOT / "workflows"
-    assert home_of("workflows.work_order.seat") == ROOT / "workflows" / "work_order"
+    assert list(private_imports(code)) == ["workflows.wire._row"] * 3 + ["workflows.board.board._begin"]
+    assert home_of("workflows.wire._row") == ROOT / "workflows" / "wire"
+    assert home_of("workflows.board.board._begin") == ROOT / "workflows" / "board"
