@@ -1,4 +1,4 @@
-"""Pull requests: what became of them on their forge."""
+"""Pull requests: read their state and events from their forge."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,16 @@ from septet.forges.forge import Forge, PullRequestState, pull_request_number
 
 @dataclass(frozen=True, slots=True)
 class PullRequestActivities:
-    """Looks at pull requests, with this host's key or at this host's disk."""
+    """Reads pull requests with this host's key or from this host's disk."""
 
     host: Host
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended, or what waits for an agent that follows it. Idempotent; leaves nothing.
+        """Return how a pull request ended, or the events for the agent that follows it. Idempotent; leaves nothing.
 
         Raises:
-            ApplicationError: It is open, or the forge did not tell; Temporal looks again after a growing pause.
+            ApplicationError: It is open, or the forge did not answer; Temporal retries after a growing pause.
         """
         settings = self.host.settings
         try:
@@ -39,10 +39,10 @@ class PullRequestActivities:
 
 
 def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
-    """Return what became of a pull request, with this host's key or from its disk.
+    """Return a pull request's state and events, read with this host's key or from its disk.
 
     Raises:
-        SeptetError: The forge did not tell.
+        SeptetError: The forge did not answer.
     """
     _, forge = host.forge(look.repository)
     state = forge.pull_request(pull_request_number(look.url), look.commit).state
@@ -50,12 +50,12 @@ def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
 
 
 def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
-    """Return the same, by one question to the repository for all of its pull requests.
+    """Return the same as `look_at`, with one request for all pull requests of the repository.
 
-    Of one that an agent follows, checks, reviews and comments are asked for as well.
+    If an agent follows the pull request, checks, reviews and comments are requested as well.
 
     Raises:
-        SeptetError: The forge did not tell.
+        SeptetError: The forge did not answer.
     """
     _, forge = host.forge(look.repository)
     number = pull_request_number(look.url)
@@ -74,5 +74,5 @@ def _with_events(host: Host, forge: Forge, look: PullRequestLook, state: PullReq
 
 
 def error_kind(error: SeptetError) -> str:
-    """Return an error's type as people read it."""
+    """Return the name of an error's type, without "Error"."""
     return type(error).__name__.removesuffix("Error")

@@ -1,4 +1,4 @@
-"""Taking issues: which are there that nobody has taken, and whose one is from now on."""
+"""Find issues that no workflow has taken, and take an issue for a workflow."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
@@ -57,7 +57,7 @@ _log = structlog.get_logger()
 
 
 async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
-    """Return none: this worker was started without what knows of other intakes than the one that asks."""
+    """Return none: this worker was started without a function that finds other intakes."""
     del client, key
     return ()
 
@@ -71,9 +71,9 @@ class IntakeActivities:
 
     @activity.defn(name="find_issues")
     async def find_issues(self, request: FindIssues) -> IssuesFound:
-        """Return open issues with a label that nobody has taken, the oldest first. Idempotent; leaves nothing.
+        """Return open issues with a label that no workflow has taken, the oldest first. Idempotent; leaves nothing.
 
-        An issue whose taker was terminated before it had started the work order counts as not taken.
+        If the workflow that took an issue was terminated before it started the work order, the issue is free.
 
         Raises:
             ApplicationError: The forge or the repository did not answer, or refused.
@@ -94,9 +94,9 @@ class IntakeActivities:
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
         """Take an issue for a workflow, unless it was taken before.
 
-        Idempotent: a workflow that asks again has it still. Leaves the ref `refs/septet/issues/<number>` on the
-        repository, or an attachment on a tracker's issue. An issue for which a person has started a work order is
-        taken for that one. Says which intake's options apply to it, where there are several.
+        Idempotent: a workflow that takes the issue again keeps it. Leaves the ref `refs/septet/issues/<number>` on
+        the repository, or an attachment on a tracker's issue. If a person has started a work order for an issue,
+        the issue is taken for that work order. If there are several intakes, the claim names the one that applies.
 
         Raises:
             ApplicationError: The repository or the tracker did not answer, or refused.
@@ -123,7 +123,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return what was asked for, or why nobody who may push has asked; `None` where nobody has to be asked."""
+        """Return the issue's request, or why no account with push rights made one; `None` if none is needed."""
         _, forge = self.host.forge(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -158,7 +158,7 @@ class IntakeActivities:
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        """Return the issues of a team; in a tracker nobody commands by comments."""
+        """Return the issues of a team; a tracker has no commands in comments."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
         return IssuesFound(numbers=in_turn(free, request.passed_over))
@@ -183,7 +183,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply to an issue; `None` where no other than the one that asks may."""
+        """Return the intake whose options apply to an issue; `None` if the calling intake's options apply."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None
@@ -203,7 +203,7 @@ class IntakeActivities:
     def _claimants_of_key(self, key: str) -> frozenset[str]:
         tracker = tracker_for("linear", self.host.settings)
         mark = None
-        with suppress(InvalidInputError, NotFoundError):  # who takes it is told so
+        with suppress(InvalidInputError, NotFoundError):  # `take_issue` reports the error
             mark = tracker.find_mark(tracker.read_issue(key).id)
         return frozenset() if mark is None else frozenset((mark.claimant,))
 
@@ -217,14 +217,14 @@ class IntakeActivities:
 
 
 def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
-    """Return the issues that one pass looks at: some of those that were not taken before go after all others."""
+    """Return the issues for one pass: new issues first, then some that earlier passes did not take."""
     new = [each for each in numbers if each not in passed_over]
     again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]
     return tuple(new + again)[:TAKEN_AT_ONCE]
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims of a repository, with this host's key: on its fork, where work is pushed to one."""
+    """Return the claims of a repository, with this host's key: on its fork if work is pushed to a fork."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.token(address)), host.state.scratch)
@@ -238,20 +238,20 @@ def issue_order_id(address: Address, issue: int) -> str:
 async def ended_claimants(
     client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
 ) -> frozenset[str]:
-    """Return those that have taken an issue in a pass that did not come to its end, as far as the server knows.
+    """Return the claimants whose intake pass ended without completing, as far as the server knows.
 
-    What it has forgotten came to its end, for all that is known: its issue stays taken.
+    A pass that the server has forgotten counts as completed: its issue stays taken.
 
     Args:
         client: The server.
-        read_claimants: Returns who has taken issues. Almost always no pass has ended so, and this is not asked.
+        read_claimants: Returns the claimants of issues. Called only if a pass ended so, which is rare.
 
     Raises:
         RPCError: The server refused.
     """
     passes = {row.id async for row in client.list_workflows(_NOT_COMPLETED)}
     ended = set()
-    for name in passes and passes & await read_claimants():  # one that was reset lives on under its name
+    for name in passes and passes & await read_claimants():  # a workflow that was reset continues under its id
         status = (await client.get_workflow_handle(name).describe()).status
         if status not in {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED}:
             ended.add(name)
@@ -259,7 +259,7 @@ async def ended_claimants(
 
 
 async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:
-    """Return the newest work order of an issue that the server knows; `None` where it knows none.
+    """Return the newest work order of an issue that the server knows; `None` if it knows none.
 
     Raises:
         RPCError: The server refused.
@@ -272,12 +272,12 @@ async def order_of_issue(client: Client, address: Address, issue: int) -> str | 
 
 
 async def order_of_pull_request(client: Client, url: str) -> str | None:
-    """Return the newest work order that a pull request is of; `None` where the server knows none.
+    """Return the newest work order of a pull request; `None` if the server knows none.
 
     Raises:
         RPCError: The server refused.
     """
-    if '"' in url or "\\" in url:  # the server cannot be asked for it
+    if '"' in url or "\\" in url:  # the server's query cannot hold these characters
         return None
     async for row in client.list_workflows(_BY_PULL_REQUEST.format(url)):
         return row.id

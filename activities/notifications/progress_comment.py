@@ -1,4 +1,4 @@
-"""The one comment on an issue that tells how its work order gets on, where the repository asks for it."""
+"""The single comment on an issue that shows its work order's progress, if the repository wants it."""
 
 import json
 from typing import Final
@@ -28,16 +28,16 @@ class _Row(BaseModel):
 
 
 def note_progress(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Have the issue's comment tell of a step that has just ended; return what did not work, as warnings.
+    """Write a step that has just ended into the issue's comment; return failures as warnings.
 
-    Idempotent: what was told of the steps before lies in the records of the place, and the comment is found by
-    its mark. A forge that refuses or does not answer costs a warning, and is told with the next step.
+    Idempotent: the place's records hold the rows of earlier steps, and the comment is found by its mark. If the
+    forge refuses or does not answer, this returns a warning, and the next step's comment holds the row.
 
     Args:
-        host: Whose key is used.
-        place: Where the work order's records lie.
+        host: The host whose key is used.
+        place: The place of the work order's records.
         call: The step.
-        result: How it ended.
+        result: The step's result.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     if not number.isdecimal():

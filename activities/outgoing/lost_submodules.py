@@ -1,4 +1,4 @@
-"""Commits of submodules that nobody else has: what points to one is not committed and not pushed."""
+"""Submodule commits that their origin lacks: work that points to such a commit is not committed or pushed."""
 
 from typing import Final
 
@@ -15,14 +15,14 @@ _SHOWN: Final = 200
 
 
 def refuse_lost_submodules(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[str, ...]:
-    """See that the origin of each submodule that the work has moved has the commit that it is at now.
+    """Check that the origin of each submodule that the work has moved holds the submodule's commit.
 
     Returns:
-        A warning for each of which that could not be found out.
+        A warning for each submodule whose origin could not be checked.
 
     Raises:
-        EvidenceError: An origin has not; the message says what the agent is to do.
-        GitError: git could not tell what has moved.
+        EvidenceError: An origin lacks the commit; the message names what the agent has to do.
+        GitError: git could not list the moved submodules.
     """
     moved, own_commits, warnings = moved_submodules(claim.place, claim.began_at, head, staged), [], []
     for number, each in enumerate(moved):
@@ -38,11 +38,11 @@ def refuse_lost_submodules(host: Host, claim: AnyClaim, staged: Git | None, head
 
 
 def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: int) -> bool:
-    """Ask a submodule's origin for its commit.
+    """Return whether a submodule's origin has its commit.
 
     Raises:
-        EvidenceError: It is not asked.
-        ForgeError, GitError, NotFoundError: It gave no answer.
+        EvidenceError: The origin is not checked: no address that may be read, or too many submodules.
+        ForgeError, GitError, NotFoundError: The origin did not answer.
     """
     address = origin_of(claim.place, submodule)
     if address is None:
@@ -54,7 +54,7 @@ def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: in
 
 
 def _words(own_commits: list[MovedSubmodule]) -> str:
-    """Return what the agent is told."""
+    """Return the message for the agent."""
     named = "; ".join(
         f"{cut(each.path, _SHOWN)} is at commit {each.sha}, "
         + ("which its own origin does not have" if each.url else "and .gitmodules names no URL for it")

@@ -1,4 +1,4 @@
-"""Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
+"""Step 6 is proved by the repository's own checks and by a commit; Septet commits if the agent did not."""
 
 import os
 from contextlib import suppress
@@ -36,10 +36,10 @@ _BEFORE: Final = (
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
-    """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
+    """Run the repository's own checks, commit what the agent has not, and check that HEAD moved.
 
     Raises:
-        FindingsError: The work holds what looks like a key, or changes a protected path.
+        FindingsError: The work holds a text that looks like a key, or changes a protected path.
         EvidenceError: A check failed, or there is nothing to commit.
     """
     run_checks(host, claim)
@@ -63,13 +63,13 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
 
 def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
-    """See that neither the commits up to `head` nor what is staged on it must stay here.
+    """Check that the commits up to `head` and the changes staged on it may leave this host.
 
     Raises:
-        FindingsError: They hold what waits for a person's word.
-        EvidenceError: They hold a file that is too large, what git refuses, a plan that stays out, or a
-            commit of a submodule that nobody else has.
-        GitError: git could not tell.
+        FindingsError: They hold a finding that waits for a person's decision.
+        EvidenceError: They hold a file that is too large, content that git refuses, a plan that stays out, or a
+            submodule commit that its origin lacks.
+        GitError: git could not read them.
     """
     refuse_unfit_commits(claim.place, head)
     refuse_plan(claim, staged, head)
@@ -78,7 +78,7 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str)
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:
-    """Return the line that names the agent, and its model where one was asked for; empty where none is wanted."""
+    """Return the line that names the agent and its requested model; empty if the settings want no line."""
     if not claim.repository_settings.assisted_by:
         return ""
     agent, asked = _implementer(host, claim)
@@ -86,9 +86,9 @@ def assistance(host: Host, claim: AnyClaim) -> str:
 
 
 def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
-    """Return the agent that implemented the plan here last, and the model that it was asked for.
+    """Return the agent that last implemented the plan here, and the model that was requested.
 
-    It may be the one that takes over at a usage limit.
+    It may be the fallback agent, which takes over at a usage limit.
     """
     call, workspace = claim.call, claim.call.workspace
     records = [run.record for run in host.runtime.runs.lately(workspace.place_id) if run.record is not None]
@@ -101,14 +101,14 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
 
 
 def run_checks(host: Host, claim: AnyClaim) -> None:
-    """Run the checks in their order, confined as agents are, in their environment: argv, never a shell.
+    """Run the checks in order, confined as agents are, in the agents' environment: argv, never a shell.
 
-    New files that a check leaves and git does not ignore are removed: they are nobody's work.
+    New files that a check leaves and git does not ignore are removed: they are not part of the work.
 
     Raises:
-        EvidenceError: One failed; the message holds what the first that did printed.
-        SnapshotError: There is more in the worktree now than its limit of size lets be read.
-        GitError: git could not tell which files are new.
+        EvidenceError: A check failed; the message holds the output of the first failed check.
+        SnapshotError: The worktree is now larger than its size limit.
+        GitError: git could not list the new files.
     """
     settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
     if not settings.checks:
@@ -124,13 +124,13 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
                 raise EvidenceError(f"{failure}{_BEFORE if before else ''}")
     finally:
         for path in new_files(claim.place) - known:
-            with suppress(OSError):  # in a folder that a check has closed it stays
+            with suppress(OSError):  # a file stays in a folder that a check has closed
                 (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
-    host.scan(claim.place)  # what agent and checks have left is not too large to be read
+    host.scan(claim.place)  # the worktree is still small enough to read
 
 
 def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
-    """Return the new files that were there before the first check of this run, also where a worker died since."""
+    """Return the new files from before the first check of this run, even if a worker has died since."""
     file = folder.with_name(_FILES_BEFORE)
     if not file.exists():
         write_durably(file, b"\0".join(new_files(place)))

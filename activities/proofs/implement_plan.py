@@ -1,4 +1,4 @@
-"""Step 5 is proved by what changed; inside a pipeline, by what became of each task of the solution."""
+"""Step 5 is proved by the changes; inside a pipeline, also by the state of each task of the solution."""
 
 import os
 import re
@@ -28,11 +28,11 @@ ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
 
 
 def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
-    """See that something changed beyond the plan, on the work's own branch; the agent's commits are kept.
+    """Check that files beyond the plan changed, on the work's own branch; the agent's commits are kept.
 
     Raises:
-        RefusedError: The agent says itself that the work failed.
-        EvidenceError: What it says is not so.
+        RefusedError: The agent reports that the work failed.
+        EvidenceError: The agent's report is wrong.
     """
     progress, head, answer = claim.call.progress, claim.evidence.head, claim.answer
     if not _is_success(answer):
@@ -54,7 +54,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
 
 
 def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
-    """See that submodules are at commits that their origins have; nothing is asked where none has moved."""
+    """Check that the origins of submodules have their commits; if no submodule has moved, request nothing."""
     folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
     if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
         return ()
@@ -62,7 +62,7 @@ def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
 
 
 def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:
-    """Hold an executor's answer against the solution and git, and keep on disk what was carried out."""
+    """Check an executor's answer against the solution and git, and write the execution to disk."""
     call, plan = claim.call, claim.call.progress.plan_path
     store = pipeline_store(host.state, call)
     solution = store.solution(issue_id(call))
@@ -86,7 +86,7 @@ def _is_success(answer: ImplementPlanAnswer | ExecutionAnswer) -> bool:
 
 
 def _is_gone(claim: ImplementClaim, path: str) -> bool:
-    """Say whether a file of the base commit is gone: one that was renamed is told by its new name alone."""
+    """Return whether a file of the base commit is gone: git lists a renamed file under its new name only."""
     worktree = claim.place.worktree
     if why_outside(worktree, path) is not None or os.path.lexists(worktree / path):
         return False

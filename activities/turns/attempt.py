@@ -1,6 +1,6 @@
-"""One attempt at a step: prepared and guarded, it carries a turn out, and keeps what was done where it fails.
+"""One attempt at a step: prepare and guard it, run its turn, and keep the work if the turn fails.
 
-Between two steps nobody but the engine writes: what has changed all the same is kept, put back, and told.
+Between two steps only the engine writes to the worktree: any other change is kept, put back, and reported.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ from septet.git.workspace.plan import holds_plan, put_plan_back
 from septet.system.threads import shielded_thread
 
 TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
-"""What a rescue and a step's warning say."""
+"""The text of the rescue and of the step's warning."""
 PLAN_TOLD: Final = "the plan's file was changed; it was restored to the plan that was found"
-"""The same of the plan alone."""
+"""The same text if only the plan was changed."""
 
 _ANEW: Final = "the step starts again from its checkpoint"
 
@@ -66,21 +66,21 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
+    """Set by the code that settles the attempt, and by the attempt itself if a person has ended the work."""
     budget: TurnBudget | None = field(init=False)
-    """That of the turn, where this host has accounts to ask."""
+    """The turn's budget, if this host has accounts."""
     told: tuple[str, ...] = field(default=(), init=False)
-    """What was changed before the step, and was put back."""
+    """The warnings about changes from before the step, which were put back."""
 
     def __post_init__(self) -> None:
-        """Take the turn's budget."""
+        """Create the turn's budget."""
         accounts = self.host.accounts
         self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
     async def carry_out(self, *, begins_step: bool = False) -> TurnResult:
-        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it.
+        """Run the turn; an agent that has to begin anew finds the worktree as the step found it.
 
-        Where the turn begins a step, what was changed since the step before is put back first.
+        If the turn begins a step, changes since the step before are put back first.
         """
         if begins_step:
             await self._begin()
@@ -100,7 +100,7 @@ class StepAttempt:
         return result
 
     async def _begin(self) -> None:
-        """See that the worktree is untouched, and meanwhile ask what the start of the first agent depends on."""
+        """Put the worktree back if it was changed, and meanwhile request the answers for the first start."""
         seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
         if self.budget is None or activity.info().attempt > 1:
             self.told = await seeing
@@ -108,10 +108,10 @@ class StepAttempt:
             self.told, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
-        """Keep what was done in a rescue, and return what is known of the step.
+        """Keep the work in a rescue, and return what is known of the step.
 
         Raises:
-            SupersededError: A later attempt has begun, and what is there is its own.
+            SupersededError: A later attempt has begun, and the worktree is the later attempt's.
         """
         disk = self.host.threads.disk
         self.prepared_step.fence.lease.check()
@@ -125,10 +125,10 @@ class StepAttempt:
 async def attempting(
     host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
 ) -> AsyncIterator[StepAttempt]:
-    """Prepare a step and guard its attempt; where it fails for good or a person cancels, what was done is kept.
+    """Prepare a step and guard its attempt; if it fails for good or a person cancels it, keep the work.
 
     Raises:
-        ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+        ApplicationError: The step failed; the details name the remedy and what is known of the step.
     """
     with translating_failures(host.state.root):
         async with heartbeating(host.attempts) as heartbeats:
@@ -146,7 +146,7 @@ async def attempting(
 def _rescued_result(
     host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
 ) -> StepResult:
-    """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
+    """Keep the work and return what is known; an error of the rescue is added to the reasons."""
     prepared_step.fence.lease.check()
     if last is not None:
         record_refusals(prepared_step.call, last.run)
@@ -165,7 +165,7 @@ def _rescued_result(
 
 
 def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
-    """Return what the last agent came to; nothing, where nobody can look, or its record is not there yet."""
+    """Return the last agent's result, or `None` if it cannot be read or was not written yet."""
     try:
         return TurnRuns(prepared_step.request).last_result()
     except (OSError, WorkspaceBusyError):
@@ -173,7 +173,7 @@ def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
 
 
 def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
-    """Return what git says changed; nothing, where the agent has broken its repository."""
+    """Return the changes that git reports; none if the agent has broken its repository."""
     try:
         return gather(prepared_step.place, prepared_step.began_at).files_changed
     except (SeptetError, OSError):
@@ -181,14 +181,14 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 
 
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Put back what was changed since the step before, and return what is to be told of it; a rescue holds it.
+    """Keep changes since the step before in a rescue, put the worktree back, and return warnings about them.
 
-    Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence tells commits and
-    branches. Nothing is compared where an agent of this step, or of before a reset, has begun: the ladder of a
-    retry looks after what that one left. A second try keeps the worktree of the first, but not its plan.
+    Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence shows commits and
+    branches. If an agent of this step, or an agent from before a reset, has begun, nothing is compared: the
+    ladder of a retry handles what that agent left. A second try keeps the worktree of the first, but not its plan.
 
     Raises:
-        SnapshotError: What is there could not be kept; then nothing was changed.
+        SnapshotError: The worktree could not be kept; then nothing was changed.
         WorkspaceBusyError: An agent works in the worktree.
         WorkspaceError: The plan is not the one that was approved.
     """
@@ -214,7 +214,7 @@ def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
 
 
 def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
-    """Put back the plan that was found where another one is there now; say whether it was."""
+    """Put back the plan that was found if the file holds another plan; return whether it was put back."""
     call, place, progress = prepared_step.call, prepared_step.place, prepared_step.call.progress
     path, sha256 = progress.plan_path, progress.plan_sha256
     if not path or not sha256 or _plan_digest(place, path) == sha256:
@@ -232,7 +232,7 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
 
 
 def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
-    """Give the snapshots that may hold the plan as it was found."""
+    """Yield the snapshots that may hold the plan as it was found."""
     call, vault = prepared_step.call, vault_at(prepared_step.place)
     if start := call.starts_from or call.workspace.checkpoint:
         yield find(vault, start)
@@ -242,7 +242,7 @@ def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
 
 
 def _plan_digest(place: Place, path: str) -> str:
-    """Return the SHA-256 of the plan that is there; the empty string where it is no file."""
+    """Return the SHA-256 of the plan's file; the empty string if there is no file."""
     try:
         with (place.worktree / plan_file(place, path)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -264,7 +264,7 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
 
 
 def _begins(prepared_step: PreparedStep) -> bool:
-    """Say whether this is the first look at a step whose work order was not reset."""
+    """Return whether no agent has begun this step, and no reset came before it."""
     request = prepared_step.request
     runs, key = request.runtime.runs.of(request.order_id), request.key
     if not runs:

@@ -1,4 +1,4 @@
-"""Which accounts are asked before an agent starts, and what each begins with where it is not there."""
+"""The accounts that have to grant room before an agent starts, and the limits that they open with."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ from septet.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An account that is asked, and what it begins with where it is not there."""
+    """An account that has to grant room, and the limit that it opens with."""
 
     account: AccountState
     step_limit: Limit | None = None
-    """The limit of the step that asks, in the account of its work order."""
+    """The limit of the step, in the account of its work order."""
 
     @property
     def opens(self) -> bool:
-        """Whether it is opened: else there is such a budget only where somebody has set one."""
+        """Whether a reservation opens the account; otherwise it exists only if a person has set its budget."""
         return self.account.limit is not None or self.step_limit is not None
 
 
 def openings_of(settings: Settings, call: StepCall, repository: RepositorySettings) -> list[Opening]:
-    """Return the accounts that are asked before an agent of a step starts."""
+    """Return the accounts that have to grant room before an agent of a step starts."""
     if call.rework is not None and not call.reads:
         step_limit = repository.budget_for_rounds(settings.follow_budget)
     else:
@@ -34,7 +34,7 @@ def openings_of(settings: Settings, call: StepCall, repository: RepositorySettin
 
 
 def openings_of_summary(settings: Settings, call: SummariseCall, repository: RepositorySettings) -> list[Opening]:
-    """Return the accounts that are asked before a lane's session is asked for a summary."""
+    """Return the accounts that have to grant room before a lane's session writes a summary."""
     return _openings(settings, call, repository, call.pipeline)
 
 

@@ -1,4 +1,4 @@
-"""The budgets of a turn: asked before an agent starts, and told what was used when it has ended."""
+"""The budgets of a turn: reserved before an agent starts, and charged with what the turn used after it ends."""
 
 import asyncio
 import time
@@ -29,12 +29,12 @@ from septet.contracts.budget import (
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
 _ASKED_AGAIN_SECONDS: Final = 60.0
-"""Where the workflow does not wait for budgets itself, for an earlier release began it."""
+"""The pause if the workflow itself does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""Where too many wait for the account to call them all: rare, for each of them asks so often."""
+"""The pause if the account has no place left in its list of waiting turns: long, for every such turn polls."""
 
 _AHEAD_SECONDS: Final = 1.0
-"""So long what was asked ahead of a start counts as asked at the start."""
+"""How long answers that were requested ahead of a start count as current."""
 
 _log = structlog.get_logger()
 
@@ -51,30 +51,30 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What a start depends on, as it was at a moment."""
+    """The answers that a start depends on, at one moment."""
 
     request: TurnRequest
-    """With the agent and the login that no usage limit pauses."""
+    """The turn's request, with the agent and the login that no usage limit pauses."""
     openings: list[Opening]
-    """The accounts that are asked for room."""
+    """The accounts that have to grant room."""
     held: HeldTurn
-    """What the accounts hold for the turn, as this host has noted it."""
+    """This host's note of the accounts that hold room for the turn."""
     asked_at: float
 
 
 @dataclass(slots=True)
 class TurnBudget:
-    """The budgets of one turn, from one attempt's point of view."""
+    """The budgets of one turn, as one attempt uses them."""
 
     host: Host
     accounts: Accounts
     turn: PreparedTurn
     _ahead: _Answers | None = field(default=None, init=False)
     _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
-    """What the turn had used when the accounts were asked last, and the request that came of it."""
+    """What the turn had used at the last reservation, and the request that the reservation returned."""
 
     async def ask_ahead(self) -> None:
-        """Ask what the first start depends on while the attempt prepares it; without an answer the start asks."""
+        """Request the answers for the first start ahead of it; after an error, the start requests them itself."""
         try:
             self._ahead = await self._ask()
         except (SeptetError, OSError) as error:
@@ -82,10 +82,10 @@ class TurnBudget:
 
     @asynccontextmanager
     async def told_of_failure(self) -> AsyncIterator[None]:
-        """Carry a turn out in the block: where it fails, tell the accounts what it used.
+        """Run a turn in the block; if the turn fails, report what it used to the accounts.
 
-        They are told nothing where an agent is left working. Whoever has the turn's result tells them by
-        `settling`, or `settle`.
+        If an agent is left working, nothing is reported. The caller that has the turn's result reports with
+        `settling` or `settle`.
         """
         try:
             yield
@@ -102,7 +102,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def settling(self, model: str | None) -> AsyncIterator[None]:
-        """Tell the accounts what the turn used, as `settle` does, while the block looks at its result."""
+        """Report what the turn used, as `settle` does, while the block checks the turn's result."""
         telling = asyncio.create_task(self.settle(model))
         try:
             yield
@@ -110,16 +110,16 @@ class TurnBudget:
             await telling
 
     async def reserve(self, so_far: Spending) -> TurnRequest:
-        """Choose agent and login, and ask all accounts for room; return the request with what the agent may use.
+        """Choose agent and login, reserve room in all accounts, and return the request with the granted caps.
 
-        They are asked once for what the turn has used so far, also where the start is put off. The writer's lock
-        is held meanwhile. Accounts are asked one after the other: two turns never hold what each other needs.
-        Where one has no room, the others get back what they gave.
+        Each amount in `so_far` is reserved for once, even if the start is delayed. The writer's lock is held
+        meanwhile. Accounts are reserved one after the other: two turns never hold room that the other needs.
+        If one account has no room, the other accounts get their room back.
 
         Raises:
-            OverBudgetError: One has no room.
+            OverBudgetError: An account has no room.
             AgentApiUnavailableError: The usage limits of all logins are reached.
-            SeptetError: Nobody can be asked now.
+            SeptetError: The accounts cannot be reached now.
         """
         if self._granted is None or self._granted[0] != so_far:
             self._granted = (so_far, await self._reserve(so_far))
@@ -154,11 +154,11 @@ class TurnBudget:
         return within_caps(ahead.request, caps)
 
     async def _ask(self) -> _Answers:
-        """Choose agent and login, and find the accounts to ask.
+        """Choose agent and login, and find the accounts that have to grant room.
 
         Raises:
             AgentApiUnavailableError: The usage limits of all logins are reached.
-            SeptetError: Nobody can be asked now.
+            SeptetError: The accounts cannot be reached now.
         """
         asked_at = time.monotonic()
         request, openings, held = await asyncio.gather(
@@ -167,7 +167,7 @@ class TurnBudget:
         return _Answers(request, openings, held or self._held_turn(), asked_at)
 
     async def _find_openings(self) -> list[Opening]:
-        """Return the accounts that are asked: those that somebody has opened, and those that are opened now."""
+        """Return the accounts that are open already or that the reservation opens."""
         openings = self.turn.find_openings()
         return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
 
@@ -175,22 +175,22 @@ class TurnBudget:
         return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
-        """Have the turn tried again as soon as an agent can start: at once, where another login or agent can."""
+        """Set the error's pause to end as soon as an agent can start: at once if another login or agent can."""
         try:
             error.retry_after_seconds = await self._choice.seconds_to_wait()
         except SeptetError as refusal:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def settle(self, model: str | None = None) -> None:
-        """Tell the accounts what the turn used, once no agent of it lives; what cannot be told now is told later.
+        """Report what the turn used to the accounts, after its agents have ended; after an error, report later.
 
-        A supervisor whose disk has not taken its record yet is waited for for five seconds.
+        If a supervisor has not yet written its record to disk, this waits five seconds for the record.
 
         Args:
-            model: The one that its CLI names.
+            model: The model that the agent's CLI names.
 
         Raises:
-            SupersededError: A later attempt has begun, which does it.
+            SupersededError: A later attempt has begun; the later attempt reports.
         """
         self.turn.fence.lease.check()
         runs = TurnRuns(self.turn.request)
