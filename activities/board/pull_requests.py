@@ -23,7 +23,7 @@ class PullRequestActivities:
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended, or the events for the agent that follows it. Idempotent; leaves nothing.
+        """Return how a pull request ended, or the events for its follower. Idempotent; leaves nothing.
 
         Raises:
             ApplicationError: It is open, or the forge did not answer; Temporal retries after a growing pause.

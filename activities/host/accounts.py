@@ -1,4 +1,4 @@
-"""The accounts of budgets, as activities see them; who reaches them is given to the host."""
+"""The accounts of budgets, as activities use them; the host gets an object that reaches them."""
 
 from typing import Protocol
 
@@ -10,41 +10,41 @@ class Accounts(Protocol):
     """The accounts of an installation's budgets."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Ask an account for room; `None` where there is no such budget.
+        """Reserve room in an account; return `None` if the budget does not exist.
 
         Args:
-            opening: The account, and what it begins with.
-            call: Which turn asks.
-            opens: Whether it is opened where it is not there.
+            opening: The account, and the state that it opens with.
+            call: The turn that needs room.
+            opens: Whether to open the account if it does not exist.
 
         Raises:
-            SeptetError: Nobody can be asked now.
+            SeptetError: The account cannot be reached now.
         """
 
     async def is_open(self, scope: str) -> bool:
-        """Say whether there is such a budget.
+        """Return whether a budget exists.
 
         Raises:
-            SeptetError: Nobody can be asked now.
+            SeptetError: The account cannot be reached now.
         """
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login whose usage limit is reached; `None` where it is not.
+        """Return the pause of a login whose usage limit is reached; `None` if it is not reached.
 
         Raises:
-            SeptetError: Nobody can be asked now.
+            SeptetError: The pause cannot be read now.
         """
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Let no host start an agent with a login until its usage limit begins anew.
+        """Record that no host may start an agent with a login until its usage limit begins anew.
 
         Raises:
-            SeptetError: Nobody can be told now.
+            SeptetError: The pause cannot be recorded now.
         """
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Tell an account what a turn used.
+        """Report what a turn used to an account.
 
         Raises:
-            SeptetError: Nobody can be told now.
+            SeptetError: The account cannot be reached now.
         """

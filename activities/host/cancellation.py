@@ -1,4 +1,4 @@
-"""Why an activity ends early, and what the server says of it and of its work order."""
+"""Why an activity ends early, and the server's state of the activity and of its work order."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -27,14 +27,14 @@ _log = structlog.get_logger()
 
 
 async def why_agent_ends(*, is_pushed: bool) -> str | None:
-    """Return why the agent has to end with its cancelled activity; `None`: it goes on, and others will find it.
+    """Return why the agent has to end with its cancelled activity; `None` if the agent continues.
 
-    A person's cancel ends it. A worker that stops and an attempt that timed out leave it to the next attempt. When
-    the server does not know the attempt any more, another one has begun, or the work order was reset, or it was
-    terminated: only then is there nobody who would look after the agent.
+    A person's cancel ends the agent. If the worker stops or the attempt times out, the agent stays for the next
+    attempt. If the server no longer knows the attempt, then another attempt has begun, or the work order was
+    reset or terminated: only after a termination does no attempt follow that would end the agent.
 
     Args:
-        is_pushed: The server pushes cancels, and says the same where a run was cancelled, reset or terminated.
+        is_pushed: The server pushes cancels, and reports the same if a run was cancelled, reset or terminated.
     """
     details = activity.cancellation_details()
     if details is None:
@@ -49,10 +49,10 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 
 
 async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a cancel ends the processes that it runs, and the next attempt does it again.
+    """Run idempotent blocking work in a thread; a cancel ends its processes, and the next attempt repeats the work.
 
-    It is for work that is idempotent. Neither a person nor a worker that stops waits for a remote that hangs, and
-    an attempt that has timed out keeps no lock from the next one.
+    Neither a person nor a stopping worker waits for a remote that hangs, and an attempt that has timed out holds
+    no lock that the next attempt needs.
     """
     halt = Halt()
     return await stoppable_thread(pool, halt.now, halt.over()(work), *args, **kwargs)
@@ -61,13 +61,13 @@ async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args
 async def is_closed(
     client: Client, order_id: str, *, run_id: str | None = None, when_unknown: bool = True
 ) -> bool:
-    """Say whether a work order is closed; one that cannot be asked about is not.
+    """Return whether a work order is closed; `False` if the server does not answer.
 
     Args:
         client: The server.
         order_id: The work order.
-        run_id: Which of its workflow runs; the latest when absent.
-        when_unknown: What to say of one that the server does not know: it was deleted, or is another server's.
+        run_id: The workflow run; the latest when absent.
+        when_unknown: The answer if the server does not know the work order: it was deleted, or is another server's.
     """
     try:
         description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
@@ -80,21 +80,21 @@ async def is_closed(
 
 
 async def is_paused(client: Client, key: RunKey) -> bool:
-    """Say whether a person has paused an activity that nobody carries out; not where nobody can be asked."""
+    """Return whether a person has paused an activity that no worker runs; `False` if the server does not answer."""
     pending = await _pending(client, key)
     return pending is not None and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
 
 
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
-    """Say whether a person has reset an activity, and that under a later attempt than its first, which goes on.
+    """Return whether a person has reset an activity while an attempt after the first one ran; that attempt continues.
 
-    The server counts that attempt as the first one from then on, and knows it by its token no more.
+    From then on, the server counts the attempt as the first one and no longer accepts its token.
 
     Args:
         client: The server.
         key: The activity.
         attempt: The number that the server gave the attempt.
-        started_at: When it handed it out, in seconds by its clock.
+        started_at: When the server started the attempt, in seconds by the server's clock.
     """
     pending = await _pending(client, key)
     return (
@@ -105,7 +105,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
 
 
 def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
-    """Return what ends an activity by its name, where its token counts no more."""
+    """Return a handle that ends an activity by its ids, if the server no longer accepts its token."""
     handle: AsyncActivityHandle = client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
     )
@@ -113,7 +113,7 @@ def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
 
 
 def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncActivityHandle:
-    """Return a handle whose words are sealed as those of this activity, where anything is sealed."""
+    """Return a handle whose payloads are sealed in this activity's context, if payloads are sealed."""
     return handle.with_context(
         ActivitySerializationContext(
             namespace=client.namespace,
@@ -128,7 +128,7 @@ def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncA
 
 
 async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
-    """Return what the server tells of an activity that is not over; `None` where it is, or nobody can be asked."""
+    """Return the server's record of a pending activity; `None` if it has ended or the server does not answer."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:

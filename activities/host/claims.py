@@ -1,4 +1,4 @@
-"""An agent's claim and its proof: the answer is a claim, the proof is what git and the forge say."""
+"""An agent's claim and its proof: the claim is the agent's answer, the proof is from git and the forge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Claim(Generic[A]):
-    """What an agent says it has done, beside what git says."""
+    """The work that an agent reports, and git's evidence of it."""
 
     call: StepCall
     place: Place
     began_at: str
-    """The commit that the work order began from: what differs from it is its work."""
+    """The commit that the work order began from: every difference from it is the work."""
     answer: A
     evidence: Evidence
     repository_settings: RepositorySettings
     fence: Fence
-    """To be checked right before each effect."""
+    """The fence to check right before each effect."""
     guests: Callable[[], GuestRunner]
-    """Gives what runs the repository's own programs."""
+    """Returns a runner of the repository's own programs."""
 
 
 AnyClaim = Claim[Any]
@@ -50,9 +50,9 @@ class Proof:
     plan_bytes: int | None = None
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
-    """What is remembered of a solution, where the step has one."""
+    """The outline of a solution to keep, if the step has one."""
     findings: tuple[KeyFinding, ...] = ()
-    """What a reader suspects."""
+    """The reader's suspicions."""
 
 
 class RefusedError(EvidenceError):
@@ -82,16 +82,16 @@ class UnclearAnswerError(EvidenceError):
 
 
 def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
-    """Return what proves a value as it was given, or else as it is without its dress.
+    """Return the proof of a value as it was given, or else the proof of its bare form.
 
     Args:
         value: The agent's value.
-        bare: What the value may be without its dress.
-        prove: Proves one of them; raises `EvidenceError`.
+        bare: The forms that the value may have without its markup.
+        prove: Proves one form; raises `EvidenceError`.
 
     Raises:
         UnclearAnswerError: The parts of a link do not mean the same.
-        EvidenceError: Nothing holds.
+        EvidenceError: No form has a proof.
     """
     try:
         return prove(value)

@@ -46,7 +46,7 @@ from septet.system.text import name_some
 from septet.system.threads import Beside, ThreadPools
 
 _LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
-"""What a rescue and a step's warning say."""
+"""The text of the rescue and of the step's warning."""
 _SHOWN_PATHS: Final = 5
 
 _log = structlog.get_logger()
@@ -61,25 +61,25 @@ class Host:
     state: StateDir
     supervisors: Supervisors
     sandbox: Sandbox = field(default_factory=Sandbox)
-    """What confines its agents."""
+    """The sandbox that confines its agents."""
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
-    """Where its blocking work runs."""
+    """The threads that run its blocking work."""
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
-    """What its workspaces say that it does; some of it takes a server that can."""
+    """The abilities that its workspaces list; some need a server that supports them."""
     beside: Beside = field(default_factory=Beside)
-    """What it does beside the work orders."""
+    """The tasks that it runs beside the work orders."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
-    """Those that this process carries out."""
+    """The attempts that this process runs."""
     pace: Pace = field(default_factory=Pace)
     """How its agents are followed."""
     max_agents: int | None = None
-    """How many agents each of its workers runs at a time; `None` where nobody counts them."""
+    """How many agents each of its workers runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The budgets that are asked before an agent starts; without them nothing is limited or counted."""
+    """The budgets that have to grant room before an agent starts; without accounts, costs have no limit or count."""
 
     @property
     def queue_prefix(self) -> str:
-        """What the queues of all hosts begin with that work for the same queue of work orders."""
+        """The common prefix of all host queues that belong to the same queue of work orders."""
         return f"{self.settings.task_queue}-host-"
 
     @property
@@ -89,7 +89,7 @@ class Host:
 
     @property
     def control_queue(self) -> str:
-        """The queue on which this host answers however busy it is."""
+        """The queue on which this host answers even if it is busy."""
         return f"{self.task_queue}{CONTROL}"
 
     @property
@@ -104,7 +104,7 @@ class Host:
 
     @property
     def whereabouts(self) -> dict[str, Any]:
-        """The fields of a workspace that say where it is, and how its host is asked."""
+        """The fields of a workspace that name its host, its queues, and the settings for requests to its host."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,
@@ -117,7 +117,7 @@ class Host:
 
     @property
     def runtime(self) -> AgentRuntime:
-        """What this host runs its agents with."""
+        """The runtime with which this host runs its agents."""
         orphan_limit = self.settings.orphan_limit_seconds
         return AgentRuntime(
             Runs(self.state.runs, self.runner_lock),
@@ -133,12 +133,12 @@ class Host:
 
     @property
     def held_turns(self) -> HeldTurns:
-        """Its turns that hold some of a budget."""
+        """The host's notes of turns that hold room in a budget."""
         return HeldTurns(self.state.held_turns)
 
     @property
     def cost_notes(self) -> NoteFiles:
-        """What its agents have cost, as far as it was not told yet."""
+        """The costs of its agents that were not reported yet."""
         return NoteFiles(self.state.cost_notes)
 
     @property
@@ -147,18 +147,18 @@ class Host:
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return where an agent's sessions of a work order lie: in its home; the user's own without a sandbox."""
+        """Return the folder of an agent's sessions in a work order's home; `None` without a sandbox."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
 
     def guests(self, place: Place, folder: Path, writer_lock: int) -> GuestRunner:
-        """Return what runs a repository's own programs, for an attempt that holds the writer's lock.
+        """Return a runner of a repository's own programs, for an attempt that holds the writer's lock.
 
         Args:
-            place: Where they run.
-            folder: Where their records lie.
-            writer_lock: The descriptor of that lock.
+            place: The place where they run.
+            folder: The folder of their records.
+            writer_lock: The descriptor of the writer's lock.
         """
         runtime = self.runtime
         return GuestRunner(
@@ -167,25 +167,25 @@ class Host:
 
     @property
     def runner_lock(self) -> Path | None:
-        """The lock of the runner that starts this host's agents, where it is not the worker that does."""
+        """The lock of the runner that starts this host's agents; `None` if the worker starts them."""
         return self.state.runner / RUNNER_LOCK if self.settings.runner else None
 
     @property
     def agents(self) -> Machine:
-        """What adapters are told of this machine."""
+        """The facts about this machine that adapters get."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
 
     def keeps_process(self, agent: str) -> bool:
-        """Say whether an agent's process can serve one turn after the other here; that of no agent cannot."""
+        """Return whether an agent's process can serve several turns here; `False` for an empty name."""
         return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
 
     def place(self, order_id: str) -> Place:
         """Return the place of a work order that was opened here.
 
         Raises:
-            NotFoundError: It was opened on another host.
+            NotFoundError: The work order was opened on another host.
         """
         place = find_place(self.state, order_id, self.settings.git_env)
         settings = self.settings
@@ -196,10 +196,10 @@ class Host:
         )
 
     def forge(self, repository: str) -> tuple[Address, Forge]:
-        """Return where a repository lives, and the forge of its issues and pull requests.
+        """Return a repository's address, and the forge of its issues and pull requests.
 
         Raises:
-            InvalidInputError: It is no address, or its host has no forge.
+            InvalidInputError: `repository` is no address, or its host has no forge.
         """
         address = parse_address(repository, home=Path.home())
         return address, forge_for(address, self.settings)
@@ -213,18 +213,18 @@ class Host:
         return self.token(parse_address(repository, home=Path.home()))
 
     def scan(self, place: Place) -> WorktreeScan:
-        """Walk over a worktree in which nobody writes any more.
+        """Scan a worktree to which no process writes any more.
 
         Raises:
-            SnapshotError: It cannot be read, or there is more in it than is to be read.
+            SnapshotError: The worktree cannot be read, or is larger than its limit.
         """
         return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
 
     def mend_mirror(self, place: Place) -> None:
-        """Complete the work order's mirror by what its origin has.
+        """Fetch what the work order's mirror lacks from its origin.
 
         Raises:
-            SeptetError: The origin was not reached or refused, or has not what the work order began from.
+            SeptetError: The origin was not reached or refused, or lacks the commit that the work order began from.
         """
         remote = Remote(place.origin, self.settings.git_env, self.token_for(place.origin))
         mend_mirror(place.mirror, remote, place.base_sha)
@@ -244,7 +244,7 @@ class Host:
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Make `.git` what the engine says and take a checkpoint; return it, and what is to be told of `.git`.
+        """Restore the engine's `.git` and take a checkpoint; return the checkpoint, and warnings about `.git`.
 
         `last_scan` as `take` has it.
         """
@@ -252,7 +252,7 @@ class Host:
         return self.snapshot(place, "checkpoint", reason, step, None if told else last_scan), told
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Take a checkpoint, or return the last snapshot where that holds all of it already and is no rescue."""
+        """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
         known = first_and_last(vault_at(place), place.order_id)
         limit = self.settings.ignored_limit_bytes
         last = known[1] if known and known[1].kind != "rescue" else None
@@ -262,7 +262,7 @@ class Host:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; `None` when there is nothing to lose. `.git` is what the engine says after it."""
+        """Take a rescue, then restore the engine's `.git`; return `None` if there is nothing to keep."""
         try:
             snapshot = self.snapshot(place, "rescue", reason, step)
         except SnapshotError:
@@ -274,9 +274,9 @@ class Host:
         return rescue
 
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
-        """Make `.git` what the engine says, after a guest, and return what is to be told of it.
+        """Restore the engine's `.git` after a guest, and return warnings about it.
 
-        A disk that fails takes nothing from the step: the next guest's end, or a retry, does it.
+        If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
         """
         options = self.rescue_options(_LEFT, step or None)
         try:
@@ -293,7 +293,7 @@ class Host:
         return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""
+        """Take a rescue; return `None` if there is nothing to keep, or the last snapshot already holds everything."""
         known = first_and_last(vault_at(place), place.order_id)
         limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
         snapshot = take(
@@ -302,24 +302,24 @@ class Host:
         return self.note_rescue(place, snapshot)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
-        """Make the worktree as it was at a checkpoint, and return the rescue of what it was until now.
+        """Return the worktree to a checkpoint, and return the rescue of its state before.
 
         Raises:
-            SnapshotError: What is there could not be secured first; then nothing was changed.
+            SnapshotError: The worktree could not be kept first; then nothing was changed.
         """
         snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
         return self.note_rescue(place, snapshot)
 
     def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
-        """Return what a rescue says of itself, with this worker's limit on ignored files."""
+        """Return the options of a rescue, with this worker's limit on ignored files."""
         return RescueOptions(reason, self.settings.ignored_limit_bytes, step)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
-        """Say whether the worktree is another than it was at a checkpoint."""
+        """Return whether the worktree differs from a checkpoint."""
         limit, equal = self.settings.ignored_limit_bytes, find(vault_at(place), checkpoint)
         reason = f"differs from {checkpoint}"
         return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
-        """Write the patch and the note of a rescue that was taken, and return it; `None` where none was."""
+        """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""
         return note_rescue(self.runtime.runs, place, snapshot, self.id) if snapshot is not None else None

@@ -71,7 +71,9 @@ class IntakeActivities:
 
     @activity.defn(name="find_issues")
     async def find_issues(self, request: FindIssues) -> IssuesFound:
-        """Return open issues with a label that no workflow has taken, the oldest first. Idempotent; leaves nothing.
+        """Return open issues with a label that no workflow has taken, the oldest first.
+
+        Idempotent; leaves nothing.
 
         If the workflow that took an issue was terminated before it started the work order, the issue is free.
 

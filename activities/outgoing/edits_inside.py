@@ -1,4 +1,4 @@
-"""Edits inside submodules, which no pull request holds: an agent is asked once, then people are told."""
+"""Edits inside submodules, which no pull request holds: the agent gets one correction, then people get a warning."""
 
 from typing import Final
 
@@ -12,15 +12,15 @@ _NAMED: Final = 10
 
 
 def tell_edits_inside(claim: AnyClaim, *, asks: bool) -> tuple[str, ...]:
-    """Return, as a warning, what is changed inside submodules and in no commit.
+    """Return a warning about files that are changed inside submodules and are in no commit.
 
     Args:
-        claim: What the step says.
-        asks: Whether its agent can take it back or bring it elsewhere: in its first try it is asked to.
+        claim: The step's claim.
+        asks: Whether the step's agent can revert or move such changes; if so, its first try has to.
 
     Raises:
-        EvidenceError: There is such a change, and the agent is asked; the message says what it is to do.
-        GitError: git could not tell.
+        EvidenceError: There is such a change, and the agent has to act; the message names what it has to do.
+        GitError: git could not read the submodules.
     """
     opened = find(vault_at(claim.place), claim.call.workspace.checkpoint)
     found, unknown = edits_inside(claim.place, opened.taken_at)

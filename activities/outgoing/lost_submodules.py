@@ -41,7 +41,7 @@ def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: in
     """Return whether a submodule's origin has its commit.
 
     Raises:
-        EvidenceError: The origin is not checked: no address that may be read, or too many submodules.
+        EvidenceError: The origin is not checked.
         ForgeError, GitError, NotFoundError: The origin did not answer.
     """
     address = origin_of(claim.place, submodule)

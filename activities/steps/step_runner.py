@@ -1,4 +1,4 @@
-"""What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
+"""The common sequence of all seven steps: prompt, agent, outcome, answer, proof, checkpoint."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -32,20 +32,20 @@ from septet.git.engine.place import Place
 from septet.system.threads import shielded_thread, stoppable_thread
 
 Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
-"""Tells the forge how a step ended, and returns what did not work, as warnings."""
+"""Reports to the forge or the tracker how a step ended, and returns failures as warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """Runs steps on a host; what differs from step to step is the command and the proof."""
+    """Runs steps on a host; steps differ only in their command and their proof."""
 
     host: Host
 
     async def run(self, call: StepCall) -> StepResult:
-        """Run the agent, read its answer, hold it against the evidence, and keep a checkpoint.
+        """Run the agent, read its answer, check it against the evidence, and keep a checkpoint.
 
         Raises:
-            ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+            ApplicationError: The step failed; the details name the remedy and what is known of the step.
         """
         async with attempting(self.host, prepare_step, call) as attempt:
             prepared_step = attempt.prepared_step
@@ -66,10 +66,10 @@ class StepRunner:
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
-        """Ask the step's session for its answer alone, and complete the step's result with it.
+        """Request the answer alone from the step's session, and complete the step's result with it.
 
         Raises:
-            ApplicationError: The session could not be asked; its details name the remedy and what is known.
+            ApplicationError: The request failed; the details name the remedy and what is known of the step.
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
             prepared_step = attempt.prepared_step
@@ -92,7 +92,7 @@ class StepRunner:
         return attempt.result
 
     async def end(self, call: EndCall) -> StepResult:
-        """End what works for a cancelled work order, whose step could not do so itself.
+        """End the agents of a cancelled work order whose step could not end them itself.
 
         Raises:
             ApplicationError: The workspace is not here, or the agent could not be ended.
@@ -100,7 +100,7 @@ class StepRunner:
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts) as heartbeats:
                 runs = self.host.runtime.runs
-                # First of all, and also where a full disk takes no note of this attempt.
+                # Before all else, so that agents end even if a full disk keeps this attempt from being recorded.
                 await end_agents_of(runs, call.workspace)
                 prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
                 prepared_step.fence.lease.check()
@@ -108,7 +108,7 @@ class StepRunner:
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return what the step came to before a restore; what an agent used for it until the backup is told."""
+        """Return what the step pushed before a restore, and report what its agent used until the backup."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -119,17 +119,17 @@ class StepRunner:
         return pushed
 
     async def _settle(self, attempt: StepAttempt, turn: TurnResult, settling: Callable[[], StepResult]) -> None:
-        """Settle the step by what its turn came to, while the budgets are told what that used."""
+        """Settle the step by its turn's result, and meanwhile report what the turn used to the budgets."""
         async with nullcontext() if attempt.budget is None else attempt.budget.settling(turn.outcome.model):
             await self._leave(attempt, settling)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Have the result that work on disk and with remotes gives; a cancel stops it."""
+        """Set the attempt's result from blocking work on disk and with remotes; a cancel stops the work."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
+        """Report to the issue how the step ended, and the plan that waits for approval, if the settings want it."""
         for tell in _tellers(prepared_step, result):
             warnings = await stoppable_thread(
                 self.host.threads.network,
@@ -144,7 +144,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """Where this was its last step, note that its costs are whole, and end a process kept for a next turn."""
+        """After the work order's last step, note that its costs are complete, and end a process kept for more turns."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return
@@ -156,7 +156,7 @@ class StepRunner:
 
 
 def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
-    """Return what tells the issue's readers of the step, as the repository and the work order ask for it."""
+    """Return the functions that report the step to the issue, by the repository's settings and the work order."""
     call, settings = prepared_step.call, prepared_step.repository_settings
     if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
         return []

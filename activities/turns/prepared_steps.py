@@ -46,9 +46,9 @@ class PreparedTurn:
     request: TurnRequest
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
-    """The same of the agent that takes over where the usage limits of the first one's logins are reached."""
+    """The request of the fallback agent, which starts if all logins of the first agent are at their usage limits."""
     find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
-    """Returns the accounts of budgets that are asked before an agent starts."""
+    """Returns the accounts of budgets that have to grant room before an agent starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,20 @@ class PreparedStep(PreparedTurn):
     call: StepCall
     repository_settings: RepositorySettings
     starts_from: str
-    """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
+    """The checkpoint to return to before an agent begins anew; empty if the history names none."""
     began_at: str
-    """The commit that the work order began from: what differs from it is its work."""
+    """The commit that the work order began from: every difference from it is the work."""
     earlier: StepResult | None = field(default=None, kw_only=True)
-    """What earlier activities of the same try have come to, where agents were started for it."""
+    """The result of earlier activities of the same try, if they started agents."""
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
-    """Find the place, read the frozen inputs, fill the command, and be the last attempt from here on.
+    """Find the place, read the frozen inputs, fill the command, and take the fence as the latest attempt.
 
     Raises:
         SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
-        CommandError, RepositorySettingsError: What the repository gives cannot be used.
+        CommandError, RepositorySettingsError: A command or the settings of the repository cannot be used.
     """
     place = opened_place(host, call)
     inputs = read_frozen_inputs(place)
@@ -93,7 +93,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
 
 
 def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
-    """Ask for the answer alone: the same session, no tools, and what was wrong.
+    """Prepare a turn that requests the answer alone: the same session, no tools, and the reasons of the failure.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -116,10 +116,9 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
 
 
 def prepare_end(host: Host, call: EndCall) -> PreparedStep:
-    """Look after the agent of a step that was cancelled, whichever attempt or finalizer started it.
+    """Prepare the end of a cancelled step's agent, whichever attempt or finalizer started the agent.
 
-    Nothing is asked, so nothing of the repository's is read: what is wrong with its commands and settings costs
-    no rescue.
+    No agent gets a prompt, so no file of the repository is read: broken commands or settings prevent no rescue.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -137,11 +136,11 @@ def prepare_end(host: Host, call: EndCall) -> PreparedStep:
 
 
 def opened_place(host: Host, call: StepCall) -> Place:
-    """Return where a step works, and refuse a workspace that the janitor has removed.
+    """Return the place of a step, and refuse a workspace that the janitor has removed.
 
     Raises:
-        NotFoundError: It is not on this host.
-        WorkspaceError: It is gone; the message names its last snapshot.
+        NotFoundError: The workspace is not on this host.
+        WorkspaceError: The workspace was removed; the message names its last snapshot.
     """
     workspace = call.workspace
     place = replace(host.place(workspace.place_id), visitor=workspace.work_order_id if workspace.lane else "")
@@ -159,7 +158,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
 
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
-    """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
+    """Record the attempt, and return its turn: a finalizer's turn if the turn is about its session."""
     runtime, workspace = host.runtime, call.workspace
     fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
     request = TurnRequest(
@@ -199,7 +198,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
 
 
 def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
-    """Return whose costs a turn's are, by the project and the model that its work order names."""
+    """Return the payer of a turn's costs, with the project and the model that the work order names."""
     return Payer(
         project=project or workspace.project,
         order_id=workspace.work_order_id,
@@ -213,17 +212,17 @@ def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -
 def by_agents(
     workspace: Workspace, request: TurnRequest, *, warm: bool, tools: Tools
 ) -> tuple[TurnRequest, TurnRequest | None]:
-    """Return a turn's request as the agent has it that begins, and as the one that may take over.
+    """Return a turn's request for the first agent, and its request for the fallback agent.
 
-    A session is gone on with by the agent whose it is; another one begins a new session, and so does a turn that
-    names no model where the session would keep one that was named. What is asked about a session alone has nobody
-    else to answer it. The model that is asked for is one of the first agent.
+    Only the agent that owns a session continues it; another agent begins a new session. A turn that names no
+    model begins a new session too, if the session would keep a model that was named before. A turn about a
+    session alone goes to the session's agent only. The requested model is a model of the first agent.
 
     Args:
-        workspace: Whose agents they are.
-        request: As the first agent has it.
-        warm: Whether the second one's process is kept for the next turn.
-        tools: What the second one may use.
+        workspace: The workspace that names the agents.
+        request: The first agent's request.
+        warm: Whether the fallback agent's process is kept for the next turn.
+        tools: The tools that the fallback agent may use.
     """
     session, other, runs = request.turn.resume_id, workspace.fallback_agent, request.runtime.runs
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
@@ -239,12 +238,12 @@ def by_agents(
 
 
 def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
-    """Return where the agent of a call works: in the worktree, or a reader in a folder with nothing in it."""
+    """Return the folder in which the agent of a call works: the worktree, or an empty folder for a reader."""
     return folder_of_reader(host, call) if call.reads else place.worktree
 
 
 def _base_note(host: Host, call: StepCall, place: Place) -> str:
-    """Return what those who change code are told of checks that fail on the base commit already."""
+    """Return the note about checks that already fail on the base commit, for the steps that change code."""
     if call.reads or call.step not in {Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT}:
         return ""
     result = result_of(host.state, place)
@@ -260,7 +259,7 @@ def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str, ba
 
 
 def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:
-    """Return the command of a call and what it is filled with; a rework has its own, and words of its own."""
+    """Return the command of a call and its values; a rework has its own command and values."""
     read = inputs.files.get
     if call.rework is None:
         filled = values(call.step, call.workspace, call.progress, inputs.issue)

@@ -31,7 +31,7 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 _ASKED_AGAIN_SECONDS: Final = 60.0
 """The pause if the workflow itself does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The pause if the account has no place left in its list of waiting turns: long, for every such turn polls."""
+"""The pause if too many turns wait for the account to notify all: long, for each such turn polls this often."""
 
 _AHEAD_SECONDS: Final = 1.0
 """How long answers that were requested ahead of a start count as current."""

@@ -64,11 +64,12 @@ class WorkspaceActivities:
 
     @activity.defn(name="open_workspace")
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
-        """Open a workspace of its own, and refuse what cannot work before any agent starts.
+        """Open a work order's own workspace, and refuse unusable inputs before any agent starts.
 
-        A host that has no free slot for an agent passes the work order on, a few times at most: another one may.
+        If this host has no free slot for an agent, it passes the work order on, a few times at most: another host
+        may have a slot.
 
-        Idempotent: what an earlier attempt has made is used, and a set-up that was cut short begins anew. Leaves
+        Idempotent: this uses what an earlier attempt has made, and restarts a set-up that was cut short. Leaves
         mirror, clone, vault and inputs on disk, and what the repository's set-up makes.
 
         Raises:
@@ -94,20 +95,22 @@ class WorkspaceActivities:
         *,
         issue: dict[str, JsonValue] | None = None,
     ) -> tuple[Place, Workspace]:
-        """Open a workspace, or find it open, freeze the inputs of what is worked on, and have it set up.
+        """Open a workspace, or find it open, freeze its inputs, and set it up.
 
         Args:
-            request: What is worked on.
-            place_id: What its bytes lie under: the work order's id, or a lane's.
-            run_id: The Temporal run that it belongs to.
-            hold: Takes the right to write in it, for its set-up; that of the running attempt when absent.
-            issue: Takes the issue in as soon as it is read, for who tells of a failure.
+            request: The repository, the issue and the agents.
+            place_id: The id of its folder: the work order's id, or a lane's.
+            run_id: The Temporal run of the workspace.
+            hold: Takes the right to write in the workspace, for its set-up; the running attempt's when absent.
+            issue: Filled with the issue as soon as it is read, for the report of a failure.
 
         Raises:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         host = self.host
-        write_configuration(host.settings.git_configuration, host.settings.user_git_env)  # as it is by now
+        write_configuration(
+            host.settings.git_configuration, host.settings.user_git_env
+        )  # settings may have changed
         address, forge = host.forge(request.repository)
         refuse_without_key(address, host.settings)
         fork = request.push_to or fork_for(address, host.settings)
@@ -148,7 +151,7 @@ class WorkspaceActivities:
     def _read_inputs(
         self, request: OpenWorkspace, place: Place, issue: dict[str, JsonValue]
     ) -> tuple[FrozenInputs, RepositorySettings]:
-        """Read the repository's commands and settings, check them, and see that each agent is here."""
+        """Read and check the repository's commands and settings, and check that this host has each agent."""
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
             check(command)
@@ -164,7 +167,7 @@ class WorkspaceActivities:
         return settings.agent or self.host.settings.agent
 
     def _fallback_agent(self, request: OpenWorkspace, settings: RepositorySettings) -> str:
-        """Return the agent that takes over at a usage limit; empty where none is named but the first one."""
+        """Return the agent that takes over at a usage limit; empty if only the first agent is named."""
         chosen = request.fallback_agent or settings.fallback_agent or self.host.settings.fallback_agent or ""
         return chosen if chosen != (request.agent or self._default_agent(settings)) else ""
 
@@ -201,7 +204,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Let a fresh workspace begin as a lane was, and return the snapshot of that."""
+        """Return a fresh workspace to a lane's snapshot, and return the name of the snapshot of the result."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
@@ -223,24 +226,24 @@ class WorkspaceActivities:
 
 
 def _fork_of(place: Place) -> str:
-    """Return the name of the fork that work is pushed to, as the workspace was opened; empty where it is none."""
+    """Return the name of the fork to which the workspace pushes; empty if it pushes to no fork."""
     return parse_address(place.fork).project if place.fork else ""
 
 
 def _follow_terms(place: Place, issue: dict[str, JsonValue]) -> FollowTerms:
-    """Return how far the repository has agents follow its pull requests, and whether it asks for this one."""
+    """Return how far agents follow the repository's pull requests, and whether they follow this one."""
     settings = load_repository_settings(read_frozen_inputs(place).files.get)
     labels = issue.get("labels")
     return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
 
 
 def sessions_of(request: OpenWorkspace, repository: RepositorySettings, worker: Settings) -> Sessions:
-    """Return whether steps share sessions: as the work order says, or else the repository, or else the worker."""
+    """Return whether steps share sessions: by the work order, or else the repository, or else the worker."""
     return request.sessions or repository.sessions or worker.sessions
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return what is asked for; who has retried after the issue was changed has read it as it is."""
+    """Return the request, without the issue's check if a person has retried because the issue had changed."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:
@@ -250,13 +253,13 @@ async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
 
 
 def _opens_again(request: OpenWorkspace) -> bool:
-    """Say whether the workspace may be open on another host: by an attempt that died, or before a reset."""
+    """Return whether the workspace may be open on another host, from a dead attempt or from before a reset."""
     info = activity.info()
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}
 
 
 def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; the number of one that no forge has is the empty string."""
+    """Return the issue as agents see it; without a forge's issue, its number is the empty string."""
     if request.tracker is not None:
         return _tracked(request.tracker, request.work_order_id, settings)
     if request.issue is not None:
@@ -267,10 +270,10 @@ def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str
 def _of_forge(
     number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
 ) -> dict[str, JsonValue]:
-    """Return the issue of a forge as agents see it, if it says what somebody who may push asked for.
+    """Return the issue of a forge as agents see it, if its text is still what an account with push rights requested.
 
     Raises:
-        IssueChangedError: A person has to read it first.
+        IssueChangedError: A person has to read the issue first.
     """
     issue = forge.issue(number)
     if not isinstance(forge, TellingForge):
@@ -287,7 +290,7 @@ def _of_forge(
 
 
 def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue of a tracker as agents see it; one that nobody has marked is this work order's now."""
+    """Return the issue of a tracker as agents see it; mark it for this work order if it has no mark."""
     tracker = tracker_for(tracked.tracker, settings)
     issue = tracker.read_issue(tracked.id)
     if tracker.find_mark(issue.id) is None:
