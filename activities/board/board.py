@@ -1,4 +1,4 @@
-"""What the board asks of the server: who has ended without a word, and who waits."""
+"""The board's queries to the server: which work orders have ended without a report, and which ones wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,13 +23,13 @@ _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND Execut
 
 
 class BoardActivities:
-    """Questions to the server that a workflow cannot ask."""
+    """Queries to the server that a workflow cannot send."""
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:
-        """Return those of some work orders that are closed or gone. Leaves nothing.
+        """Return the given work orders that are closed or gone. Leaves nothing.
 
-        One query tells who runs. The server's lists lag: who is missing there is asked about by name.
+        One query lists running work orders. The server's lists lag: a missing work order is read by its id.
         """
         client = activity.client()
         running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])
@@ -38,10 +38,10 @@ class BoardActivities:
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
-        """Return the best of the triaged work orders of this queue that are not known, up to a limit.
+        """Return the best triaged work orders of this queue that the board does not know, up to a limit.
 
-        Leaves nothing. Those of a pipeline wait for its lanes, and those that come after others do not wait for a
-        seat yet.
+        Leaves nothing. Work orders of a pipeline are left out: they wait for its lanes. Work orders that still
+        wait for other work orders are left out too: they do not wait for a seat yet.
         """
         known_ids = frozenset(orders.ids)
         rows = [row async for row in _list_triaged() if row.id not in known_ids and row.parent_id is None]
@@ -52,7 +52,7 @@ class BoardActivities:
 
 
 async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
-    """Return those of some work orders that the server's lists have among the running ones."""
+    """Return the given work orders that the server lists as running."""
     running: set[str] = set()
     for start in range(0, len(order_ids), _IDS_OF_A_QUERY):
         names = ", ".join(f'"{order_id}"' for order_id in order_ids[start : start + _IDS_OF_A_QUERY])
@@ -67,7 +67,7 @@ def _list_triaged() -> AsyncIterator[WorkflowExecution]:
 
 
 async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
-    """Return what a triaged work order asks the board for; `None` where it still waits for others."""
+    """Return a triaged work order's request for a seat; `None` if it still waits for other work orders."""
     task = await read_memo(row, MEMO, Task)
     if task is None or task.after:
         async with places:
@@ -79,7 +79,7 @@ async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> Se
 
 
 async def _waits_for_others(row: WorkflowExecution) -> bool:
-    """Say whether a work order looks at those that it comes after."""
+    """Return whether a work order waits for the work orders that it comes after."""
     try:
         description = await activity.client().get_workflow_handle(row.id, run_id=row.run_id).describe()
     except RPCError as error:

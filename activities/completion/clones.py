@@ -1,4 +1,4 @@
-"""What an agent has done to its clone: work that only goes forward is taken, and all else is told."""
+"""The changes of an agent to its clone: commits on top of the work's branch are taken, all else is reported."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -20,34 +20,34 @@ from septet.git.worktree.dot_git import Head
 
 _LAID: Final = "its files were laid there now; see that they are whole and right."
 MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
-"""The steps beside whose work something may be left in the clone."""
+"""The steps whose agents may leave other work in the clone."""
 
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class WorkElsewhere:
-    """Work in a clone that is not in the worktree that was judged."""
+    """Work in a clone that is not in the judged worktree."""
 
     places: tuple[str, ...] = ()
-    """Where it stands, in words."""
+    """The places of the work, in words."""
     is_laid: bool = False
-    """Whether its files were laid into the worktree."""
+    """Whether the work's files were laid into the worktree."""
 
 
 def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
-    """Take the clone as an agent has left it: a lost `.git` is put back, and a HEAD that only went on is followed.
+    """Put back a lost `.git`, and take commits of a HEAD that only added to the work's branch.
 
-    Returns what became of `.git`, empty where it is the same still, and what is to be told of HEAD.
+    Returns a report about `.git`, empty if it is unchanged, and warnings about HEAD.
     """
     return _put_repository_back(host, prepared_step), _bring_forward(prepared_step)
 
 
 def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
-    """Put `.git` back as it was before the step, where an agent has deleted it or made it anew; say what happened.
+    """Put `.git` back as it was before the step if an agent has deleted or recreated it; return a report.
 
-    All else in the worktree stays as it is, and a rescue holds what was there. Returns the empty string where
-    `.git` is the same still, or nobody knows how it was.
+    All else in the worktree stays as it is, and a rescue holds the state before. Returns the empty string if
+    `.git` is unchanged, or its earlier state is not known.
     """
     call, place = prepared_step.call, prepared_step.place
     start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
@@ -65,9 +65,9 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
 
 
 def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Take commits that an agent made on a branch of its own or on none, where they only add to the work's branch.
+    """Take an agent's commits from its own branch or from no branch, if they only add to the work's branch.
 
-    Returns what is to be told of it.
+    Returns warnings about the commits taken.
     """
     call, place = prepared_step.call, prepared_step.place
     if not (branch := call.progress.branch_name):
@@ -78,16 +78,16 @@ def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
 
 
 def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
-    """Return, as a warning, what stands in the clone and is no part of work that is done."""
+    """Return a warning about work in the clone that is not part of the finished work."""
     places = work_beside(prepared_step.place, head, prepared_step.call.progress.branch_name)
     return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
 
 
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
-    """Return where else in the clone there is work than in what was judged.
+    """Return the work in the clone that is not in the judged worktree.
 
-    Where nothing of a plan was implemented, the files of that work are laid into the working tree, for the next
-    try and for the rescue.
+    If nothing of a plan was implemented, this lays the files of that work into the working tree, for the next try
+    and for the rescue.
     """
     call, place = prepared_step.call, prepared_step.place
     places = work_elsewhere(place, evidence.head, call.progress.branch_name)
@@ -99,7 +99,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return, for the next try and for people, where work stands that does not count, and how to get it."""
+    """Return a message about work that does not count, with its places and how to get it."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

@@ -1,7 +1,7 @@
-"""The attempts at activities that a process carries out, and their heartbeats.
+"""The attempts of activities that a process runs, and their heartbeats.
 
-Heartbeats are rare, and do not depend on an agent's output; an attempt can be had ask the server at any time what
-has become of it.
+Heartbeats are rare and do not depend on an agent's output. Any code in the process can make an attempt send a
+heartbeat now, whose answer reports the attempt's state on the server.
 """
 
 import asyncio
@@ -18,28 +18,28 @@ from septet.agents.runs.folders import RunKey
 from septet.agents.turns.follow import TurnProgress
 
 _OUTAGE: Final = timedelta(seconds=30)
-"""How long a server may be away without costing an attempt: three times an outage of ten seconds."""
+"""How long a server may be away without the loss of an attempt: three times an outage of ten seconds."""
 _SHORT: Final = timedelta(seconds=2)
-"""Between heartbeats where the time-out leaves no more."""
+"""The pause between heartbeats if the time-out leaves no longer pause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """One attempt. What the server has to say comes with the answer to a heartbeat, and heartbeats are rare."""
+    """One attempt. The server reports to it only in the answer to a heartbeat, and heartbeats are rare."""
 
     key: RunKey
     pause: timedelta
-    """Between its heartbeats."""
+    """The pause between its heartbeats."""
     task_queue: str
-    """Where it came from."""
+    """The queue that its task came from."""
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
-        """Have it send a heartbeat now: a cancel, a pause, a reset or an end comes back with it."""
+        """Send a heartbeat now: its answer reports a cancel, a pause, a reset or an end."""
         self.bell.set()
 
     async def wait(self) -> None:
-        """Wait until the next heartbeat is due, or asked for."""
+        """Wait until the next heartbeat is due or requested."""
         try:
             async with asyncio.timeout(self.pause.total_seconds()):
                 await self.bell.wait()
@@ -50,17 +50,17 @@ class RunningAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RunningAttempts:
-    """Those of one process, which its one event loop carries out."""
+    """The attempts of one process, which all run in its one event loop."""
 
     _attempts: list[RunningAttempt] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[RunningAttempt]:
-        """Give those that run now."""
+        """Return an iterator over the attempts that run now."""
         return iter(tuple(self._attempts))
 
     @contextmanager
     def holding(self) -> Iterator[RunningAttempt]:
-        """Have the attempt that is carried out among them for as long as the block lasts."""
+        """Add the current attempt for as long as the block lasts."""
         info = activity.info()
         key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         attempt = RunningAttempt(key, pause_between_heartbeats(info.heartbeat_timeout), info.task_queue)
@@ -71,11 +71,11 @@ class RunningAttempts:
             self._attempts.remove(attempt)
 
     def count(self, task_queue: str) -> int:
-        """Return how many of a queue there are."""
+        """Return how many attempts from a queue run now."""
         return sum(attempt.task_queue == task_queue for attempt in self)
 
     def ask(self, workflow_id: str) -> bool:
-        """Have a workflow's attempts ask the server, and say whether there was one."""
+        """Make a workflow's attempts send a heartbeat, and return whether it has an attempt here."""
         attempts = [each for each in self if each.key.workflow_id == workflow_id]
         for attempt in attempts:
             attempt.ask()
@@ -84,14 +84,14 @@ class RunningAttempts:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """What the next heartbeat says."""
+    """The details of the next heartbeat."""
 
     progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
-    """How far the agent is; whoever follows it puts the latest in."""
+    """The agent's latest progress; the code that follows the agent appends it."""
 
     @property
     def details(self) -> tuple[object, ...]:
-        """The agent's run, session, last event, tokens and turns; nothing while there is no agent."""
+        """The agent's run, session, last event, tokens and turns; empty while there is no agent."""
         return tuple(
             detail
             for latest in self.progress
@@ -101,7 +101,7 @@ class Heartbeats:
 
 @asynccontextmanager
 async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
-    """Send heartbeats for as long as the block lasts, as rarely as the time-out allows; a short one sends none."""
+    """Send heartbeats while the block lasts, as rarely as the time-out allows; a short block sends none."""
     heartbeats = Heartbeats()
     with attempts.holding() as attempt:
 
@@ -118,6 +118,6 @@ async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
 
 
 def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
-    """Return the longest pause that still leaves time for an outage of the server; each heartbeat is paid for."""
+    """Return the longest pause that leaves time for an outage of the server; each heartbeat costs money."""
     timeout = timeout or _OUTAGE
     return max(timeout - _OUTAGE, min(_SHORT, timeout / 4))

@@ -49,7 +49,7 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 
 
 async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run idempotent blocking work in a thread; a cancel ends its processes, and the next attempt repeats the work.
+    """Run idempotent blocking work in a thread; a cancel ends its processes, and the next attempt repeats it.
 
     Neither a person nor a stopping worker waits for a remote that hangs, and an attempt that has timed out holds
     no lock that the next attempt needs.
@@ -67,7 +67,7 @@ async def is_closed(
         client: The server.
         order_id: The work order.
         run_id: The workflow run; the latest when absent.
-        when_unknown: The answer if the server does not know the work order: it was deleted, or is another server's.
+        when_unknown: The answer for a work order that the server does not know: deleted, or another server's.
     """
     try:
         description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
@@ -80,15 +80,15 @@ async def is_closed(
 
 
 async def is_paused(client: Client, key: RunKey) -> bool:
-    """Return whether a person has paused an activity that no worker runs; `False` if the server does not answer."""
+    """Return whether a person has paused an activity that no worker runs; `False` without a server's answer."""
     pending = await _pending(client, key)
     return pending is not None and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
 
 
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
-    """Return whether a person has reset an activity while an attempt after the first one ran; that attempt continues.
+    """Return whether a person has reset an activity while an attempt after the first one ran.
 
-    From then on, the server counts the attempt as the first one and no longer accepts its token.
+    That attempt continues. The server then counts it as the first one and no longer accepts its token.
 
     Args:
         client: The server.

@@ -1,4 +1,4 @@
-"""From an error of the core to what Temporal's retry policy and a person can act on."""
+"""Translate errors of the core into failures that Temporal's retry policy and a person can act on."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""An origin that is not reached within two minutes is told to the person who has just started the work order."""
+"""Bound for about two minutes: then the person who started the work order learns that the origin is not reached."""
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
@@ -37,9 +37,9 @@ def failure(
     notifies_on: str = "",
     issue_title: str = "",
 ) -> ApplicationError:
-    """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
+    """Return `error` as Temporal's failure: its type, whether a retry can help, and the delay before the retry.
 
-    A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
+    `non_retryable_error_types` would match only an exact class name; so this function decides about retries.
     """
     if will_retry(error, most_tries):
         _log_wait(error)
@@ -54,17 +54,17 @@ def failure(
 
 
 def _log_wait(error: SeptetError) -> None:
-    """Say why a step waits, ever more rarely: attempts 1, 2, 4, 8, … of it."""
+    """Log why a step waits, ever more rarely: at its attempts 1, 2, 4, 8, …"""
     attempt = activity.info().attempt
     if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
-    """Say whether Temporal is to try the activity again after this attempt.
+    """Return whether Temporal has to retry the activity after this attempt.
 
-    What the machine has no room for passes: a file or a process is waited for like a slot, and a disk as long as
-    the worker's settings say. Tries are not counted there: those before may have been other waits.
+    A lack of room on the machine passes: an activity waits for a file or a process as for a slot, and for a disk
+    as long as the worker's settings allow. These tries are not counted: earlier tries may have been other waits.
     """
     if isinstance(error, MachineBusyError):
         return True
@@ -86,9 +86,9 @@ def translating_failures(
 
     Args:
         root: The state directory.
-        most_tries: After so many an error is for good, also one that time may cure. An attempt that died with its
-            worker is never the last one.
-        notifies_on: The queue on which this host tells people of a work order that has no workspace to name one.
+        most_tries: After so many tries an error is final, even an error that time may cure. An attempt that died
+            with its worker is never the last one.
+        notifies_on: The queue on which this host notifies people of a work order without a workspace.
         issue: The issue for which a workspace is opened; empty until it was read.
     """
     try:

@@ -75,7 +75,7 @@ class Host:
     max_agents: int | None = None
     """How many agents each of its workers runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The budgets that have to grant room before an agent starts; without accounts, costs have no limit or count."""
+    """The budgets that have to grant room before an agent starts; without them, costs are not limited or counted."""
 
     @property
     def queue_prefix(self) -> str:
@@ -293,7 +293,7 @@ class Host:
         return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; return `None` if there is nothing to keep, or the last snapshot already holds everything."""
+        """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
         known = first_and_last(vault_at(place), place.order_id)
         limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
         snapshot = take(

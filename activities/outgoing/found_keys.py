@@ -1,4 +1,4 @@
-"""What looks like a key in a work order's changes, but for what its repository or a person lets pass."""
+"""Find texts that look like keys in a work order's changes, except those that its repository or a person allows."""
 
 import hashlib
 import hmac
@@ -25,14 +25,14 @@ _SALT_BYTES: Final = 32
 
 
 def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
-    """Return what looks like a key in the commits up to `head` and in what is staged on it: the first twenty.
+    """Return the first twenty texts that look like keys in the commits up to `head` and in the staged changes.
 
-    What the repository's settings as of the base commit allow passes, and so does what a person has let pass.
+    Findings that a person or the repository's settings (as of the base commit) allow are left out.
 
     Raises:
-        EvidenceError: A commit's message has control characters, they add more than is read, or the scanner did
-            not come to its end.
-        GitError: git could not tell what is added.
+        EvidenceError: A commit's message has control characters, the commits add more than is read, or the
+            scanner did not finish.
+        GitError: git could not list the added lines.
     """
     lines = added_lines(claim.place, claim.began_at, head, staged)
     refuse_controls(lines)
@@ -55,7 +55,7 @@ def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tu
 
 
 def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:
-    """Return a finding whose id stands for this value in this file, and tells nothing of it."""
+    """Return a finding whose id identifies this value in this file, and reveals nothing of the value."""
     facts = b"\0".join((match.rule.encode(), match.line.path.encode(), match.value))
     return KeyFinding(
         id=hmac.new(salt, facts, hashlib.sha256).hexdigest()[:_ID_LENGTH],
@@ -67,12 +67,12 @@ def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:
 
 
 def _without(value: bytes, path: str) -> str:
-    """Return a path that tells nothing of a key that it holds itself."""
+    """Return a path in which the key's value is masked."""
     return path.replace(value.decode(errors="replace") or MASK, MASK)
 
 
 def _salt(place: Place) -> bytes:
-    """Return the secret of a work order's ids, out of agents' reach: no short value is guessed from them."""
+    """Return the salt of a work order's finding ids, which agents cannot read: ids do not reveal short values."""
     path = place.records / _SALT
     if not path.exists():
         write_first(path, secrets.token_hex(_SALT_BYTES).encode())

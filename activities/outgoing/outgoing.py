@@ -1,4 +1,4 @@
-"""What a work order's agent wrote, on its way to a forge: cleaned, searched for keys, and signed where asked."""
+"""Clean the texts that a work order's agent wrote for a forge, mask keys in them, and sign commits off."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,13 +21,13 @@ _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
 def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
-    """Return what cleans the texts of a work order.
+    """Return a cleaner of the texts of a work order.
 
     Args:
-        host: Whose scanner looks for keys.
+        host: The host whose scanner finds keys.
         call: A step of the work order.
         closes: Whether its texts may close its issue.
-        masks: Is told what looked like a key in them.
+        masks: Gets the rule of each masked key.
     """
     workspace = call.workspace
     address = parse_address(workspace.repository)
@@ -44,21 +44,21 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
 
 
 def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
-    """Return what cleans the texts of a claim's work order, as its repository wants them."""
+    """Return a cleaner of the texts of a claim's work order, by its repository's settings."""
     closes = claim.repository_settings.pull_request.closes_issue
     return outgoing_of(host, claim.call, closes=closes, masks=masks)
 
 
 def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
-    """Return what makes of an agent's message one that may leave, signed off where settings ask for that."""
+    """Return a function that cleans an agent's commit message, and signs it off if the settings want it."""
     outgoing, line = outgoing_for(host, claim), _sign_off(host, claim)
     return lambda message: with_trailer(outgoing.message(message), line)
 
 
 def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
-    """Bring the messages of the agent's own commits after `since` into that form.
+    """Clean the messages of the agent's own commits after `since`, as `message_of` does.
 
-    `assistance`, which ends the engine's own messages, stays where an attempt before this one has committed.
+    If an earlier attempt has committed, the `assistance` line at the end of the engine's own messages stays.
     """
     clean = message_of(host, claim)
     kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
@@ -70,10 +70,10 @@ def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> 
 
 
 def has_key(host: Host, name: str) -> bool:
-    """Say whether something in a name looks like a key.
+    """Return whether a part of a name looks like a key.
 
     Raises:
-        EvidenceError: The scanner did not come to its end.
+        EvidenceError: The scanner did not finish.
     """
     return bool(
         KeyScanner(host.state.key_scanner).scan([AddedLine("(name)", NAME, name.encode(errors="replace"))])
@@ -88,7 +88,7 @@ def _own_references(call: StepCall) -> frozenset[str]:
 
 
 def _sign_off(host: Host, claim: AnyClaim) -> str:
-    """Return the line by which the committer signs off; empty where neither base nor worker asks for one."""
+    """Return the committer's sign-off line; empty if neither repository nor worker wants one."""
     if not (claim.repository_settings.sign_off or host.settings.sign_off):
         return ""
     who = identity(view_git(claim.place)).environ
@@ -96,10 +96,10 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
 
 
 def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
-    """Mask keys of the worker, and what looks like a key to the scanner.
+    """Mask the worker's keys, and text that looks like a key to the scanner.
 
     Raises:
-        EvidenceError: The scanner did not come to its end.
+        EvidenceError: The scanner did not finish.
     """
     text = mask(text)
     lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
@@ -111,6 +111,6 @@ def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
 
 
 def warn_of_masked(masks: list[str]) -> tuple[str, ...]:
-    """Say what was masked in a text, by the scanner's rules."""
+    """Return a warning that names the scanner's rules by which a text was masked."""
     rules = ", ".join(dict.fromkeys(masks))
     return (f"what looks like a key was masked in a text for the forge: {rules}",) if masks else ()

@@ -1,4 +1,4 @@
-"""A round on a pull request is proved by git and the forge: the commit is pushed, and then it is answered."""
+"""A round on a pull request is proved by git and the forge: Septet pushes the commit, then answers on the forge."""
 
 from functools import partial
 from typing import Final
@@ -32,20 +32,22 @@ _SHOWN: Final = 2000
 
 
 def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
-    """Run the checks, commit, push over nothing but what the round began from, and answer on the forge.
+    """Run the checks, commit, push only over the commit that the round began from, and answer on the forge.
 
     Raises:
-        RefusedError: The agent says itself that it could not be done.
-        EvidenceError: What it says is not so, a check failed, or the branch has moved.
-        FindingsError: The work holds what looks like a key, or changes a protected path.
-        ForgeUnavailableError: The forge did not answer; then only the answers are given again.
+        RefusedError: The agent reports that the work could not be done.
+        EvidenceError: The agent's report is wrong, a check failed, or the branch has moved.
+        FindingsError: The work holds a text that looks like a key, or changes a protected path.
+        ForgeUnavailableError: The forge did not answer; a retry writes only the answers again.
     """
     rework, answer = _rework_of(claim), claim.answer
     if not answer.success:
         raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
     _expect_tree(claim, rework)
     inside = tell_edits_inside(claim, asks=True)
-    if not (is_read(claim) and is_clean(claim.place)):  # else they have passed before it was read
+    if not (
+        is_read(claim) and is_clean(claim.place)
+    ):  # else the checks have passed before the reader read the work
         run_checks(host, claim)
     sha = _commit(host, claim, rework)
     if sha != rework.head:
@@ -68,7 +70,7 @@ def _expect_tree(claim: Claim[ReworkAnswer], rework: Rework) -> None:
     if not rework.merges and not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
     if paths := unresolved(claim.place, rework.conflicts):
-        count = f"{len(paths)} of {len(rework.conflicts)} files"  # whoever names a file chooses its words
+        count = f"{len(paths)} of {len(rework.conflicts)} files"  # a file's name may hold text for the agent
         raise EvidenceError(f"The conflict is not resolved: {count} of `conflict` still hold its markers.")
 
 
@@ -89,13 +91,13 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
 
 
 def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> None:
-    """Push with a lease on where the branch was as the round began; a commit of others is never replaced.
+    """Push with a lease on the branch's commit from the start of the round; never replace a commit of others.
 
     Raises:
-        FindingsError: A commit adds what looks like a key, or changes a protected path.
-        UnreadError: It waits for a reader.
+        FindingsError: A commit adds a text that looks like a key, or changes a protected path.
+        UnreadError: The push waits for a reader.
         EvidenceError: The branch has moved.
-        LostBaseError: It would push what was taken out of the base meanwhile.
+        LostBaseError: The push would bring back commits that were taken out of the base meanwhile.
     """
     branch = claim.call.progress.branch_name or ""
     token = host.token_for(claim.call.workspace.repository)
@@ -123,9 +125,9 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
 
 
 def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> tuple[str, ...]:
-    """Answer each thread, and say on the pull request what was done, with the marks of what that answers.
+    """Answer each thread, and comment on the pull request with the marks of the answered events.
 
-    Idempotent: each answer is found by its mark. What the forge refuses is a warning, for the work is there.
+    Idempotent: each answer is found by its mark. A refusal of the forge is a warning, for the work was pushed.
     """
     _, forge = host.forge(claim.call.workspace.repository)
     if not isinstance(forge, FollowedForge):
@@ -147,7 +149,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
-    """Return what has the text of the pull request begin with a notice."""
+    """Return an update that puts a notice at the start of the pull request's text."""
     workspace = claim.call.workspace
     return NewPullRequest(
         head=claim.call.progress.branch_name or "",

@@ -129,7 +129,7 @@ class StepRunner:
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Report to the issue how the step ended, and the plan that waits for approval, if the settings want it."""
+        """Report to the issue how the step ended, and the plan that waits for approval, if settings want it."""
         for tell in _tellers(prepared_step, result):
             warnings = await stoppable_thread(
                 self.host.threads.network,
@@ -144,7 +144,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """After the work order's last step, note that its costs are complete, and end a process kept for more turns."""
+        """After the work order's last step, note that its costs are complete, and end a process kept for turns."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return

@@ -1,4 +1,4 @@
-"""The guard of an attempt at a turn: what a cancel or an error means for its agent and for the next attempt."""
+"""The guard of an attempt: decide what a cancel or an error means for its agent and for the next attempt."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,13 +48,13 @@ class AttemptFailedError(Exception):
 
 @asynccontextmanager
 async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
-    """Say what a cancel or an error of the block means for the agent, the activity and the next attempt.
+    """Translate a cancel or an error of the block for the agent, the activity and the next attempt.
 
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.
         AttemptFailedError: No retry can help.
         ApplicationError: Another attempt follows: time helps, or a person has paused or reset this one.
-        CancelledError: The agent goes on, and the next attempt finds it.
+        CancelledError: The agent continues, and the next attempt finds it.
         SupersededError: A later attempt has begun.
     """
     step = prepared_step.request.step
@@ -76,15 +76,15 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
         error = diagnosed(caught, host.state.root)
         error = await shielded_thread(host.threads.network, _with_mirror_mended, host, prepared_step.place, error)
         if will_retry(error):
-            raise failure(error) from None  # the message says it all, and the server keeps 4 kB of a failure
+            raise failure(error) from None  # the message is complete, and the server keeps 4 kB of a failure
         raise AttemptFailedError(error) from caught
 
 
 async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
-    """End the agent that works for a cancelled work order; in a lane that has passed on, the next one's goes on.
+    """End the agent of a cancelled work order; in a lane, the agent of another work order continues.
 
     Raises:
-        AgentError: It could not be ended.
+        AgentError: The agent could not be ended.
     """
     if workspace.lane:
         living = await asyncio.to_thread(runs.living, workspace.place_id)
@@ -95,9 +95,9 @@ async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
 
 
 def _with_mirror_mended(host: Host, place: Place, error: SeptetError) -> SeptetError:
-    """Mend the mirror where it may be what failed the step, and return the error that is left of it.
+    """Mend the mirror if its damage may have failed the step, and return the error that remains.
 
-    The step is tried again then, and its agent is not paid again.
+    Temporal then retries the step, and no agent is paid again.
     """
     mended = MirrorMendedError(f"The mirror was damaged, and has been fetched again. {error.message}")
     is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))

@@ -1,4 +1,4 @@
-"""With which agent and login a turn starts: the first one whose usage limit is not reached, on any host."""
+"""Choose the agent and login of a turn: the first login whose usage limit is not reached on any host."""
 
 import asyncio
 import time
@@ -19,33 +19,33 @@ from septet.contracts.quota import QuotaPause
 from septet.errors import AgentApiUnavailableError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0
-"""A pause that ends sooner is waited for: another agent begins the step anew."""
+"""If a pause ends sooner, the turn waits: another agent would begin the step anew."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _LOOKED_AGAIN_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""A pause ends by the server's clock, which ends its workflow; one that is still there after that is over too."""
+"""The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
 
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class LoginChoice:
-    """The agents and logins of one turn, from one attempt's point of view."""
+    """The agents and logins of one turn, as one attempt uses them."""
 
     host: Host
     accounts: Accounts
     turn: PreparedTurn
 
     async def choose(self) -> TurnRequest:
-        """Return the request of the first agent, with the first of its logins, that no usage limit pauses.
+        """Return the request of the first agent, with its first login, that no usage limit pauses.
 
-        The agent that worked last on the turn goes on; the second agent takes over where all logins of the first
-        one are paused for longer than it is worth to wait, or its model has refused.
+        The agent that worked last on the turn continues. The second agent takes over if all logins of the first
+        agent are paused for longer than a wait is worth, or if its model has refused.
 
         Raises:
-            AgentApiUnavailableError: All are paused; the turn is tried again when the first limit begins anew.
-            SeptetError: Nobody can be asked now.
+            AgentApiUnavailableError: All logins are paused; the turn is retried when the first limit begins anew.
+            SeptetError: The pauses cannot be read now.
         """
         usual, own = self.turn.request, own_login(self.host)
         (limit, requests), answer = await asyncio.gather(
@@ -72,10 +72,10 @@ class LoginChoice:
         return login_digest(self.host, request.adapter, login, request.turn.model)
 
     async def seconds_to_wait(self) -> float:
-        """Return how long the turn has to wait until one of its agents can start: a moment where one can now.
+        """Return the seconds until one of the turn's agents can start: a moment if an agent can start now.
 
         Raises:
-            SeptetError: Nobody can be asked now.
+            SeptetError: The pauses cannot be read now.
         """
         try:
             await self.choose()
@@ -84,13 +84,14 @@ class LoginChoice:
         return _AT_ONCE_SECONDS
 
     def _look(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
-        """Return the usage limit at which the turn's last agent ended, and the requests that it may go on with."""
+        """Return the usage limit that ended the turn's last agent, and the requests that may continue the turn."""
         return find_usage_limit(self.turn.request), self._requests()
 
     async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
-        """Pause the login of a usage limit on all hosts, once for each run; one that is over pauses nothing.
+        """Pause the login of a usage limit on all hosts, once for each run; a limit that is over pauses nothing.
 
-        An attempt whose worker was killed between the two is made good by the next one, before it starts an agent.
+        If the worker is killed between the pause and its note, the next attempt repeats both before it starts an
+        agent.
         """
         login = self._login_of(limit)
         request = next((each for each in requests if each.adapter == limit.adapter), None)

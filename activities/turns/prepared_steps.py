@@ -1,4 +1,4 @@
-"""A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
+"""A prepared turn of an agent: its request, its place, its fence, and its checkpoint."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,7 +46,7 @@ class PreparedTurn:
     request: TurnRequest
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
-    """The request of the fallback agent, which starts if all logins of the first agent are at their usage limits."""
+    """The request of the fallback agent, which takes over if all logins of the first agent reach their limits."""
     find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
     """Returns the accounts of budgets that have to grant room before an agent starts."""
 

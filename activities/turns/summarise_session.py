@@ -1,4 +1,4 @@
-"""The summary turn: ask a lane's session, before it is left, for what the issues after it need."""
+"""The summary turn: before a lane leaves a session, request a summary for the lane's next issues."""
 
 import asyncio
 from dataclasses import dataclass
@@ -35,19 +35,19 @@ _UNDONE: Final = "what the agent changed when it was asked for a summary"
 
 @dataclass(frozen=True, slots=True)
 class SummariseSession:
-    """It leaves a summary on disk, and the worktree as it was."""
+    """Writes a summary to disk, and leaves the worktree as it was."""
 
     host: Host
 
     @activity.defn(name="summarise_session")
     async def run(self, call: SummariseCall) -> SessionSummary:
-        """Ask for the summary and keep it. Idempotent: a finished run is read again.
+        """Request the summary and write it to disk. Idempotent: a finished run is read again.
 
-        Where there is no summary to be had the result says why. Leaves `STATE/pipelines/<id>/summaries/<lane>.md`
-        and the run's files.
+        Without a summary, the result holds the reason. Leaves `STATE/pipelines/<id>/summaries/<lane>.md` and the
+        run's files.
 
         Raises:
-            ApplicationError: The model API or the machine may give one later.
+            ApplicationError: The model API or the machine failed; a retry may return a summary.
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts) as heartbeats:
@@ -105,7 +105,7 @@ class SummariseSession:
         return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
-        """Keep the summary, if there is one."""
+        """Write the summary to disk, if there is one."""
         summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
         if not summary:
             why = turn.outcome.message or _NO_WORDS
@@ -125,7 +125,7 @@ class SummariseSession:
         return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
 
     def _undo(self, call: SummariseCall, place: Place) -> None:
-        """Return the worktree to what it was: not every CLI can be started without tools."""
+        """Return the worktree to its checkpoint: not every CLI can be started without tools."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.differs(place, checkpoint):
             self.host.return_to(place, checkpoint, _UNDONE, call.name)
@@ -134,7 +134,7 @@ class SummariseSession:
 async def _carried_out(
     prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None
 ) -> TurnResult:
-    """Carry the turn out within its budgets; nobody waits for a summary until there is room.
+    """Run the turn within its budgets; if a budget has no room, fail instead of waiting.
 
     Raises:
         AttemptFailedError: A budget has no room.
@@ -152,4 +152,4 @@ async def _carried_out(
 
 
 async def _leave_worktree() -> None:
-    """Leave the worktree as it is: the session is asked again, and nothing is done anew."""
+    """Leave the worktree as it is: a new agent repeats only the request for a summary."""

@@ -1,4 +1,4 @@
-"""What a turn has used, noted on disk for the history of its project's costs: budgets or not."""
+"""Note what a turn used on disk, for the history of its project's costs, with or without budgets."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -27,13 +27,13 @@ _log = structlog.get_logger()
 
 
 async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *, completes: bool = False) -> None:
-    """Note what a turn's agents used up to now; a disk that refuses costs the history a turn, and no work.
+    """Note what a turn's agents used up to now; if the disk refuses, only the history lacks the turn.
 
     Args:
-        host: Where it runs.
+        host: The turn's host.
         turn: The turn.
-        model: As its CLI names it, where that is known.
-        completes: Whether its work order has its pull request with it.
+        model: The model as its CLI names it, if known.
+        completes: Whether the turn's work order has its pull request after the turn.
     """
     try:
         await asyncio.to_thread(_note, host, turn, model, completes=completes)
@@ -42,13 +42,13 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
 
 
 def note_unread_turns(host: Host, place_id: str) -> None:
-    """Note what the turns in a workspace cost of which nobody has read what they used.
+    """Note the costs of turns in a workspace whose usage was not read yet.
 
-    The caller holds the writer's lock. An attempt that comes back all the same notes its turn again, which counts
+    The caller holds the writer's lock. If an attempt still comes back, it notes its turn again; the turn counts
     once.
 
     Raises:
-        SeptetError: The supervisor of one lives, and does not write its record; or the runner does not answer.
+        SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.
         OSError: A file cannot be read or written.
     """
     runs = host.runtime.runs.lately(place_id)
@@ -57,12 +57,12 @@ def note_unread_turns(host: Host, place_id: str) -> None:
 
 
 def is_unread(run: Run) -> bool:
-    """Say whether nobody has read what a run used, which counts among somebody's costs."""
+    """Return whether a run has a payer, and its usage was not read yet."""
     return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
 
 
 def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
-    """Note what a turn cost that no attempt looks after, and return what it used; nothing where no run is left.
+    """Note the costs of a turn without an attempt, and return what the turn used; nothing if no run is left.
 
     The caller holds the writer's lock.
 
@@ -90,7 +90,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
     if (payer := records[-1].payer) is not None:
         for worker, use in turn_runs.spending_by_worker().items():
             note = _note_of(key, payer, worker, use, models[worker])
-            noted = host.cost_notes.find(note.key) or note  # which knows more of it than the record of a run
+            noted = host.cost_notes.find(note.key) or note  # a note holds more than the record of a run
             if use != Spending():
                 host.cost_notes.note(noted.model_copy(update={"use": use}))
     return turn_runs.spending()

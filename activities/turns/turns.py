@@ -1,4 +1,4 @@
-"""A turn of an agent, carried out within its budgets: the only place that has agents started for work orders."""
+"""Run a turn of an agent within its budgets: the only module that starts agents for work orders."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -19,18 +19,18 @@ async def carry_out(
     leave_work: Callable[[], Awaitable[object]],
     budget: TurnBudget | None = None,
 ) -> TurnResult:
-    """Carry a turn to its outcome, over as many attempts as it takes, with as few agents as can be.
+    """Run a turn to its outcome, over as many attempts as needed, with as few agents as possible.
 
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
 
     Args:
-        request: What is asked of whom.
+        request: The turn's prompt, agent and limits.
         lease: This attempt's right to start, to end and to write.
-        on_progress: Called at the start and every half second; what it raises is raised.
+        on_progress: Called at the start and every half second; its exceptions are raised.
         leave_work: Awaited before an agent starts anew in a worktree that another agent has left as it is: take a
             rescue and return to the step's checkpoint.
-        budget: Asked before each start of an agent, with what the turn has used so far; the agent and its login
-            may be others than those of the last start. Told what the turn used where the turn fails.
+        budget: Reserves room before each start of an agent, by what the turn has used so far; agent and login
+            may change between starts. Gets a report of what the turn used if the turn fails.
 
     Raises:
         OverBudgetError: A budget has no room.
@@ -56,7 +56,7 @@ async def _start(
     leave_work: Callable[[], Awaitable[object]],
     budget: TurnBudget | None,
 ) -> TurnResult | None:
-    """Ask for room and start an agent; the writer's lock is held until the agent's supervisor has it."""
+    """Reserve room and start an agent; the writer's lock is held until the agent's supervisor has it."""
     with needs:
         if needs.leaves_work:
             await leave_work()

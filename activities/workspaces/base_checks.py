@@ -1,7 +1,8 @@
-"""The repository's checks on the base commit: run once in a copy, beside planning, and told before work is paid.
+"""The repository's checks on the base commit: run once in a copy, beside planning, and reported before paid work.
 
-The copy is made of a workspace after its set-up, before its first agent. Guests see it where the workspace is, for
-what set-up makes may name its own place. Without a sandbox it could not be seen there, and nothing is run.
+The copy is made of a workspace after its set-up, before its first agent. Guests see the copy at the workspace's
+path, because files that set-up makes may hold that path. Without a sandbox, guests could not see the copy there,
+and no check is run.
 """
 
 import os
@@ -36,7 +37,7 @@ _RECORDS: Final = "runs"
 _LOCK: Final = "lock"
 _COPY_SECONDS: Final = 600.0
 _SPARE_SECONDS: Final = 900.0
-"""For the copy, beside the checks' own time."""
+"""The time for the copy, beside the checks' own time."""
 _REMEDY: Final = (
     'Mend {} on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
     f"{SETTINGS_PATH}, the work begins anyway."
@@ -46,20 +47,20 @@ _log = structlog.get_logger()
 
 
 def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_fresh: bool, again: bool) -> None:
-    """Find out how the checks end on the base commit, unless that is known: beside the work, or before it.
+    """Run the checks on the base commit, unless their result is known: beside the work, or before it.
 
-    Idempotent: a look that died begins anew. Leaves its result for all work orders of this host.
+    Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
 
     Args:
         host: This host.
         place: The workspace after its set-up.
-        settings: The repository's, as of the base commit; they say whether a base that fails is refused.
-        is_fresh: Nobody has worked there: it is as set-up has left the base commit.
-        again: A person has retried: what was refused is looked at anew.
+        settings: The repository's, as of the base commit; they decide whether a base that fails is refused.
+        is_fresh: No agent has worked in the workspace: it is as set-up has left the base commit.
+        again: A person has retried: failed checks run again.
 
     Raises:
-        BaseFailsError: A check fails there, and the repository refuses that.
-        HaltedError: The opening was cancelled, for whose sake it was looked.
+        BaseFailsError: A check fails on the base commit, and the repository refuses such a base.
+        HaltedError: The opening that waits for the checks was cancelled.
     """
     if not settings.checks or not host.sandbox.confines:
         return
@@ -81,7 +82,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy, unless their result is there, or somebody else is about to have it."""
+    """Run the checks in a copy, unless their result is there, or another opening runs them already."""
     if read_result(folder) is not None:
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,7 +109,7 @@ def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, 
 
 
 def _run_beside(host: Host, place: Place, settings: RepositorySettings, folder: Path, lock: int) -> None:
-    """Do it in a thread of its own, and tell the log alone what stands in the way."""
+    """Run the checks in their own thread, and only log an error."""
     try:
         _run(host, place, settings, folder, lock)
     except (SeptetError, OSError) as error:
@@ -133,7 +134,7 @@ def _run(host: Host, place: Place, settings: RepositorySettings, folder: Path, l
 
 
 def _copy(host: Host, place: Place, folder: Path) -> None:
-    """Copy the workspace; what an earlier look has left is removed.
+    """Copy the workspace, and remove what earlier checks have left.
 
     Raises:
         OSError: The disk refused.

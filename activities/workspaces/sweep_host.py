@@ -26,7 +26,7 @@ from septet.system.durable import write_durably
 from septet.system.threads import shielded_thread
 
 _PASS_SECONDS: Final = 900.0
-"""What is left is for the next pass."""
+"""The longest pass; the next pass removes the rest."""
 _ANSWER_SECONDS: Final = 60.0
 
 _log = structlog.get_logger()
@@ -42,10 +42,10 @@ class SweepHost:
 
     @activity.defn(name="sweep_host")
     async def run(self, call: SweepCall) -> SweepReport:
-        """Remove what was kept long enough; a pass that was interrupted is gone on with by the next one.
+        """Remove folders whose retention has ended; the next pass continues an interrupted pass.
 
-        Idempotent: what is gone is not looked for. A workspace goes only with a verified snapshot, and nothing
-        of a work order that runs goes at all.
+        Idempotent: this does not look for folders that are gone. It removes a workspace only with a verified
+        snapshot, and removes nothing of a running work order.
 
         Raises:
             ApplicationError: The disk refused.
@@ -69,7 +69,7 @@ class SweepHost:
         return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
-        """Note that a pass begins now, and return when the one before it began."""
+        """Write the start of this pass to disk, and return the start of the pass before."""
         path = self.host.state.janitor_file
         try:
             last = datetime.fromisoformat(json.loads(path.read_bytes())["last_pass_at"])
@@ -80,7 +80,7 @@ class SweepHost:
 
 
 def terms_of(settings: Settings) -> Terms:
-    """Return how long a host keeps things."""
+    """Return the host's retention times."""
     return Terms(
         workspaces_days=settings.keep_workspaces_days,
         runs_days=settings.keep_runs_days,
@@ -93,7 +93,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 def _owner_finder(client: Client, loop: asyncio.AbstractEventLoop) -> FindOwner:
-    """Return what asks the server for the owner of a workspace, from another thread than the loop's."""
+    """Return a function that reads the owner of a workspace from the server, for threads other than the loop's."""
 
     def find(place_id: str) -> Owner:
         return asyncio.run_coroutine_threadsafe(find_owner(client, place_id), loop).result(_ANSWER_SECONDS)
@@ -110,7 +110,7 @@ async def find_owner(client: Client, place_id: str) -> Owner:
 
 
 async def _is_followed(client: Client, order_id: str) -> bool:
-    """Say whether an agent may still work on the pull request of a work order; so, where nobody can tell."""
+    """Return whether an agent may still work on a work order's pull request; `True` if that is not known."""
     try:
         watch = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError as error:
@@ -124,7 +124,7 @@ async def _is_followed(client: Client, order_id: str) -> bool:
 
 
 async def _describe_workflow(client: Client, workflow_id: str) -> Owner:
-    """Return a workflow as an owner; one that cannot be asked about counts as running."""
+    """Return a workflow as an owner; without a server's answer, the workflow counts as running."""
     try:
         workflow = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:

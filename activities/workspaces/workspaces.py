@@ -270,7 +270,7 @@ def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str
 def _of_forge(
     number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
 ) -> dict[str, JsonValue]:
-    """Return the issue of a forge as agents see it, if its text is still what an account with push rights requested.
+    """Return the issue of a forge as agents see it, if its text is still the text of the request.
 
     Raises:
         IssueChangedError: A person has to read the issue first.
