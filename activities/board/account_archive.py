@@ -1,4 +1,4 @@
-"""Accounts of budgets as the server has them: what one knew that has ended is its result, and begins it again."""
+"""Accounts of budgets on the server: an ended account's result is its state, and the next run begins with it."""
 
 import time
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ _GOES_ON: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONT
 
 @dataclass(frozen=True, slots=True)
 class FoundAccount:
-    """What the server has of an account."""
+    """The server's record of an account."""
 
     read_at: float
-    """When it was looked up, in Unix seconds."""
+    """When the account was read, in Unix seconds."""
     run_id: str = ""
-    """Its last run; empty where there was none."""
+    """The account's last run; empty if there was none."""
     is_there: bool = False
-    """Whether there is one: it runs, or has ended by itself."""
+    """Whether the account exists: it runs, or has completed."""
     ended_with: AccountState | None = None
-    """What it knew, where it has ended."""
+    """The account's last state, if it has completed."""
 
 
 async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
-    """Return what there is of an account; no worker is asked, and no Action is billed.
+    """Return the server's record of an account; this queries no worker, and no Action is billed.
 
     Raises:
         RPCError: The server refused.
@@ -53,20 +53,20 @@ async def find_account(client: Client, task_queue: str, scope: str) -> FoundAcco
 async def open_account(
     client: Client, task_queue: str, opening: AccountState, account: FoundAccount, word: SettleCall | None = None
 ) -> None:
-    """Begin an account where none runs: with what it knew as it ended, else as `opening` says.
+    """Start an account if none runs: with its last state, or else with `opening`.
 
     Args:
-        client: Where.
+        client: The server.
         task_queue: The queue of work orders.
-        opening: What it begins with where nothing is known of it.
-        account: What was found of it just now.
-        word: What a turn used, which it is told at once.
+        opening: The state for an account without a last state.
+        account: The account as it was just read.
+        word: What a turn used, which the account gets at once.
 
     Raises:
         RPCError: The server refused.
     """
     if account.is_there and account.ended_with is None:
-        return  # it runs; if it has ended since, it is looked up again
+        return  # the account runs; if it has ended since, it is read again
     await client.start_workflow(
         "Account",
         (account.ended_with or opening).model_copy(update={"read_at": account.read_at}),
@@ -82,12 +82,12 @@ async def open_account(
 
 @activity.defn(name="read_ended_account")
 async def read_ended_account(opening: AccountState) -> AccountState:
-    """Return what the account that asks knew as it ended last; `opening` where it has not. Leaves nothing.
+    """Return the last state of the calling account's run before; `opening` if there was none. Leaves nothing.
 
-    While an account runs no other run of it begins or ends, so every try has the same answer.
+    While an account runs, no other run of it begins or ends, so every try returns the same state.
 
     Raises:
-        ApplicationError: The server's list does not have the end of the last run yet; Temporal asks again.
+        ApplicationError: The server's list does not have the end of the last run yet; Temporal retries.
     """
     client, info = activity.client(), activity.info()
     workflow_id = info.workflow_id or ""
@@ -104,7 +104,7 @@ async def read_ended_account(opening: AccountState) -> AccountState:
 
 
 async def _read_result(client: Client, workflow_id: str, run_id: str) -> AccountState:
-    """Return what a run knew as it ended."""
+    """Return the last state of a run that has ended."""
     handle = client.get_workflow_handle(workflow_id, run_id=run_id, result_type=AccountState)
     state: AccountState = await handle.result(rpc_timeout=_ANSWER_WITHIN)
     return state

@@ -1,4 +1,4 @@
-"""The settling of a step: from an agent's answer to its proof, and from that to the result and a checkpoint."""
+"""Settle a step: from an agent's answer to its proof, then to the result and a checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ _LACKING_SHOWN: Final = 5
 _LEAVE_FILES: Final = frozenset(
     {Step.CLASSIFY_ISSUE, Step.BUILD_PLAN, Step.FIND_PLAN_FILE, Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN}
 )
-"""Steps whose proofs write nothing in the worktree but below `.git`."""
+"""Steps whose proofs write nothing in the worktree except below `.git`."""
 _PRINTED_CALL: Final = (
     "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
     "done: call the tool itself."
@@ -62,17 +62,17 @@ _PRINTED_CALL: Final = (
 
 
 def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepResult:
-    """Read the answer, hold it against the evidence, and keep a checkpoint; the writer's lock is held meanwhile.
+    """Read the answer, check it against the evidence, and keep a checkpoint, all under the writer's lock.
 
     Raises:
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
         if prepared_step.call.step is Step.FIND_PLAN_FILE:
             finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
-        scan = host.scan(prepared_step.place)  # what the agent has left is not too large to be read
+        scan = host.scan(prepared_step.place)  # the worktree is still small enough to read
         evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
@@ -89,10 +89,10 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
-    """Return the step's answer, with a warning where it is too long to be read whole.
+    """Return the step's answer, with a warning if it is too long to be read whole.
 
     Raises:
-        AnswerError: It could not be read.
+        AnswerError: The answer could not be read.
     """
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
     in_pipeline = bool(call.pipeline)
@@ -116,7 +116,7 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Gives a step its verdict by what git says; the writer's lock is held meanwhile."""
+    """Decides a step's verdict by git's evidence; the writer's lock is held meanwhile."""
 
     host: Host
     prepared_step: PreparedStep
@@ -125,12 +125,12 @@ class Settling:
     run: str
     """The agent run that gave the answer."""
     scan: WorktreeScan | None = None
-    """What the agent left."""
+    """The scan of the worktree after the agent."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
-        """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason.
+        """Check an answer against the evidence: keep a checkpoint if the step is done, else a rescue with the reason.
 
-        An answer that can mean two things counts as not read.
+        An ambiguous answer counts as not read.
         """
         call, unread, result = self.prepared_step.call, result, with_answer(result, answer)
         try:
@@ -157,7 +157,7 @@ class Settling:
             work = find_elsewhere(self.host, self.prepared_step, self.evidence)
             return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
         checkpoint, lacking = kept or self._checkpoint(f"{call.name} is done")
-        session = result.session_id if call.shares_session else None  # a later turn goes on with it
+        session = result.session_id if call.shares_session else None  # a later turn continues it
         kept_session = self._keep(result.agent, session)
         beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
         warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept_session)
@@ -165,7 +165,7 @@ class Settling:
         return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
-        """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
+        """Keep a checkpoint and the session for a finalizer; without a session, reject the try."""
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")
@@ -186,10 +186,10 @@ class Settling:
         )
 
     def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
-        """Take out of the worktree what is beside a plan, and keep a checkpoint; return that, and what is told.
+        """Remove all changes beside a plan from the worktree, and return a checkpoint and warnings.
 
         Raises:
-            EvidenceError: The plan lies where it cannot go on alone.
+            EvidenceError: The plan lies at a place where it cannot be kept alone.
         """
         step = self.prepared_step
         reason = f"{step.call.name} is done"
@@ -202,21 +202,21 @@ class Settling:
         return (current.name, (*told, *_lacking(current))) if current is not None else (None, told)
 
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
-        """Take a checkpoint and return its name, what it lacks of the work, and what was taken out of `.git`."""
+        """Take a checkpoint; return its name, and warnings about missing work and about a restored `.git`."""
         step = self.prepared_step
         scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
         checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
-        """Bring the checkpoint to where it outlives this host, with an agent's session; a failure is a warning."""
+        """Push the checkpoint and an agent's session to the checkpoint remote; a failure is a warning."""
         session = KeptSession(agent, session_id) if session_id else None
         with self.prepared_step.fence.halt.over():
             return keep(self.host, self.prepared_step.place, session)
 
 
 def _lacking(checkpoint: Snapshot) -> tuple[str, ...]:
-    """Return, in words, what a checkpoint lacks of the work."""
+    """Return a warning about work that a checkpoint lacks."""
     lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
     return (f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}.",) if lacks else ()
 
@@ -229,7 +229,7 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
     reasons: tuple[str, ...],
     work: WorkElsewhere = WorkElsewhere(),  # noqa: B008 -- it is frozen
 ) -> StepResult:
-    """Keep what was done in a rescue and say why it does not count, and where else there is work."""
+    """Keep the work in a rescue, and add why it does not count and where other work is."""
     step = prepared_step.call.name
     rescue = host.rescue(prepared_step.place, cut(reasons[0], 200), step)
     reasons += how_to_get(work, rescue, prepared_step.call)
@@ -238,6 +238,6 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
 
 
 def complete(host: Host, prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
-    """Add what was kept since the step began."""
+    """Add the checkpoint, and the rescues since the step began."""
     rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
     return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

@@ -20,7 +20,7 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""Bound for about two minutes: then the person who started the work order learns that the origin is not reached."""
+"""About two minutes: then a person who has just started a work order learns that its origin is not reached."""
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
@@ -54,7 +54,7 @@ def failure(
 
 
 def _log_wait(error: SeptetError) -> None:
-    """Log why a step waits, ever more rarely: at its attempts 1, 2, 4, 8, …"""
+    """Log why a step waits, ever more rarely: at its attempts 1, 2, 4, 8 and so on."""
     attempt = activity.info().attempt
     if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())

@@ -75,7 +75,7 @@ class Host:
     max_agents: int | None = None
     """How many agents each of its workers runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The budgets that have to grant room before an agent starts; without them, costs are not limited or counted."""
+    """The budgets that have to grant room before an agent starts; without them, nothing is limited or counted."""
 
     @property
     def queue_prefix(self) -> str:

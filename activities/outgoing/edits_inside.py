@@ -1,4 +1,4 @@
-"""Edits inside submodules, which no pull request holds: the agent may correct them once, then people are warned."""
+"""Edits inside submodules, which no pull request holds: the agent corrects them once, then people are warned."""
 
 from typing import Final
 

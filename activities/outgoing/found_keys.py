@@ -1,4 +1,4 @@
-"""Find texts that look like keys in a work order's changes, except those that its repository or a person allows."""
+"""Find texts that look like keys in a work order's changes, and that neither repository nor person allows."""
 
 import hashlib
 import hmac

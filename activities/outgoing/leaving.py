@@ -1,7 +1,7 @@
-"""What a second agent is asked about what is about to leave: commits and texts, as far as they fit, fenced off.
+"""The prompt for a reader, a second agent that reads outgoing commits and texts, as far as they fit, fenced off.
 
-All of it was written by others. It stands as JSON on one line between two marks that follow from its bytes, and
-what no person sees in it is escaped. What does not fit is named, to the reader and in a finding.
+All outgoing content was written by others. The prompt holds it as JSON on one line between two marks that follow
+from its bytes, with invisible characters escaped. Parts that do not fit are named to the reader and in a finding.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
-"""Of texts and patches together: a model must hold it, and heed it."""
+"""The bound of texts and patches together: a model must hold all of it, and heed it."""
 _CONTEXT_LINES: Final = 8
 _ISSUE_CHARACTERS: Final = 32_768
 _NAMED: Final = 200
@@ -79,25 +79,25 @@ One JSON object and nothing else, no Markdown around it:
 
 
 class Leaving(Wire):
-    """What is about to leave: commits by their names, and the texts that a forge gets with them."""
+    """Outgoing content: commits by their ids, and the texts that a forge gets with them."""
 
     branch: str
     head: str
     since: tuple[str, ...]
-    """Commits that are on the forge already, with all before them."""
+    """Commits that are on the forge already, with all their ancestors."""
     texts: dict[str, str]
-    """By what a reader calls them, such as `(body)`."""
+    """Texts by the names that a reader uses, such as `(body)`."""
 
     @property
     def digest(self) -> str:
-        """A name for exactly this: a commit's id stands for all of its files."""
+        """A name for exactly this content: a commit's id stands for all of its files."""
         content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One text among those that leave."""
+    """One outgoing text."""
 
     path: str
     text: bytes
@@ -105,19 +105,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class LeavingParts:
-    """What leaves, as far as a reader is shown it."""
+    """The outgoing parts: those that a reader sees, and those that do not fit."""
 
     shown: tuple[Part, ...]
     left_out: tuple[Part, ...]
 
     @classmethod
     def of(cls, leaving: Leaving, patches: Iterable[CommitPatch], most_bytes: int = MOST_BYTES) -> "LeavingParts":
-        """Return the parts that fit, each of them whole, and those that do not.
+        """Split outgoing content into whole parts that fit and parts that do not fit.
 
         Args:
-            leaving: What is about to leave.
-            patches: What each of its commits brings, the newest first.
-            most_bytes: Of all that is shown.
+            leaving: The outgoing content.
+            patches: The patch of each commit, the newest first.
+            most_bytes: The bound of all shown parts together.
         """
         parts = [Part(name, text.encode(errors="replace")) for name, text in leaving.texts.items()]
         oldest_first = list(patches)[::-1]
@@ -133,7 +133,7 @@ class LeavingParts:
 
     @property
     def findings(self) -> tuple[KeyFinding, ...]:
-        """What a person is told that no reader has seen: one finding for all of it."""
+        """One finding, for a person, about all parts that no reader has seen."""
         if not self.left_out:
             return ()
         digest = hashlib.sha256()
@@ -151,11 +151,11 @@ class LeavingParts:
 
 
 def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
-    """Return what a reader is shown of it, and what does not fit.
+    """Return the parts that a reader sees, and the parts that do not fit.
 
     Raises:
-        EvidenceError: There is more than git is asked for.
-        GitError: git could not tell.
+        EvidenceError: There is more than Septet reads from git.
+        GitError: git could not read the commits.
     """
     since = leaving.since
     patches = committed_patches(place, since[0], leaving.head, *since[1:], context_lines=_CONTEXT_LINES)
@@ -163,12 +163,12 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:
-    """Return what a reader is asked.
+    """Return the reader's prompt.
 
     Args:
-        leaving: What is about to leave.
-        parts: What it consists of.
-        issue: The issue as agents are shown it.
+        leaving: The outgoing content.
+        parts: The parts of the content.
+        issue: The issue as agents see it.
     """
     asked = {name: cut(str(issue.get(name) or ""), _ISSUE_CHARACTERS) for name in ("title", "body")}
     names = [_visible(part.path) for part in parts.left_out]
@@ -183,14 +183,14 @@ def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, Js
 
 
 def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> KeyFinding:
-    """Return what a reader suspects as a finding; a person's yes is for this path, kind and content.
+    """Return a reader's suspicion as a finding; a person's approval is for this path, kind and content.
 
     Args:
-        path: The part's, as the reader names it.
-        line: From 1; 0 where none is meant.
+        path: The part's path, as the reader names it.
+        line: From 1; 0 if the reader names no line.
         kind: `injected`, `leak` or `backdoor`.
-        what: What is suspected, in words that may be shown.
-        content: What stands at that path now.
+        what: The suspicion, in words that may be shown.
+        content: The present content at that path.
     """
     identity = b"\0".join((path.encode(errors="replace"), kind.encode(), content))
     return KeyFinding(
@@ -203,7 +203,7 @@ def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> Key
 
 
 def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFinding, ...]:
-    """Return findings one by one, and those beyond the first `most` as one."""
+    """Return the first `most` findings, and all further findings joined into one."""
     rest = findings[most:]
     if not rest:
         return findings
@@ -232,7 +232,7 @@ def _text(content: bytes) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return a text in which what nobody sees is escaped; lines and tabs stay."""
+    """Return a text with its invisible characters escaped; lines and tabs stay."""
     if text.isascii():
         return text
     return "".join(
@@ -242,5 +242,5 @@ def _visible(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, without what would be markup where a person reads it."""
+    """Return a text on one line, without characters that a person's reader would take for markup."""
     return re.sub(r"[`<>\[\]|*]", "'", " ".join(_visible(text).split()))

@@ -56,17 +56,17 @@ _TOGETHER: Final = (
 
 
 def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
-    """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
+    """Push the commit, find or open the branch's only pull request, and check it against the commit.
 
     Raises:
-        FindingsError: What is to be pushed holds what waits for a person's word.
-        UnreadError: It waits for a reader.
-        EvidenceError: There is no commit, or the pull request stands elsewhere.
-        EarlierStepError: The base was written anew, and an agent is to bring the work together with it.
-        ForgeError: The pull request has ended: an agent that is asked again cannot help.
-        ForgeLagsError: The forge has not taken the push in yet, as it does after it has answered.
-        LostBaseError: The base no longer holds what the work began from, and the work does not fit on it.
-        MovedError: The work order goes on on another host: nothing is pushed from here.
+        FindingsError: The push holds a finding that waits for a person's decision.
+        UnreadError: The push waits for a reader.
+        EvidenceError: There is no commit, or the pull request is at another commit.
+        EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
+        ForgeError: The pull request has ended: another try of an agent cannot help.
+        ForgeLagsError: The forge has accepted the push, but does not show it yet.
+        LostBaseError: The base lost the commit that the work began from, and the work does not fit on the base.
+        MovedError: The work order continues on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
     if progress.branch_name is None or progress.commit_sha is None:
@@ -110,11 +110,11 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the base as it is now, with the worktree brought to it: rounds on it begin there.
+    """Return the work on the present base, and move the worktree to it: later rounds begin there.
 
     Raises:
-        EarlierStepError: The base was written anew, and an agent is to bring the work together with it.
-        LostBaseError: It was, and the work does not fit on it: a person decides.
+        EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
+        LostBaseError: The base was force-pushed, and the work does not fit on it: a person decides.
     """
     place, token = claim.place, host.token_for(claim.place.origin)
     sign = host.settings.sign_commits
@@ -134,7 +134,7 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
 
 
 def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
-    """Return what a person must know of work that was laid over another base than the one it began from."""
+    """Return the warning for work that was moved to another base than the base that it began from."""
     unseen = "" if work.was_checked else ", where no check has seen it"
     return (
         f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
@@ -143,10 +143,10 @@ def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
 
 
 def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
-    """See that the base is still there for which the forge has refused a pull request.
+    """Check that the base branch still exists, after the forge has refused a pull request.
 
     Raises:
-        ForgeError: It is gone.
+        ForgeError: The base branch is gone.
     """
     if isinstance(error, ForgeUnavailableError) and not isinstance(error, ForgeLagsError):
         return
@@ -161,7 +161,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Say whether a pull request is to be opened for the branch; it is asked only where that matters."""
+    """Return whether the branch needs a new pull request; the forge is read only if there are protected changes."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
@@ -178,7 +178,9 @@ def _find_or_open(
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
         if not claim.call.workspace.began_at and earlier.is_of(order_id):
-            earlier = forge.open_pull_request(new)  # it finds it, and completes labels and people
+            earlier = forge.open_pull_request(
+                new
+            )  # the forge finds the open pull request, and completes labels and people
         return _add_to(forge, earlier, claim, new)
     ended = next((each for each in forge.pull_requests_of(head, fork) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
@@ -191,7 +193,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the pull request that is there: it tells of this work too beside others', and of protected paths."""
+    """Return the existing pull request, after adding this work and its protected paths to its text."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -210,7 +212,7 @@ def _new(
     changes: tuple[ProtectedChange, ...],
     outgoing: Outgoing,
 ) -> NewPullRequest:
-    """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
+    """Return the new pull request with the agent's text, or the issue's title if the agent gave only a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""
@@ -235,7 +237,7 @@ def _new(
 
 
 def _closes(body: str, workspace: Workspace) -> str:
-    """Return the line by whose merge the issue is closed; nothing without an issue, or where it stands there.
+    """Return the line that closes the issue at the merge; empty without an issue, or if the body has such a line.
 
     Linear, where it knows the repository, heeds the key of its issue as forges heed a number.
     """
@@ -250,7 +252,7 @@ def _closes(body: str, workspace: Workspace) -> str:
 
 
 def _lacking(branches: tuple[str, ...]) -> str:
-    """Return what a person must know before merging who sees this branch alone; nothing where it holds all."""
+    """Return the warning that names branches to merge first; empty if this branch depends on no other."""
     if not branches:
         return ""
     named = ", ".join(f"`{branch}`" for branch in branches)

@@ -1,4 +1,4 @@
-"""A round on a pull request is proved by git and the forge: Septet pushes the commit, then answers on the forge."""
+"""A round on a pull request is proved by git and the forge: the commit is pushed, then the forge gets answers."""
 
 from functools import partial
 from typing import Final
