@@ -1,4 +1,4 @@
-"""The work orders that another one comes after: whether they are over, and if not, what is with them."""
+"""The work orders that a work order waits for: check whether they are over, and if not, why."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _AT_A_TIME: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Looks at other work orders."""
+    """Checks other work orders."""
 
     settings: Settings
 
@@ -33,7 +33,7 @@ class Others:
         """Return when all are over. Idempotent; leaves nothing.
 
         Raises:
-            ApplicationError: One is not over, or the server did not tell; Temporal looks again, ever more rarely.
+            ApplicationError: One is not over, or the server did not answer; Temporal retries ever more rarely.
         """
         places = asyncio.Semaphore(_AT_A_TIME)
 
@@ -81,7 +81,7 @@ async def _why_not_merged(other: str) -> str | None:
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
-    """Return what a work order that waits comes after, as its row on the board tells."""
+    """Return the work orders that a waiting work order comes after, from its row on the board."""
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()

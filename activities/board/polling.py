@@ -1,4 +1,4 @@
-"""Looks that are repeated by Temporal's own retries: they wait for as long as it takes and grow no history."""
+"""Polls that Temporal's own retries repeat: they wait for as long as needed, and no history grows."""
 
 from datetime import timedelta
 from typing import Final
@@ -13,13 +13,13 @@ _DOUBLINGS: Final = 30
 
 
 def not_yet(why: str, settings: Settings, *, kind: str = "NotYet", rarely: bool = False) -> ApplicationError:
-    """Return the failure by which a look is taken again after a pause that grows.
+    """Return the failure that makes Temporal poll again after a growing pause.
 
-    What it says is shown as what the workflow waits for.
+    Users see its message as the reason why the workflow waits.
 
     Args:
-        why: What was seen.
-        settings: Of the pauses.
+        why: The state that was read.
+        settings: The settings of the pauses.
         kind: The failure's type.
         rarely: Take the longest pause at once: only a person can help.
     """

@@ -1,4 +1,4 @@
-"""What agents have left beside the plan: it goes into a rescue, and the plan goes on alone."""
+"""Move files that agents have left beside the plan into a rescue, and keep the plan alone."""
 
 from pathlib import Path
 from typing import Final
@@ -38,13 +38,13 @@ class _Return(Wire):
 
 
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
-    """Take out of the worktree what agents have left beside a plan; say whether anything was changed there.
+    """Remove files that agents have left beside a plan from the worktree; return whether the worktree changed.
 
-    Repeatable: what has begun is written down first, and `finish_return` ends it.
+    Repeatable: the removal is recorded first, and `finish_return` finishes an interrupted removal.
 
     Raises:
-        EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
-        SnapshotError: What is there could not be kept; then nothing was changed.
+        EvidenceError: The plan lies at a place where it cannot be kept alone; then nothing was changed.
+        SnapshotError: The worktree could not be kept first; then nothing was changed.
     """
     place = prepared_step.place
     begun = _Return(run=run, plan=plan, current=current.name)
@@ -53,9 +53,9 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """End the return of an attempt that died in the midst of it, before anybody looks at the worktree.
+    """Finish the return of an attempt that died during it, before any other code reads the worktree.
 
-    Returns: Whether one had begun for this agent run.
+    Returns: Whether a return had begun for this agent run.
 
     Raises:
         SnapshotError: The disk failed on the way.
@@ -97,7 +97,7 @@ def _keep_plan_alone(
 
 
 def _before_agents(host: Host, prepared_step: PreparedStep) -> BeforeAgents:
-    """Return how the workspace was before the first agent; a set-up may have run on this host since."""
+    """Return the workspace's snapshot from before the first agent; a set-up may have run on this host since."""
     place, workspace = prepared_step.place, prepared_step.call.workspace
     vault = vault_at(place)
     try:

@@ -1,4 +1,4 @@
-"""The settling of a step whose answer was not read: the finalizer's answer completes what is known of it."""
+"""Settle a step whose answer was not read: the finalizer's answer completes the step's result."""
 
 from functools import partial
 from typing import Final
@@ -48,7 +48,7 @@ def settle_failed_finalizer(
 ) -> StepResult:
     """Leave the step without an answer, for the finalizer's agent failed; the writer's lock is held meanwhile.
 
-    A session that the model API refuses is not asked again: the step's second try begins another.
+    A session that the model API refuses gets no other prompt: the step's second try begins another session.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -68,7 +68,7 @@ def _leave_unanswered(
     turn: TurnResult | None,
     reasons: tuple[str, ...],
 ) -> StepResult:
-    """Leave the step for another question, in other words; the second one is the last."""
+    """Leave the step for another, differently worded request; the second request is the last."""
     result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
     if finalizing.attempt > 1:
         return reject(host, prepared_step, result, Verdict.UNPARSED, reasons)
@@ -78,7 +78,7 @@ def _leave_unanswered(
 
 
 def _without_edits(host: Host, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-    """Return the worktree to what it was before the finalizer, with a warning where it was another."""
+    """Return the worktree to its state before the finalizer, with a warning if the finalizer changed it."""
     place, start = prepared_step.place, prepared_step.starts_from
     if not start or not host.differs(place, start):
         return result

@@ -128,7 +128,7 @@ class Settling:
     """The scan of the worktree after the agent."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
-        """Check an answer against the evidence: keep a checkpoint if the step is done, else a rescue with the reason.
+        """Check an answer against the evidence: keep a checkpoint if the step is done, else a rescue and why.
 
         An ambiguous answer counts as not read.
         """

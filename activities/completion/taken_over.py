@@ -47,20 +47,20 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What stands on the forge."""
+    """The pushed work and its pull request on the forge."""
 
     sha: str
     pull_request: PullRequest
 
 
 def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
-    """Return what a step before the restore has come to, as far as its pull request shows; `None` to begin anew.
+    """Return the commit and pull request that a step pushed before the restore; `None` to begin anew.
 
-    Whoever has a reason to have the work done again, a person or a proof, has it done.
+    If a person or a proof has sent the work back, the work is done again.
 
     Raises:
-        GitUnavailableError, ForgeUnavailableError: Origin or forge was not reached: nothing is paid before.
-        GitError, ForgeError: It refused, or the pull request has ended.
+        GitUnavailableError, ForgeUnavailableError: Origin or forge was not reached: no agent starts before.
+        GitError, ForgeError: Origin or forge refused, or the pull request has ended.
     """
     call, place, branch = step.call, step.place, step.call.progress.branch_name or ""
     if call.step not in _STEPS or call.rework is not None or call.reads or call.attempt > 1 or call.reasons:
@@ -77,14 +77,14 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
         return None
     git = view_git(place)
     if git.text("show", "-s", "--format=%ce", tips.head) != identity(git).environ["GIT_COMMITTER_EMAIL"]:
-        return None  # a person has gone on with the branch: nothing here is to replace that
+        return None  # a person has continued the branch: nothing here may replace that work
     is_known = is_own_push(place, branch, tips.head) and _taken_over(place) != (step.fence.key.run_id, tips.head)
     is_other_plan = call.approve_plan and not _holds_plan(place, call, tips.head)
     return None if is_known or is_other_plan else Pushed(tips.head, found)
 
 
 def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
-    """Refuse to pay for more work where a pull request has ended: no second one is opened for the branch.
+    """Refuse more paid work if a pull request has ended: Septet opens no second one for the branch.
 
     Raises:
         ForgeError: It has ended. One that was merged is still the result of the steps after the implementation.
@@ -99,9 +99,9 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
 
 
 def settle_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
-    """Bring the worktree to what was pushed, and hold it against the step's proof; no agent is started.
+    """Move the worktree to the pushed commit, and check it against the step's proof; no agent starts.
 
-    Idempotent: a worktree that is there already stays. What was in it is in a rescue.
+    Idempotent: a worktree at that commit stays. A rescue holds the worktree's state before.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
@@ -173,14 +173,14 @@ def _taken_over(place: Place) -> tuple[str, str] | None:
 
 
 def _holds_plan(place: Place, call: StepCall, sha: str) -> bool:
-    """Say whether a commit holds the very plan that was approved."""
+    """Return whether a commit holds exactly the plan that was approved."""
     path, plan = call.progress.plan_path, call.progress.plan_sha256
     content = view_git(place).try_run("cat-file", "blob", f"{sha}:{path}")
     return content.exit_code == 0 and sha256(content.stdout).hexdigest() == plan
 
 
 def _claim_of(place: Place, call: StepCall, push: Pushed) -> Any:  # noqa: ANN401 -- each step has its own
-    """Return what the step's agent would have answered, as far as its proof asks."""
+    """Return the answer of the step's agent, with the fields that the step's proof reads."""
     if call.step is Step.CREATE_PULL_REQUEST:
         return PullRequestUrl(url=push.pull_request.url)
     message = cut(view_git(place).text("show", "-s", "--format=%B", push.sha).strip(), _TEXT_SHOWN)

@@ -13,7 +13,7 @@ _MOST_OF_A_TRY: Final = 300.0
 
 @dataclass(slots=True)
 class DiskWaits:
-    """What each activity has waited. A worker that starts again knows nothing of the time before."""
+    """How long each activity has waited. A restarted worker does not know earlier waits."""
 
     longest_seconds: float = 3600.0
     """After so long a person is asked."""
@@ -22,7 +22,7 @@ class DiskWaits:
     """By activity: how long it has waited, and when it met the full disk last."""
 
     def may_last(self) -> bool:
-        """Note that the running activity met a full disk, and return whether it may wait on."""
+        """Note that the running activity met a full disk, and return whether it may continue to wait."""
         info, now = activity.info(), self.clock()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         waited, met_at = self._waits.get(key, (0.0, now))

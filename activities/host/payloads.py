@@ -39,9 +39,9 @@ async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
 
 
 async def read_memo(row: WorkflowExecution, name: str, kind: type[Model]) -> Model | None:
-    """Return a value in the memo of a workflow; `None` where there is none that can be read here.
+    """Return a value in the memo of a workflow; `None` if there is none that can be read here.
 
-    Whoever reaches the server can put a row into its lists: one that cannot be read is no reason to show no other.
+    Any client of the server can add a row to its lists: an unreadable row must not hide the other rows.
     """
     try:
         return kind.model_validate_json(await memo_json(row, name) or b"null")

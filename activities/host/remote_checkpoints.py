@@ -1,4 +1,4 @@
-"""What a host does for the day it is gone: its snapshots go to the checkpoint remote."""
+"""Push a host's snapshots to the checkpoint remote, in case the host is lost."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,10 +97,10 @@ def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptS
 
 
 def expect_hold(host: Host, place: Place) -> None:
-    """See that the work order has not moved to another host, where that can be known.
+    """Check that the work order has not moved to another host, if the checkpoint remote can be read.
 
     Raises:
-        MovedError: It has: what is done here must not be pushed.
+        MovedError: The work order has moved: this host must not push its work.
     """
     if host.settings.checkpoint_remote is None:
         return

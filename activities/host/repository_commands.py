@@ -1,17 +1,17 @@
-"""A command that a repository names, such as a check: run as a guest, and told in words where it failed."""
+"""Run a command that a repository names, such as a check, as a guest, and report its failure in words."""
 
 from septet.agents.sandbox.command_failure import why_failed
 from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:
-    """Run a command, confined as agents are, and return why it failed; nothing where it did not.
+    """Run a command, confined as agents are, and return why it failed; empty if it did not fail.
 
     Args:
-        guests: What runs it.
-        command: Its words, never a shell's.
-        what: What people call it.
-        time: How long it could take, for people.
+        guests: The runner of the command.
+        command: The command as argv, never a shell's line.
+        what: The command's name for people.
+        time: The command's time limit, for people.
 
     Raises:
         HaltedError: The attempt was cancelled; the command was ended.

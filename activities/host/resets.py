@@ -1,4 +1,4 @@
-"""What a run of a workflow was reset from, as the server tells: the run itself may not have heard of it yet."""
+"""Read from the server what a workflow's run was reset from: the run itself may not know it yet."""
 
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowHistoryEventFilterType
@@ -6,7 +6,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error with which the run ended that this one was reset from; empty where none did.
+    """Return the type of the error that ended the run from which this run was reset; empty if there was none.
 
     Raises:
         RPCError: The server did not answer.

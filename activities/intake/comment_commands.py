@@ -1,4 +1,4 @@
-"""Commands in comments: who gave one, its carrying out, and its one answer."""
+"""Commands in comments: check the commenter, run the command, and write its only answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _log = structlog.get_logger()
 
 
 async def decide_nothing(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-    """Refuse: this worker was started without what carries out decisions.
+    """Refuse: this worker was started without a function that carries out decisions.
 
     Raises:
         SeptetError: Always.
@@ -58,17 +58,17 @@ async def decide_nothing(client: Client, order_id: str, command: CommentCommand,
 
 @dataclass(frozen=True, slots=True)
 class CommentActivities:
-    """What one host does for comments, with its keys."""
+    """The activities of one host for comments, with its keys."""
 
     host: Host
     decide: Decide = decide_nothing
 
     @activity.defn(name="check_commenter")
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
-        """Ask the forge whether who wrote a comment may push there, and find the work order that it is about.
+        """Check with the forge whether a comment's author may push, and find the comment's work order.
 
-        Idempotent; leaves nothing. However often the command is tried from then on, it is about this work order.
-        A comment that was answered before Temporal forgot it is not obeyed again.
+        Idempotent; leaves nothing. All later tries of the command are about this work order. A comment that was
+        answered before Temporal forgot it is not obeyed again.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -93,10 +93,10 @@ class CommentActivities:
 
     @activity.defn(name="obey_comment")
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
-        """Carry out a command about a work order, and return what is answered.
+        """Carry out a command about a work order, and return the answer.
 
-        Idempotent as far as decisions are: what was decided before this attempt is not decided again, and the
-        answer says how the work order stands.
+        As idempotent as decisions are: this does not repeat a decision from before this attempt, and the answer
+        reports the work order's state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.
@@ -107,7 +107,7 @@ class CommentActivities:
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
-        """Write an answer. Idempotent: it is found by its mark. Leaves one comment.
+        """Write an answer. Idempotent: the answer is found by its mark. Leaves one comment.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -174,7 +174,7 @@ class CommentActivities:
 
 
 def answer_marker(comment_id: int) -> str:
-    """Return what marks the answer to a comment."""
+    """Return the mark of the answer to a comment."""
     return f"answer-{comment_id}"
 
 
@@ -186,7 +186,7 @@ def _is_answered(forge: Forge, event: CommentWritten) -> bool:
 
 
 def _is_old(created_at: str) -> bool:
-    """Say whether a comment is so old that a server may have forgotten it; one without a time is."""
+    """Return whether a comment is so old that a server may have forgotten it; `True` without a time."""
     try:
         written = datetime.fromisoformat(created_at)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Commands in comments that no webhook has told of: a pass of an intake finds them."""
+"""Find commands in comments that no webhook has reported, in a pass of an intake."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ _log = structlog.get_logger()
 
 
 def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: str) -> IssuesFound:
-    """Return what was found, with the commands that people have given since the pass before.
+    """Add the commands that people have given since the pass before to the issues found.
 
-    A forge that refuses to list comments keeps no issue from being taken.
+    If the forge refuses to list comments, issues are still taken.
 
     Args:
-        forge: Where.
-        request: From when on they are new.
-        issues: What was found before.
+        forge: The forge of the comments.
+        request: The intake's request, with the time from which comments are new.
+        issues: The issues found.
         key: The key of the repository's address.
 
     Raises:
@@ -61,7 +61,7 @@ class _Origin:
 
 
 def _take(comments: list[NewComment], known_ids: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:
-    """Return as many commands as one pass obeys; from where it leaves off, the next one continues."""
+    """Return as many commands as one pass obeys; the next pass continues after them."""
     known, passed = frozenset(known_ids), list[NewComment]()
     commands: list[CommandComment] = []
     for comment in comments:
@@ -79,7 +79,7 @@ def _take(comments: list[NewComment], known_ids: Iterable[int], since: datetime,
 
 
 def _event(forge: Forge, comment: NewComment) -> CommentWritten:
-    """Return a comment as a webhook would have told of it."""
+    """Return a comment as a webhook would have reported it."""
     url = forge.pull_request(comment.number).url if comment.is_on_pull_request else ""
     return CommentWritten(
         forge=forge.name,

@@ -1,4 +1,4 @@
-"""Taking an issue of a tracker: the mark on it says whose it is."""
+"""Take an issue of a tracker: the mark on the issue names its owner."""
 
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -16,13 +16,13 @@ _WHY_LIMIT: Final = 2000
 def take_issue(
     host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
 ) -> TrackedClaim:
-    """Take an issue for a workflow, unless it was taken before; what the settings do not allow is told in words.
+    """Take an issue for a workflow, unless it was taken before; if settings forbid it, return why.
 
     Args:
-        host: Whose key and settings count.
-        request: The issue, and who takes it.
-        left_by: Workflows that ended before they had started a work order: what they took is free.
-        label: By which it is asked for; empty where somebody has delegated it.
+        host: The host whose key and settings count.
+        request: The issue, and the workflow that takes it.
+        left_by: Workflows that ended before they had started a work order: their issues are free.
+        label: The label that requests work on the issue; empty if a person has delegated the issue.
 
     Raises:
         TrackerError, TrackerUnavailableError: The tracker refused, or did not answer.

@@ -1,4 +1,4 @@
-"""What one host does in a tracker: takes an issue, speaks in its session, and obeys what people answer there."""
+"""One host's work in a tracker: take an issue, write in its session, and obey people's answers there."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -43,7 +43,7 @@ class TrackerActivities:
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Say something in a session. Idempotent: it is found by its key. Leaves one activity of the session.
+        """Write a message in a session. Idempotent: it is found by its key. Leaves one activity of the session.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -60,8 +60,8 @@ class TrackerActivities:
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
         """Take an issue for a workflow, unless it was taken before.
 
-        Idempotent: a workflow that asks again has it still. Leaves an attachment on the issue that names the work
-        order; what the settings do not allow is refused in words, and leaves nothing.
+        Idempotent: a workflow that takes the issue again keeps it. Leaves an attachment on the issue that names the
+        work order. If settings forbid the issue, the result holds the reason, and nothing is left.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -72,9 +72,9 @@ class TrackerActivities:
 
     @activity.defn(name="obey_prompt")
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
-        """Carry out what somebody answered in a session, and return what is said to it.
+        """Carry out a person's answer in a session, and return the reply.
 
-        Idempotent as far as decisions are: what was decided before this attempt is not decided again.
+        As idempotent as decisions are: this does not repeat a decision from before this attempt.
 
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.
@@ -116,10 +116,10 @@ def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> Session
 
 
 async def _expect_order(client: Client, order_id: str) -> None:
-    """See that the server has a work order whose issue is marked: it may be about to start.
+    """Check that the server has the work order of a marked issue; the work order may be about to start.
 
     Raises:
-        TrackerUnavailableError: It has none yet.
+        TrackerUnavailableError: The server has no such work order yet.
         RPCError: The server refused.
     """
     try:

@@ -1,1 +1,1 @@
-"""What goes to people: comments, labels, notifications, and the session of a tracker."""
+"""Reports to people: comments, labels, notifications, and the session of a tracker."""

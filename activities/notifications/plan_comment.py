@@ -1,4 +1,4 @@
-"""The plan, posted to its issue where it waits for a person, with the SHA-256 that a decision must name."""
+"""Post a plan that waits for a person to its issue, with the SHA-256 that a decision must name."""
 
 import hashlib
 from typing import Final
@@ -21,22 +21,22 @@ _log = structlog.get_logger()
 
 
 def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -> bool:
-    """Say whether a step has ended with a plan that is to be posted."""
+    """Return whether a step has ended with a plan to post."""
     is_found = call.step is Step.FIND_PLAN_FILE and result.verdict is Verdict.DONE and result.plan_sha256
     wanted = call.approve_plan and (call.plan_comment or is_asked_for)
     return bool(is_found and wanted and call.workspace.issue_number.isdecimal())
 
 
 def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Post the plan that waits; return what did not work, as warnings.
+    """Post the waiting plan; return failures as warnings.
 
     Idempotent: there is one comment for each plan, found by its mark.
 
     Args:
-        host: Whose key is used.
-        place: Where the plan lies.
-        call: The step that has found it.
-        result: How that ended.
+        host: The host whose key is used.
+        place: The place of the plan.
+        call: The step that has found the plan.
+        result: The step's result.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     try:
@@ -55,7 +55,7 @@ def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
 
     Raises:
         EvidenceError: The file has changed since.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     path = plan_file(place, result.result_text or "")
     with (place.worktree / path).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Telling people: a CloudEvent, signed, to the address that the operator names."""
+"""Send notifications: a signed CloudEvent to the address that the operator names."""
 
 import asyncio
 import base64
@@ -21,16 +21,16 @@ _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 -- what a secret in base64 begins
 
 @dataclass(frozen=True, slots=True)
 class SendNotification:
-    """Sends what people are told, with this host's address and secret."""
+    """Sends notifications with this host's address and secret."""
 
     host: Host
 
     @activity.defn(name="send_notification")
     async def run(self, notification: Notification) -> None:
-        """Post it once. At least once in all: the receiver knows a second one by its id. Leaves nothing.
+        """Post a notification, at least once in all: the receiver detects a second post by its id. Leaves nothing.
 
         Raises:
-            ApplicationError: The receiver is away or refused it; Temporal sends it again after a growing pause.
+            ApplicationError: The receiver is away or refused; Temporal retries after a growing pause.
         """
         import httpx
 
@@ -50,7 +50,7 @@ class SendNotification:
                     "POST", settings.notify_url.get_secret_value(), content=body, headers=headers
                 ) as answer,
             ):
-                pass  # its status says all, and its body may have no end
+                pass  # the status is enough, and the body may have no end
         except (httpx.HTTPError, TimeoutError) as error:
             message = f"SEPTET_NOTIFY_URL could not be reached: {type(error).__name__}."
             raise ApplicationError(message, type="ReceiverAway") from error

@@ -1,4 +1,4 @@
-"""The one label on an issue that tells at which stage its work order is, where the repository asks for it."""
+"""The single label on an issue that shows its work order's stage, if the repository wants it."""
 
 from typing import Final
 
@@ -17,16 +17,16 @@ _log = structlog.get_logger()
 
 
 def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Have the issue's label tell how a step has just ended; return what did not work, as warnings.
+    """Set the issue's label by how a step has just ended; return failures as warnings.
 
-    Idempotent: the labels are looked at first, and again after an unclear answer. Only these labels are touched. A
-    step that is tried again puts `executing` in the place of `blocked`.
+    Idempotent: the labels are read first, and again after an unclear answer. Only these labels are changed. A step
+    that is tried again replaces `blocked` with `executing`.
 
     Args:
-        host: Whose key is used.
-        place: Not used: nothing is kept of a label but itself.
+        host: The host whose key is used.
+        place: Not used: a label needs no record.
         call: The step.
-        result: How it ended.
+        result: The step's result.
     """
     del place
     number = call.workspace.issue_number

@@ -1,4 +1,4 @@
-"""What a step tells in the session of its issue's tracker: how it ended, the plan that waits, the pull request."""
+"""Report a step in the session of its issue's tracker: how it ended, the plan that waits, the pull request."""
 
 from typing import Final
 
@@ -25,16 +25,16 @@ _log = structlog.get_logger()
 
 
 def tell_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Tell a tracker of a step that has just ended; return what did not work, as warnings.
+    """Report a step that has just ended to a tracker; return failures as warnings.
 
-    Idempotent: each message is found by its key, and a link by its address. A tracker that refuses or does not
-    answer costs a warning.
+    Idempotent: each message is found by its key, and a link by its address. If the tracker refuses or does not
+    answer, this returns a warning.
 
     Args:
-        host: Whose key is used.
-        place: Where the plan lies.
+        host: The host whose key is used.
+        place: The place of the plan.
         call: The step.
-        result: How it ended.
+        result: The step's result.
     """
     issue = call.workspace.tracker
     if issue is None:

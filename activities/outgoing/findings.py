@@ -1,4 +1,4 @@
-"""What in a work order's changes waits for a person's word before it is committed or pushed."""
+"""Findings in a work order's changes that wait for a person's decision before a commit or a push."""
 
 import hashlib
 from typing import Final
@@ -20,15 +20,16 @@ _ID_LENGTH: Final = 12
 
 
 def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[ProtectedChange, ...]:
-    """See that nothing waits for a person in the commits up to `head`, nor in what is staged on it.
+    """Check that the commits up to `head` and the changes staged on it hold no undecided finding.
 
     Returns:
-        What is changed of the protected paths, and may be.
+        The allowed changes of protected paths.
 
     Raises:
-        FindingsError: They add what looks like a key, or change a protected path; the message names the places.
-        EvidenceError: They may not be committed at all, or could not be looked through.
-        GitError: git could not tell what is changed.
+        FindingsError: They add a text that looks like a key, or change a protected path; the message names the
+            places.
+        EvidenceError: They may not be committed at all, or could not be searched.
+        GitError: git could not list the changes.
     """
     keys = found_keys(host, claim, staged, head)
     tree = staged.text("write-tree") if staged is not None else head
@@ -38,12 +39,12 @@ def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) 
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """See that none of these changes waits for a person; as `refuse_findings`.
+    """Check that none of these changes waits for a person; raises as `refuse_findings`.
 
     Args:
         host: This host.
-        claim: Whose work it is.
-        changes: Of protected paths.
+        claim: The claim on the work.
+        changes: The changes of protected paths.
         opens: Whether the push opens a pull request, which can be a draft.
     """
     _refuse((), _waiting_paths(host, claim, changes, opens=opens))
@@ -69,7 +70,7 @@ def changes_of_protected(
 
 
 def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
-    """Return what becomes of such changes: what the repository says as of the base commit, else the worker."""
+    """Return the setting for such changes: the repository's as of the base commit, else the worker's."""
     return claim.repository_settings.on_protected or host.settings.on_protected
 
 
@@ -84,10 +85,10 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
 def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
-    """Return those of the changes that a person has not let pass: one by one, and many of them as one.
+    """Return the changes that a person has not allowed: one by one, and many of them as one.
 
     Raises:
-        EvidenceError: None may pass.
+        EvidenceError: The settings allow no such change.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):

@@ -1,4 +1,4 @@
-"""What waits for a reader before it leaves: kept for the reader, and not pushed before the reader has spoken."""
+"""Outgoing content that waits for a reader: it is kept for the reader, and pushed only after the reader's answer."""
 
 from pathlib import Path
 from typing import Final
@@ -18,13 +18,13 @@ _FILE: Final = "leaving.json"
 
 
 def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
-    """See that a reader has read exactly this, where that is asked for, and that nobody has to decide on it.
+    """Check that a reader has read exactly this content, if settings want it, and that no finding is undecided.
 
-    What is not read yet lies beside the vault from now on, for the reader.
+    Content that no reader has read is written beside the vault, for the reader.
 
     Raises:
-        UnreadError: No reader has read it.
-        FindingsError: The reader suspects something that no person has let pass.
+        UnreadError: No reader has read the content.
+        FindingsError: The reader has a suspicion that no person has allowed.
     """
     if not (host.settings.read_outgoing or claim.repository_settings.read_outgoing):
         return
@@ -37,23 +37,23 @@ def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
 
 
 def is_read(claim: AnyClaim) -> bool:
-    """Say whether the commit at which HEAD is was read for this call already."""
+    """Return whether a reader has read HEAD's commit for this call already."""
     reading, leaving = claim.call.reading, read_model(claim.place.records / _FILE, Leaving)
     is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
     return is_same and leaving is not None and leaving.head == claim.evidence.head.sha
 
 
 def is_here(host: Host, call: StepCall) -> bool:
-    """Say whether this host has what a call's reader is to read: another one has begun the push."""
+    """Return whether this host has the content for a call's reader; another host may have begun the push."""
     leaving = read_model(host.place(call.workspace.place_id).records / _FILE, Leaving)
     return leaving is not None and leaving.digest == call.reads
 
 
 def leaving_of(place: Place, call: StepCall) -> Leaving:
-    """Return what a call's reader is to read.
+    """Return the content that a call's reader has to read.
 
     Raises:
-        WorkspaceError: It is not on this host.
+        WorkspaceError: The content is not on this host.
     """
     leaving = read_model(place.records / _FILE, Leaving)
     if leaving is None or leaving.digest != call.reads:
@@ -65,9 +65,9 @@ def leaving_of(place: Place, call: StepCall) -> Leaving:
 
 
 def folder_of_reader(host: Host, call: StepCall) -> Path:
-    """Return the empty folder in which a reader begins; its finalizer and its next attempts have the same one.
+    """Return the empty folder in which a reader, its finalizer and its next attempts work.
 
-    It is named as a worktree is, after the work order.
+    The folder is named after the work order, as a worktree is.
     """
     place_id = call.workspace.place_id
     folder = host.state.homes / place_id / f"reader-{call.reads[:16]}" / place_id

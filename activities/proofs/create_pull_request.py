@@ -65,7 +65,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
         ForgeError: The pull request has ended: another try of an agent cannot help.
         ForgeLagsError: The forge has accepted the push, but does not show it yet.
-        LostBaseError: The base lost the commit that the work began from, and the work does not fit on the base.
+        LostBaseError: The base lost the commit that the work began from, and the work does not fit on it.
         MovedError: The work order continues on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -212,7 +212,7 @@ def _new(
     changes: tuple[ProtectedChange, ...],
     outgoing: Outgoing,
 ) -> NewPullRequest:
-    """Return the new pull request with the agent's text, or the issue's title if the agent gave only a URL."""
+    """Return the pull request to open: with the agent's text, or the issue's title if the agent gave a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""

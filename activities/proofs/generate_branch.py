@@ -1,4 +1,4 @@
-"""Step 4 is proved by the branch, which is made where the agent has not made it."""
+"""Step 4 is proved by the branch, which Septet creates if the agent has not."""
 
 import re
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from septet.system.masking import mask
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
     """Put the engine's first part before the name, check it and the remote, and make it the worktree's branch.
 
-    A work order that has a branch on the forge already, before it was taken back to an earlier step, goes on with
-    that one: another would become a second pull request.
+    If a work order already has a branch on the forge, from before it went back to an earlier step, it continues
+    with that branch: another branch would become a second pull request.
 
     Raises:
         UnclearAnswerError: The name is a link whose two parts differ.
@@ -109,7 +109,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: Remot
 
 
 def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str, sha: str | None) -> bool:
-    """Say whether the work order has pushed the branch after the backup from which its host was restored.
+    """Return whether the work order has pushed the branch after the backup from which its host was restored.
 
     Where a person approves plans, what was pushed for another one is not taken over.
     """

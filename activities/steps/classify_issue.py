@@ -1,4 +1,4 @@
-"""Step 1: say whether the issue is a bug, a feature or a chore."""
+"""Step 1: classify the issue as a bug, a feature or a chore."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The end of a cancelled work order whose step could not see to it: its worker was dead, or its agent waited."""
+"""End a cancelled work order whose step could not do so: its worker was dead, or its agent waited."""
 
 from dataclasses import dataclass
 

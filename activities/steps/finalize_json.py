@@ -1,4 +1,4 @@
-"""The finalizer: ask the session of a step for its answer alone, as JSON, without tools."""
+"""The finalizer: request the answer alone from a step's session, as JSON, without tools."""
 
 from dataclasses import dataclass
 
@@ -16,5 +16,5 @@ class FinalizeJson:
 
     @activity.defn(name="finalize_json")
     async def run(self, request: FinalizeCall) -> StepResult:
-        """Ask for the JSON. Idempotent: a finished run is read again. Leaves the run's files on disk."""
+        """Request the JSON. Idempotent: a finished run is read again. Leaves the run's files on disk."""
         return await self.runner.finalize(request)

@@ -1,4 +1,4 @@
-"""Before each push, where that is asked for: a second agent reads what is about to leave."""
+"""Before each push, if settings want it: a second agent reads the outgoing content."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class ReadOutgoing:
 
     @activity.defn(name="read_outgoing")
     async def run(self, call: StepCall) -> StepResult:
-        """Have it read. Idempotent: a finished run is read again. Leaves the run's files on disk."""
+        """Run the reader. Idempotent: a finished run is read again. Leaves the run's files on disk."""
         host = self.runner.host
         if not await shielded_thread(host.threads.disk, is_here, host, call):
             reasons = ("The work to read is on another host.",)

@@ -33,11 +33,11 @@ def own_login(host: Host) -> NamedLogin:
 
 
 def check_logins(host: Host) -> None:
-    """See that each further login can be used; their keys are masked from then on.
+    """Check that each further login can be used; their keys are masked from then on.
 
     Raises:
-        AgentMissingError: The settings name logins of an agent that there is not.
-        InvalidInputError: A login cannot be used; the message says which and why.
+        AgentMissingError: The settings name logins of an agent that does not exist.
+        InvalidInputError: A login cannot be used; the message names the login and the reason.
     """
     for agent, logins in host.settings.agent_logins.items():
         for name, path in logins.items():
@@ -45,13 +45,13 @@ def check_logins(host: Host) -> None:
 
 
 def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None) -> str:
-    """Return what names a login on all hosts that have it: a digest of its keys, else one of this host's own.
+    """Return a name for a login on all hosts that have it: a digest of its keys, else a digest for this host.
 
     Args:
         host: The host.
         adapter: The CLI.
         login: One of its logins.
-        model: What it is asked for: of a CLI that knows several providers, only the keys of that model's count.
+        model: The requested model: if a CLI knows several providers, only the keys of that model's provider count.
     """
     provider = adapter.provider_of(login.machine, model)
     own = [host.id, str(login.folder or login.name)] if login.name else [host.id]

@@ -13,17 +13,17 @@ from septet.git.evidence.evidence import gather
 def leave_over_budget(
     host: Host, prepared_step: PreparedStep, refusal: OverBudgetError, unread: StepResult | None = None
 ) -> StepResult:
-    """Keep a checkpoint of what was done, and say which budget is waited for.
+    """Keep a checkpoint of the work, and return a result that names the budget that is used up.
 
     Args:
         host: The host.
         prepared_step: The step, or its finalizer.
-        refusal: Which budget is used up.
-        unread: What is known of the step whose finalizer it is.
+        refusal: The error that names the budget.
+        unread: The result of the step if a finalizer is over budget.
 
     Raises:
-        OverBudgetError: Its workflow does not wait for budgets, or nobody would call it: the activity is tried
-            again.
+        OverBudgetError: The workflow does not wait for budgets, or no account would notify it: Temporal retries
+            the activity.
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """

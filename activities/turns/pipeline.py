@@ -1,4 +1,4 @@
-"""What the steps of a pipeline's work orders have beyond others: prompts, and a folder for what they bring."""
+"""The additions for steps of a pipeline's work orders: notes for prompts, and a folder for results."""
 
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
@@ -9,7 +9,7 @@ from septet.state import StateDir
 
 
 def pipeline_note(state: StateDir, call: StepCall) -> str:
-    """Return what the prompt of a pipeline's step says beyond its command."""
+    """Return the note that follows the command in the prompt of a pipeline's step."""
     if call.step is Step.BUILD_PLAN:
         return planner_note(call.pipeline, issue_id(call))
     if call.step is Step.IMPLEMENT_PLAN:
@@ -18,7 +18,7 @@ def pipeline_note(state: StateDir, call: StepCall) -> str:
 
 
 def summary_for_new_session(state: StateDir, call: StepCall) -> str:
-    """Return what a new session in a pipeline's lane is told of earlier sessions; nothing without a summary."""
+    """Return the summary of earlier sessions for a new session in a pipeline's lane; empty without a summary."""
     summary = pipeline_store(state, call).summary(call.workspace.lane) if call.workspace.lane else ""
     return summary_note(summary) if summary else ""
 

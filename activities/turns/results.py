@@ -1,4 +1,4 @@
-"""From an agent run and what git says to a step's result, of bounded size."""
+"""Build a step's result, of bounded size, from an agent run and git's evidence."""
 
 from typing import Any, Final
 
@@ -66,7 +66,7 @@ def begin_again(unread: StepResult) -> StepResult:
 
 
 def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
-    """Add what another turn used for the same step, where there was one."""
+    """Add what another turn used for the same step, if there was one."""
     if turn is None:
         return result
     used = {
@@ -78,7 +78,7 @@ def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
 
 
 def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
-    """Add the checked answer; one over 4 KB is left on disk."""
+    """Add the checked answer; an answer over 4 KB stays on disk."""
     value = answer.value
     plain: JsonValue = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     size = len(value.model_dump_json()) if isinstance(value, BaseModel) else 0
@@ -87,7 +87,7 @@ def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
 
 
 def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> StepResult:
-    """Make the step done by what proves it."""
+    """Mark the step as done, with the facts of its proof."""
     return result.model_copy(
         update={
             "verdict": Verdict.DONE,
@@ -104,7 +104,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
 
 
 def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
-    """Say why the step is not done."""
+    """Add why the step is not done."""
     return result.model_copy(update={"verdict": verdict, "reasons": _bound_texts(reasons)})
 
 
@@ -118,5 +118,5 @@ def add_warnings(result: StepResult, *warnings: str) -> StepResult:
 def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
-    """Return the first texts, each cut to a length: the end of a failing program's output says most."""
+    """Return the first texts, each cut to a length; the end of a failing program's output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])

@@ -1,4 +1,4 @@
-"""The set-up that a repository asks for: run once in each workspace, before its first agent, as guests."""
+"""Run a repository's set-up commands once in each workspace, before its first agent, as guests."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -101,10 +101,10 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
 
 
 def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]], what: str) -> None:
-    """See that guests find the programs of a repository's commands, before an agent is paid.
+    """Check that guests find the programs of a repository's commands, before an agent is paid.
 
     Raises:
-        SetupError: They do not find one; the remedy says what shows it to them.
+        SetupError: Guests do not find a program; the remedy names how to show it to guests.
     """
     env = select_variables(host.agents.env, FOR_EVERY_AGENT)
     missing = next(missing_programs(host.sandbox, place.worktree, env, commands, what), None)
