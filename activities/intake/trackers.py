@@ -60,8 +60,8 @@ class TrackerActivities:
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
         """Take an issue for a workflow, unless it was taken before.
 
-        Idempotent: a workflow that takes the issue again keeps it. Leaves an attachment on the issue that names the
-        work order. If settings forbid the issue, the result holds the reason, and nothing is left.
+        Idempotent: a workflow that takes the issue again keeps it. Leaves an attachment on the issue that names
+        the work order. If settings forbid the issue, the result holds the reason, and nothing is left.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.

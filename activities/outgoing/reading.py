@@ -1,4 +1,4 @@
-"""Outgoing content that waits for a reader: it is kept for the reader, and pushed only after the reader's answer."""
+"""Outgoing content that waits for a reader: kept for the reader, and pushed only after the reader's answer."""
 
 from pathlib import Path
 from typing import Final

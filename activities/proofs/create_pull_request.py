@@ -161,7 +161,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether the branch needs a new pull request; the forge is read only if there are protected changes."""
+    """Return whether the branch needs a new pull request; the forge is read only for protected changes."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
