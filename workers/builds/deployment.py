@@ -1,4 +1,4 @@
-"""The Worker Deployment of a queue, as the server keeps it: its builds, and which of them gets work orders."""
+"""The server's Worker Deployment of a queue: its builds, and the build that gets work orders."""
 
 import asyncio
 import json
@@ -31,29 +31,29 @@ UNVERSIONED: Final = ""
 _PATCHES: Final = "septet-patches"
 """The key in a build's metadata; its value is a list of ids in JSON."""
 _LEAST_INTERVAL: Final = timedelta(seconds=10)
-"""Between two heartbeats of a worker."""
+"""The shortest time between two heartbeats of a worker."""
 _FIRST_INTERVAL: Final = timedelta(seconds=60)
-"""As much at the most until a worker sends the second one."""
+"""The longest time until a worker sends its second heartbeat."""
 _SILENT: Final = 2
-"""So many intervals."""
+"""A worker without a heartbeat for so many intervals is silent."""
 _MOST_WORKERS: Final = 1000
 _STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
 
 
 @dataclass(frozen=True, slots=True)
 class ListedWorker:
-    """A worker as the server lists it: one that was stopped, or killed, stays listed for minutes."""
+    """A worker as the server lists it; a stopped or killed worker stays listed for minutes."""
 
     instance: str
-    """Tells one worker from all others."""
+    """The worker's unique key."""
     identity: str
     build: str
     heard_at: datetime
     """By the worker's own clock."""
     interval: timedelta
-    """Between two of its heartbeats."""
+    """The time between two of its heartbeats."""
     is_stopping: bool
-    """It has said that it ends."""
+    """Whether it has reported that it ends."""
     opens: bool
     """Whether it opens workspaces: it has slots for them, be they free or taken; a drained one has none."""
 
@@ -73,15 +73,15 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """When it should have been heard again; whoever asks for work after that is another worker."""
+        """When its next heartbeat was due; a poll after that is from another worker."""
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
     def is_silent(self, now: datetime) -> bool:
-        """Say whether it was not heard for as long as none is that lives."""
+        """Return whether its last heartbeat is older than that of any live worker."""
         return now - self.heard_at > _SILENT * self.interval
 
     def is_gone(self, now: datetime) -> bool:
-        """Say whether it takes no work any more."""
+        """Return whether the worker takes no more work."""
         return self.is_stopping or self.is_silent(now)
 
 
@@ -92,25 +92,25 @@ class Routing:
     current: str = UNVERSIONED
     ramping: str = UNVERSIONED
     percentage: float = 0.0
-    """So much of the work orders goes to the build that is ramping."""
+    """The share of work orders that goes to the ramping build."""
     is_decided: bool = False
-    """Whether somebody has ever said which build is current, be it that none is."""
+    """Whether somebody has ever set the current build, even to none."""
     token: bytes = b""
     """A change with it is refused once another change has been made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The deployment that has the name of a queue. Each method raises RPCError where the server refuses.
+    """The deployment that has the name of a queue. Each method raises RPCError if the server refuses.
 
-    What it refuses for want of time is asked again: it takes few changes of a deployment at once.
+    Requests that the server refuses for want of time are repeated: it takes few changes of a deployment at once.
     """
 
     client: Client
     name: str
 
     async def routing(self) -> Routing:
-        """Return which builds get work orders; where the server knows none, workers without a version do."""
+        """Return the builds that get work orders; without builds, workers without a version get them."""
         request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
         try:
             answer = await self.client.workflow_service.describe_worker_deployment(request, retry=True)
@@ -128,16 +128,16 @@ class Deployment:
         )
 
     async def has(self, build: str) -> bool:
-        """Return whether a worker of a build has ever asked for work."""
+        """Return whether a worker of a build has ever polled."""
         return await self._metadata(build) is not None
 
     async def patches_of(self, build: str) -> frozenset[str] | None:
-        """Return the patches that a build has told; `None` where it has not."""
+        """Return the patches that a build has reported, or `None` if it has not reported any."""
         entry = (await self._metadata(build) or {}).get(_PATCHES)
         return frozenset(json.loads(entry.data)) if entry is not None else None
 
     async def tell_patches(self, build: str, patches: Iterable[str]) -> None:
-        """Note at a build that the server knows which patches it has."""
+        """Record a build's patches in its metadata; the server must know the build."""
         data = json.dumps(sorted(patches)).encode()
         request = UpdateWorkerDeploymentVersionMetadataRequest(
             namespace=self.client.namespace,
@@ -152,8 +152,8 @@ class Deployment:
 
         Args:
             build: The build.
-            token: Of the routing that this is to follow on; where it was changed meanwhile, this is refused.
-            unseen: Also where the server has not yet noticed a worker of it.
+            token: The token of the routing that was read; if the routing has changed since, the server refuses.
+            unseen: Whether to do it even if the server has not yet noticed a worker of the build.
         """
         request = SetWorkerDeploymentCurrentVersionRequest(
             namespace=self.client.namespace,
@@ -167,7 +167,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_current_version(request, retry=True)
 
     async def ramp(self, build: str, percentage: float) -> None:
-        """Let a build get so much of the work orders; with 0 the current one gets all again."""
+        """Route a percentage of work orders to a build; with 0 the current build gets all again."""
         request = SetWorkerDeploymentRampingVersionRequest(
             namespace=self.client.namespace,
             deployment_name=self.name,
@@ -178,9 +178,9 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return when a worker of each build last began to ask for work; the server remembers five minutes.
+        """Return when a worker of each build last started a poll; the server remembers five minutes.
 
-        A worker that has nothing to do asks once a minute.
+        An idle worker polls once a minute.
 
         Args:
             of: `DECISIONS`, or `OPENINGS`: the work of any host.
@@ -197,7 +197,7 @@ class Deployment:
         return polls
 
     async def workers(self) -> tuple[ListedWorker, ...]:
-        """Return the workers of the queue; none where the server does not list any."""
+        """Return the workers of the queue; none if the server cannot list workers."""
         request = ListWorkersRequest(
             namespace=self.client.namespace, page_size=_MOST_WORKERS, query=f'TaskQueue="{self.name}"'
         )
@@ -210,9 +210,9 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return who of a build was last heard, and when: a later sign is one of a worker that lives.
+        """Return the last signs of a build's workers and their times; a new sign proves a live worker.
 
-        Two looks are compared with each other, and no clock with another one.
+        Callers compare two results with each other, never one clock with another.
         """
         polls, workers = await asyncio.gather(self.last_polls(), self.workers())
         heard = {

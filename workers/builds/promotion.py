@@ -1,4 +1,4 @@
-"""Which build gets work orders is decided by a person or a release, and not by the start of a worker."""
+"""A person or a release decides which build gets work orders, not the start of a worker."""
 
 import asyncio
 from collections import defaultdict
@@ -19,39 +19,39 @@ from workers.builds.deployment import OPENINGS, UNVERSIONED, Deployment, ListedW
 from workers.builds.patch_ids import own_patches
 
 SILENT: Final = timedelta(seconds=90)
-"""A worker asks for work at least once a minute; with half a minute for clocks that differ."""
+"""A worker polls at least once a minute; with half a minute for clocks that differ."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
-"""A worker tells its build's patches as soon as the server knows the build; whoever has not by then never will."""
+"""A worker reports its build's patches once the server knows the build; after this time it never will."""
 _LOOK_SECONDS: Final = 0.5
 _NAMED: Final = 3
-"""So many work orders a message names."""
+"""The number of work orders that a message names."""
 _PATCHES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionCall:
-    """What is to happen."""
+    """The request to promote a build."""
 
     build: str | None = None
-    """The build; that of this installation when absent."""
+    """The build; if absent, the build of this installation."""
     ramp: float | None = None
-    """The percentage of work orders that it gets; all when absent. With 0 the current build has all again."""
+    """The percentage of work orders for the build; all if absent. With 0 the current build gets all again."""
     force: bool = False
-    """Also where work orders under way then wait."""
+    """Whether to promote even if work orders under way then wait."""
     within_seconds: float = SILENT.total_seconds()
-    """How long to wait for a sign of a worker of the build: one that has just stopped gives none."""
+    """How long to wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """What has happened."""
+    """The result of a promotion."""
 
     build: str
     before: str
     """The build that was current; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """Workflows under way that cannot go on under the build, or may not, where its patches are not known."""
+    """Workflows under way that cannot continue under the build; if its patches are unknown, that may not."""
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
@@ -59,7 +59,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 
     Raises:
         UsageError: There are no builds: versioning is off.
-        NotFoundError: No worker of the build asks for work, or none is ramping.
+        NotFoundError: No worker of the build polls, or no build is ramping.
         RefusedTransitionError: Work orders under way would wait.
         ServerNotReachedError: The server refused.
     """
@@ -85,9 +85,9 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 
 
 async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
-    """Return the builds with workers, and how long ago one of each began to ask for work: mostly within a minute.
+    """Return the builds with workers, and the time since each build's last poll: mostly within a minute.
 
-    A build has none whose workers have not asked for longer, have stopped, or have missed their heartbeats.
+    A build is left out if its workers have not polled for longer, have stopped, or have missed their heartbeats.
 
     Raises:
         RPCError: The server refused.
@@ -103,7 +103,7 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
 
 
 async def opens_workspaces(deployment: Deployment) -> bool:
-    """Say whether any host takes new work: none does where all are drained.
+    """Return whether any host takes new work; drained hosts take none.
 
     Raises:
         RPCError: The server refused.
@@ -113,11 +113,11 @@ async def opens_workspaces(deployment: Deployment) -> bool:
 
 
 def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: datetime) -> bool:
-    """Say whether any of the workers of a queue opens workspaces.
+    """Return whether any worker of a queue opens workspaces.
 
     Args:
-        polls: When workers of each build last asked for openings: one whose slots are all taken does not ask.
-        workers: Those that the server lists: it learns of a new one with its first heartbeat.
+        polls: When workers of each build last polled for openings: a worker without a free slot does not poll.
+        workers: The workers that the server lists: a new worker is listed with its first heartbeat.
         now: The time.
     """
     gone = [worker for worker in workers if worker.is_gone(now)]
@@ -146,7 +146,7 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    """Wait for a new sign of a worker of a build: what is known may be of one that has ended."""
+    """Wait for a new sign of a worker of a build: an old sign may be of a worker that has ended."""
     try:
         async with asyncio.timeout(within_seconds):
             known = await deployment.signs_of(build)
@@ -161,7 +161,7 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
 
 
 async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -> frozenset[str] | None:
-    """Return the patches of a build; `None` where its workers, which may just have begun, do not tell them."""
+    """Return the patches of a build; `None` if its workers, which may just have started, do not report them."""
     if build == UNVERSIONED:
         return None
     with suppress(TimeoutError):
@@ -175,7 +175,7 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
 async def _waiting_under(
     client: Client, task_queue: str, patches: frozenset[str] | None
 ) -> Mapping[str, list[str]]:
-    """Return the workflows under way by patch, of the patches that a build lacks."""
+    """Return the workflows under way by patch, for patches that a build lacks."""
     query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
     names: dict[str, list[str]] = defaultdict(list)
     async for row in client.list_workflows(query):

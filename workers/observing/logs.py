@@ -16,7 +16,7 @@ from septet.system.masking import mask
 from workers.observing.log_words import withhold_cause, withhold_words
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
-"""What activities raise on purpose."""
+"""Errors that activities raise on purpose."""
 _ACTIVITY_LOG: Final = "temporalio.activity"
 _FOR_MACHINES: Final = ("workflow", "run_id", "agent", "trace_id")
 _OF_THE_SDK: Final = "temporal_sdk"
@@ -25,7 +25,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write our events and Temporal's to stderr, as JSON or for a person; where payloads are sealed, no words."""
+    """Write our events and Temporal's to stderr, as JSON or for a person; with sealed payloads, without words."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 
@@ -56,7 +56,7 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def logs_are_json(settings: Settings | None) -> bool:
-    """Say whether logs are for a program; as by default where the settings could not be read."""
+    """Return whether logs are JSON; without readable settings, the default applies."""
     log_format = settings.log_format if settings is not None else "auto"
     return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
 
@@ -64,9 +64,9 @@ def logs_are_json(settings: Settings | None) -> bool:
 def library_event(
     logger: object, method: str, event: MutableMapping[str, Any], *, is_sealed: bool = False
 ) -> MutableMapping[str, Any]:
-    """Give what a library logs an event that is always the same, with its words as a key.
+    """Turn a library's log record into a constant event, with the record's words as a key.
 
-    What the SDK's core tells with its words becomes keys too; where payloads are sealed it stays as it is.
+    The fields of the SDK's core become keys too, unless payloads are sealed.
     """
     del logger, method
     record: logging.LogRecord = event["_record"]
@@ -78,7 +78,7 @@ def library_event(
 
 
 def _temporal_context(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say which work order, run and activity an event belongs to, and which trace where there are any."""
+    """Add the work order, the run and the activity to an event."""
     del logger, method
     if activity.in_activity():
         about = activity.info()
@@ -96,7 +96,7 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
 
 
 def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say which trace an event of a workflow belongs to; activities bind theirs."""
+    """Add the trace to an event of a workflow; activities bind theirs."""
     del logger, method
     if workflow.in_workflow():
         from opentelemetry import trace
@@ -108,9 +108,9 @@ def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]
 
 
 def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Begin with the work order, and leave out what a reader takes for granted.
+    """Put the work order first, and remove keys that a person does not need.
 
-    That is a first attempt, and an activity that is called as its step. Ids for machines are left out too.
+    These are a first attempt, an activity that has the name of its step, and ids for machines.
     """
     del logger, method
     for name in _FOR_MACHINES:
@@ -127,9 +127,9 @@ _FOR_PEOPLE: Final = (shorten_event, structlog.processors.TimeStamper(fmt="%H:%M
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:
-    """Let Temporal's own warnings name their cause in a line; only of a defect the traceback is told too.
+    """Add the cause to the line of Temporal's own warnings; keep the traceback only for a defect.
 
-    An attempt that ends because a person cancelled, paused or reset it is no news: that person knows.
+    An attempt that a person cancelled, paused or reset is not logged: that person knows.
     """
     error = record.exc_info[1] if record.exc_info else None
     if record.name == _ACTIVITY_LOG and isinstance(error, asyncio.CancelledError):

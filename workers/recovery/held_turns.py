@@ -1,6 +1,6 @@
-"""Turns that nobody tells the accounts of their budgets: their worker died, and no attempt came after it here.
+"""Report turns to the accounts of their budgets if their worker died and no attempt followed on this host.
 
-Their costs are noted with them.
+Their costs are noted too.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""An attempt that comes back tells it by itself until then."""
+"""Until then, a new attempt may still report the turn itself."""
 
 _log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def telling_left_turns(host: Host) -> AsyncIterator[None]:
-    """Tell accounts what was left untold, for as long as the block lasts."""
+    """Report turns that nobody has reported to accounts while the block runs."""
     if host.accounts is None:
         yield
         return
@@ -41,19 +41,19 @@ async def telling_left_turns(host: Host) -> AsyncIterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LeftTurns:
-    """Tells accounts of turns whose agents are dead, and of which nobody has said a word for a while."""
+    """Reports turns to accounts if their agents are dead and no attempt has reported them for a while."""
 
     host: Host
     accounts: Accounts
     left_seconds: float = _LEFT_SECONDS
     _seen: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By workspace and turn: since when it has been seen without an agent, by the monotonic clock."""
+    """When each turn was first seen without an agent, by workspace and turn, by the monotonic clock."""
 
     async def look(self) -> int:
-        """Tell what was left, and return how many turns there were.
+        """Report the turns that were left, and return their number.
 
         Raises:
-            SeptetError: An account was not reached; what is left is told at the next look.
+            SeptetError: An account was not reached; the remaining turns are reported at the next look.
         """
         count, now = 0, time.monotonic()
         for place_id, turn in await asyncio.to_thread(self._find):
@@ -72,7 +72,7 @@ class LeftTurns:
         return turns
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
-        """Tell a turn's accounts, with the writer's lock held: no attempt begins with it meanwhile."""
+        """Report a turn to its accounts under the writer's lock, so that no attempt starts meanwhile."""
         lock = await asyncio.to_thread(self.host.runtime.runs.lock_writer, place_id)
         if lock is None:
             return False

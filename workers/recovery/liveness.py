@@ -1,6 +1,6 @@
-"""Hosts that fall silent: one living host tells the work orders there, and tells them again when they are back.
+"""Silent hosts: one living host notifies the work orders of a host that falls silent, and again of its return.
 
-All hosts listen, for a listing costs no Action; the first living one by name speaks.
+All hosts list workers, for a listing costs no Action; only the first living host by name sends signals.
 """
 
 import time
@@ -36,9 +36,9 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts | None]:
-    """Listen for as long as the block lasts, and speak where it is this host's turn; give what is heard.
+    """List hosts while the block runs, and notify work orders if this host is to do so; yield the hosts heard.
 
-    On a server that does not tell of workers nobody can.
+    Yields `None` on a server that does not list workers.
     """
     if LIVENESS not in host.serves:
         yield None
@@ -51,28 +51,28 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts
 
 @dataclass(slots=True)
 class HostsWatch:
-    """What one worker process has heard of the hosts of its queue, and whom it has told."""
+    """The hosts of a queue that one worker process has heard, and the work orders that it has notified."""
 
     client: Client
     host: Host
     heard: HeardHosts = field(init=False)
     _told: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By the run of a work order that knows that its host is silent: its id, and that host."""
+    """The id and the host of each work order that was notified of its silent host, by run."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs that were shown to wait for a living host at the last look: they know, and ask it themselves."""
+    """The runs that waited for a living host at the last look: they know it, and probe it themselves."""
 
     def __post_init__(self) -> None:
-        """Have heard of nobody yet."""
+        """Start without a heard host."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
 
     @property
     def remembers(self) -> int:
-        """How many work orders it remembers to have told."""
+        """The number of work orders that are recorded as notified."""
         return len(self._told)
 
     async def look(self) -> None:
-        """Listen, and where this host speaks tell the work orders of others.
+        """List the hosts, and notify work orders if this host is to do so.
 
         Raises:
             RPCError: The server refused.
@@ -87,7 +87,7 @@ class HostsWatch:
         await self._tell_return(living)
 
     async def _heartbeats(self) -> AsyncIterator[WorkerHeartbeat]:
-        """Yield the workers of all hosts that take their work orders from this one's queue."""
+        """Yield the workers of all hosts that share this host's queue of work orders."""
         prefix, token = self.host.queue_prefix, b""
         for _ in range(_MOST_PAGES):
             request = ListWorkersRequest(
@@ -115,13 +115,13 @@ class HostsWatch:
             _log.warning("host_silent", host=host, work_order_id=order_id)
 
     def _forget_closed(self, silent: Mapping[str, tuple[str, str]], living: set[str]) -> None:
-        """Forget the runs that are silent no more although their hosts are: they have closed, or moved."""
+        """Forget runs that closed or moved away while their hosts are still silent."""
         self._told = {
             run_id: order for run_id, order in self._told.items() if run_id in silent or order[1] in living
         }
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Tell those that were told of silence, and those that are shown to wait: another may have told them."""
+        """Notify work orders with a reported silence, and waiting ones: another host may have reported it."""
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
         orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")
         waiting_by_run = {run_id: (order_id, host) async for run_id, order_id, host in orders}
@@ -140,9 +140,9 @@ class HostsWatch:
             yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
 
     async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
-        """Signal a work order; one that has closed meanwhile has no need to know.
+        """Signal a work order; a closed work order is skipped.
 
-        Where it can take no signal any more, as its history is full, that is logged, and the others are told.
+        If a full history accepts no more signals, this is logged, and the other work orders are still notified.
         """
         try:
             await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)

@@ -1,4 +1,4 @@
-"""Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
+"""Stray agents: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from workers.beside import beside, repeat, try_look
 
 LOOK_SECONDS: Final = 30.0
 _LEAVING_SECONDS: Final = 2.0
-"""For the supervisor of an agent that has ended to leave the writer's lock."""
+"""The time for the supervisor of an ended agent to release the writer's lock."""
 _PAUSE_SECONDS: Final = 0.02
 _WHY: Final = "closed"
 _CLOSED_OR_RESET: Final = "The work order was closed or reset from outside."
@@ -39,7 +39,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None]:
-    """Look for strays now, and every half minute for as long as the block lasts."""
+    """Look for strays now, and every half minute while the block runs."""
 
     async def look() -> None:
         keep = partial(shielded_thread, host.threads.disk, keep_what_was_left_alone, host)
@@ -52,12 +52,12 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 
 
 async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
-    """End the agents whose workflow runs are closed or paused, keep what they did, and return their runs' names.
+    """End the agents whose workflow runs are closed or paused, keep their work, and return their runs' names.
 
-    Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
-    After a reset another run goes on, maybe on another host, and only its own attempts end what they find here.
-    Agents of work orders that it does not know, which may be another server's, are left to their orphan limit.
-    A paused one's session and worktree stay as they are.
+    Temporal notifies the worker that follows an agent of a termination; without a worker, this checks the server.
+    After a reset another workflow run continues, maybe on another host, and only its own attempts end agents here.
+    Agents of unknown work orders, which may be another server's, are left to their orphan limit.
+    A paused agent's session and worktree stay as they are.
     """
     ended, runs = [], host.runtime.runs
     busy = await asyncio.to_thread(orders.find)
@@ -77,7 +77,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
 
 
 async def _end_agent(run: Run, why: str) -> bool:
-    """End one agent, and none that works in its place by now; say whether it has ended."""
+    """End one agent, but not its successor; return whether it has ended."""
     try:
         await end_agent(run, why)
     except SeptetError as error:
@@ -88,7 +88,7 @@ async def _end_agent(run: Run, why: str) -> bool:
 
 
 async def end_living(host: Host, why: str) -> list[str]:
-    """End all agents of this host, keep what they did, and return their runs' names; those that wait end too.
+    """End all agents of this host, waiting processes too, keep their work, and return their runs' names.
 
     The next worker of the host resumes their sessions, which costs their steps no try. The worker's pools may be
     closed by now.
@@ -119,7 +119,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 
 
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
-    """End whatever works where a run's agent does, and keep what it did; say whether it has ended."""
+    """End all processes in the place of a run's agent, and keep their work; return whether they have ended."""
     try:
         await end_all(host.runtime.runs, run.folder.parent.name, why)
     except SeptetError as error:
@@ -130,10 +130,10 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 
 
 def keep_what_was_left_alone(host: Host) -> None:
-    """Look at what happened while no worker was here: sweep what killed supervisors left, and keep work.
+    """Sweep the remains of killed supervisors, and keep the work of agents that ended while no worker was here.
 
-    That is the work of agents that were ended because no worker followed them any more. What agents have cost is
-    noted too of which no attempt has told it.
+    These agents were ended because no worker followed them. Costs of agents that no attempt reported are noted
+    too.
     """
     runs = host.runtime.runs
     for order_id in runs.orders():
@@ -151,7 +151,7 @@ def keep_what_was_left_alone(host: Host) -> None:
 
 
 def _sweep(runs: Runs, order_id: str) -> None:
-    """Sweep what was left of a work order; that this fails for one keeps nobody from the others."""
+    """Sweep the remains of a work order; a failure is logged, and the other work orders are still swept."""
     try:
         sweep_order(runs, order_id)
     except SeptetError as error:
@@ -164,7 +164,7 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
-    """Sweep and keep what a run has left, unless somebody works there now: that one does it."""
+    """Sweep and keep the remains of a run, unless a writer works there now: the writer does it."""
     runs, place_id, bound = host.runtime.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
@@ -177,7 +177,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
-    """Note what turns have cost that nobody has told, unless somebody works there now: that one does it."""
+    """Note the unreported costs of turns, unless a writer works there now: the writer does it."""
     lock = host.runtime.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):
@@ -185,7 +185,7 @@ def _note_costs_unless_busy(host: Host, place_id: str) -> None:
 
 
 def _note_costs(host: Host, place_id: str) -> None:
-    """Note them; that this fails for one work order keeps nobody from the others."""
+    """Note the costs of one work order; a failure is logged, and the other work orders are still counted."""
     try:
         note_unread_turns(host, place_id)
     except (SeptetError, OSError) as error:
@@ -193,7 +193,7 @@ def _note_costs(host: Host, place_id: str) -> None:
 
 
 def _keep(host: Host, run: Run, why: str) -> None:
-    """Keep what a run has left; that this fails for one keeps nobody from the others."""
+    """Keep the remains of a run; a failure is logged, and other runs are still kept."""
     try:
         host.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
     except (SeptetError, OSError) as error:

@@ -40,18 +40,18 @@ from workflows.wire.search_attributes import ALL
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 SERVER_LOCK: Final = "up.lock"
-"""In a state directory: whoever runs a server there holds it."""
+"""The file in a state directory that the process that runs its server locks."""
 _LOOK_SECONDS: Final = 0.02
 _STARTS_IN_A_ROW: Final = 3
-"""For a server that died, and dies again before it is ready."""
+"""How often a dead server is started if it dies again before it is ready."""
 RETENTION: Final = "30d"
-"""The development server forgets closed work orders after a day unless told otherwise."""
+"""The development server's default removes closed work orders after a day."""
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
-"""With both the server tells workers of a cancel at once; without, the answer to a heartbeat does."""
+"""With both, the server notifies workers of a cancel at once; without them, the answer to a heartbeat does."""
 DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
-    # The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven
-    # steps would then take 400 ms of waiting.
+    # The development server's one history shard hands out 20 tasks a second by default: seven steps would
+    # then wait 400 ms.
     "history.transferProcessorMaxPollRPS": 2000,
     # Else each attempt after a failure, and each timer, waits for a second at least.
     "history.timerProcessorMaxTimeShift": "50ms",
@@ -64,12 +64,12 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     "frontend.httpAllowedHosts": [],
     # After so many failures in a row lists show a work order as stuck; after five, the default, it takes a minute.
     "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2,
-    # Else a workflow that nobody asks for stays in the server's memory until 8,096 others have been there.
+    # Else an unused workflow stays in the server's memory until 8,096 others have entered it.
     "history.cacheBackgroundEvict": {"Enabled": True, "LoopInterval": "5s", "MaxEntryPerCall": 1024},
-    # Else each start of a worker leaves 80 lines of metrics in memory: of the queue that tells it of cancels.
+    # Else each start of a worker leaves 80 lines of metrics in memory: of the queue that notifies it of cancels.
     "metrics.breakdownByTaskQueue": False,
 }
-"""What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
+"""The server's dynamic configuration; other servers should have the same: `docker/temporal/dynamic.yaml`."""
 
 _log = structlog.get_logger()
 
@@ -80,27 +80,27 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
-    """Where whoever runs the server serves its web UI; the UI itself listens elsewhere, or not at all."""
+    """The port at which the server's caller serves the web UI; the UI itself listens elsewhere, or not at all."""
     api: int | None = None
-    """The HTTP API's, which whoever runs the server serves; `None`: nobody does."""
+    """The port at which the server's caller serves the HTTP API; `None`: no HTTP API."""
     metrics: int | None = None
-    """Where the server tells its metrics; `None`: nowhere."""
+    """The port at which the server serves its metrics; `None`: no metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class UiAddress:
-    """Where the server's own web UI listens. It lets everybody in, under any name: only a relay is told of it."""
+    """The address of the server's own web UI. The UI checks no user, so only a relay knows the address."""
 
     host: str
     port: int
     relay: str
     """The address at which a relay serves it to browsers."""
     codec: str = ""
-    """Where the UI has payloads opened; an empty text: it shows them as they are."""
+    """The codec endpoint that opens payloads for the UI; if empty, the UI shows payloads as they are."""
 
     @classmethod
     def free(cls, relay: str, codec: str = "") -> Self:
-        """Return an address of loopback that no page of another site guesses; on Linux all of 127.0.0.0/8 is."""
+        """Return a loopback address that no page of another site guesses; Linux has all of 127.0.0.0/8."""
         if sys.platform != "linux":
             return cls("127.0.0.1", free_port(), relay, codec)
         host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
@@ -118,23 +118,23 @@ async def embedded_server(
     ui: UiAddress | None = None,
     config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG,
 ) -> AsyncIterator[ServerFile]:
-    """Run the server on this state directory's database for as long as the block lasts.
+    """Run the server on this state directory's database while the block runs.
 
-    A server that a killed process left behind is ended first, and one that dies is started again: its database
-    holds all it had.
+    It first ends a server that a killed process left behind. It restarts a server that dies: the database holds
+    the whole state.
 
     Args:
         state: The state directory.
-        ports: Where the server is to be found; `ports.ui` is served by the caller, from `ui`.
+        ports: The server's ports; the caller serves `ports.ui` from `ui`.
         env: The environment of the server.
-        ui: Where its web UI listens, told to nobody: it asks nobody who he is. `None`: it has no UI.
-        config: Its dynamic configuration; `None` for a server as it comes, with its own retention.
+        ui: The secret address of its web UI, which checks no user. `None`: no UI.
+        config: Its dynamic configuration; `None` for the server's defaults, with its own retention.
 
     Raises:
         AlreadyRunningError: Another process runs a server on this state directory; the message names it.
         UsageError: A port is taken; the remedy names the option.
-        ServerNotReachedError: It did not answer in time, at its start or after its death; the message holds the
-            end of its log.
+        ServerNotReachedError: The server did not answer in time, at its start or after its death; the message
+            holds the end of its log.
     """
     state.prepare()
     with _sole_holder(state):
@@ -157,7 +157,7 @@ async def embedded_server(
 
 
 class _Server:
-    """The server's process, and the one that takes its place when it dies."""
+    """The server's process, and the process that replaces it when it dies."""
 
     def __init__(
         self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports, ui: UiAddress | None
@@ -169,7 +169,7 @@ class _Server:
         self._ui = ui
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ThreadPoolExecutor(1, "septet-server")
-        """Waits for the process's end as long as it lives, and keeps no thread from others by that."""
+        """A thread of its own that waits for the process's end, so that no shared thread is blocked."""
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
@@ -200,7 +200,7 @@ class _Server:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do other work beside the block; what that raises ends the block, and is raised."""
+    """Run other work beside the block; an error of the work ends the block and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work)
@@ -212,7 +212,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def temporal_program() -> Path:
-    """Return the `temporal` program: the one of this environment, else the one on PATH.
+    """Return the `temporal` program of this environment, else of PATH.
 
     Raises:
         NotFoundError: There is none.
@@ -230,7 +230,7 @@ def temporal_program() -> Path:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on at this moment."""
+    """Return a loopback port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -239,7 +239,7 @@ def free_port() -> int:
 
 @contextmanager
 def _sole_holder(state: StateDir) -> Iterator[None]:
-    """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
+    """Hold the state directory's lock; the kernel releases it when this process ends, even by a crash."""
     lock = take_lock(state.root / SERVER_LOCK)
     if lock is None:
         holder = read_server_file(state)
@@ -294,7 +294,7 @@ async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[b
 
 
 async def _register_missing_attributes(server_file: ServerFile) -> None:
-    """Register what the database of an earlier release lacks: the server's own option is for a new database."""
+    """Register search attributes that an older database lacks: the server's own option is for a new database."""
     client = await Client.connect(server_file.address, runtime=quiet_runtime())
     await register_search_attributes(client)
 
@@ -327,7 +327,7 @@ def _write_server_file(state: StateDir, ports: Ports, ui: UiAddress | None, serv
 
 
 def is_free(port: int) -> bool:
-    """Return whether a port of loopback can be listened on at this moment."""
+    """Return whether a loopback port is free at this moment."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What budgets have left, which logins are paused and what no worker takes: one worker of all tells Prometheus."""
+"""Metrics of budgets, paused logins and unserved work; one worker of all reports them to Prometheus."""
 
 import asyncio
 import math
@@ -41,7 +41,7 @@ _WORK: Final = ("decisions", "openings")
 async def measuring_amounts(
     client: Client, settings: Settings, state: StateDir, hosts: HeardHosts | None
 ) -> AsyncIterator[None]:
-    """Measure budgets, pauses and unserved work for as long as the block lasts, where this worker tells them."""
+    """Measure budgets, pauses and unserved work while the block runs, if this worker is to report them."""
     if settings.metrics is None:
         yield
         return
@@ -53,9 +53,9 @@ async def measuring_amounts(
 
 @dataclass(slots=True)
 class MetricsTurn:
-    """Whose turn it is: that of the first living host that serves metrics, and there of one process.
+    """The right to report metrics: one process of the first living host that serves metrics has it.
 
-    Where the server does not tell of workers, each host takes its own turn.
+    If the server does not list workers, one process of each host has it.
     """
 
     lock: Path
@@ -63,15 +63,15 @@ class MetricsTurn:
     _held: int | None = None
 
     def __enter__(self) -> Self:
-        """Begin without the turn."""
+        """Start without the right."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Give the turn to another process of the host."""
+        """Release the right for another process of the host."""
         self._give_back()
 
     def is_ours(self) -> bool:
-        """Take the turn where it is to be had, and say whether this process has it."""
+        """Take the right if it is free, and return whether this process has it."""
         if self.heard is not None and not self.heard.speaks(time.monotonic(), with_metrics=True):
             self._give_back()
         elif self._held is None:
@@ -79,7 +79,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return when to look again: without the turn soon, for that asks nobody."""
+        """Return the pause before the next look: short without the right, for that look sends no request."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:
@@ -92,25 +92,25 @@ class MetricsTurn:
 class AmountMetrics:
     """The budgets of the day and of projects, and the paused logins, of one queue of work orders.
 
-    Those of single work orders and pipelines have ids, and ids are no labels.
+    Budgets of single work orders and pipelines have ids, and ids are no labels.
     """
 
     client: Client
     task_queue: str
     recorder: Recorder = field(default_factory=lambda: RECORDER)
     is_ours: Callable[[], bool] = lambda: True
-    """Says whether it is this process that measures."""
+    """Returns whether this process measures."""
     _agents: set[str] = field(default_factory=set)
-    """Those of which a login was paused: they are told to have none once it is over."""
+    """The agents that had a paused login: 0 is recorded for them once the pause is over."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
-    """By budget: the units that were limited; they are told to be unlimited once they are."""
+    """The units that were limited, by budget: infinity is recorded for them once the limit is gone."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """By budget: what it said last, and how long its history was then. Nothing else can have changed since."""
+    """The last view of each budget, with its run and history length: if they are equal, nothing has changed."""
     _has_told: bool = False
-    """Whether it has told which work no worker takes."""
+    """Whether unserved work was recorded."""
 
     async def look(self) -> None:
-        """Measure once, where it is this process's turn; what it told before is unknown else.
+        """Measure once if this process has the right; else withdraw the values that it recorded before.
 
         Raises:
             RPCError: The server refused.
@@ -127,7 +127,7 @@ class AmountMetrics:
                 self._record(view)
 
     def _forget(self) -> None:
-        """Tell no value where another process does: an old one would be taken for a new one."""
+        """Record NaN if another process measures: an old value would be taken for a new value."""
         for work in _WORK if self._has_told else ():
             self.recorder.record(UNSERVED, math.nan, work=work)
         for agent in self._agents:
@@ -141,7 +141,7 @@ class AmountMetrics:
         self._agents, self._limits, self._views, self._has_told = set(), {}, {}, False
 
     async def _measure_service(self) -> None:
-        """Tell whether the current build has a worker, and any host opens workspaces; it costs no Action."""
+        """Record whether the current build has a worker and any host opens workspaces; it costs no Action."""
         deployment = Deployment(self.client, self.task_queue)
         routing, builds, opens = await asyncio.gather(
             deployment.routing(), builds_with_workers(deployment), opens_workspaces(deployment)
@@ -168,9 +168,9 @@ class AmountMetrics:
         return [row.removeprefix(account_id(self.task_queue, "")) for row in rows]
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return a budget; `None` where there is none, or no worker answers for it now.
+        """Return a budget; `None` if there is none, or no worker answers for it now.
 
-        One that nobody has told anything since is not asked again: a query is an Action, a description is none.
+        An unchanged budget is not queried again: a query is an Action, a description is none.
         """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):

@@ -1,6 +1,6 @@
-"""Which agents the workers can use, and which forges they have keys for, as their heartbeats tell the server.
+"""The agents and the forge keys of workers, as their heartbeats report them to the server.
 
-One listing answers for all of them.
+One listing returns all of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,33 +19,33 @@ DEFAULT: Final = "septet-default-agent/"
 MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
-"""Of a worker that serves metrics."""
+"""The mark of a worker that serves metrics."""
 FORGE_KEY: Final = "septet-forge-key/"
-"""And a host for which there is a key; alone where a worker tells of none."""
+"""A prefix of a forge's host with a key; alone if a worker reports none."""
 _PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedAgents:
-    """What a host's workers have announced."""
+    """The announcement of one host's worker."""
 
     control_queue: str
-    """Where the host answers."""
+    """The queue on which the host answers."""
     agents: frozenset[str]
     default: str
     """The agent of a work order that names none."""
     sandbox: str = ""
-    """What confines agents there; empty where that is not told."""
+    """The sandbox of agents on the host; empty if not reported."""
     model: str | None = None
-    """The model of a step for which nobody else names one."""
+    """The default model of a step."""
     forge_keys: frozenset[str] | None = None
-    """The hosts of forges for which it has a key; `None` where that is not told."""
+    """The hosts of forges for which it has a key; `None` if not reported."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
-    """Return what the workers behind a queue of work orders have announced; `None` where one does not tell.
+    """Return the announcements of workers behind a queue; `None` if any worker does not announce its agents.
 
-    One that has just died is still listed for some minutes.
+    A dead worker is still listed for some minutes.
 
     Raises:
         RPCError: The server does not list workers.
@@ -60,7 +60,7 @@ async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAge
 
 
 def _answers(heartbeat: WorkerHeartbeat) -> bool:
-    """Say whether a worker is one on a control queue that takes what comes."""
+    """Return whether a worker is running on a control queue."""
     return heartbeat.task_queue.endswith(CONTROL) and heartbeat.status == WorkerStatus.WORKER_STATUS_RUNNING
 
 

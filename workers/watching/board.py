@@ -1,4 +1,4 @@
-"""The board of a queue: workers see that there is one, and tell it that they serve."""
+"""The board of a queue: workers start it, and report to it that they serve."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,21 +13,21 @@ from workers.beside import beside, repeat
 from workflows.board.board import Board
 
 TELL_SECONDS: Final = 120.0
-"""How often a worker says that it serves."""
+"""How often a worker reports that it serves."""
 _SILENT: Final = 3
-"""So many times later a host counts no more."""
+"""After so many intervals without a report, a host no longer counts."""
 
 
 @asynccontextmanager
 async def serving_on_board(client: Client, settings: Settings, host_id: str) -> AsyncIterator[None]:
-    """Tell the board that this host serves, now and every few minutes for as long as the block lasts."""
+    """Report to the board that this host serves, now and every few minutes while the block runs."""
     tell = partial(tell_board, client, settings, host_id)
     async with beside(repeat(tell, lambda: TELL_SECONDS, "board_not_told")):
         yield
 
 
 async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
-    """Tell the board that a host serves, and with which limits; where there is no board, begin one.
+    """Report a host and its limits to the board; start the board if there is none.
 
     Raises:
         RPCError: The server refused.
@@ -43,7 +43,7 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
 
 
 def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
-    """Return what a host tells the board: its limits, and for how long its word counts."""
+    """Return a host's report to the board: its limits, and how long the report counts."""
     return HostCapacity(
         host=host_id,
         host_limit=0 if settings.drain else settings.host_limit,

@@ -1,4 +1,4 @@
-"""What agents have cost is told to the history of their project: at once when a work order is completed."""
+"""Report the costs of agents to the history of their project: soon after a work order is completed."""
 
 import asyncio
 import os
@@ -18,14 +18,14 @@ from septet.system.locks import take_lock
 from workers.beside import beside, repeat
 
 _LOOK_SECONDS: Final = 2.0
-"""How often the disk is looked at: that a work order is completed is told so soon."""
+"""How often the disk is checked: a completed work order is reported after so long."""
 _GATHERED_SECONDS: Final = 300.0
-"""Other turns are told together, once the first of them is so old: each message is an Action."""
+"""Other turns are reported together, once the first of them is so old: each message is an Action."""
 
 
 @asynccontextmanager
 async def telling_costs(client: Client, host: Host) -> AsyncIterator[None]:
-    """Tell histories what this host's agents have cost, for as long as the block lasts."""
+    """Report the costs of this host's agents to their histories while the block runs."""
     teller = CostTeller(client, host)
     async with beside(repeat(teller.look, lambda: _LOOK_SECONDS, "costs_not_told")):
         yield
@@ -33,17 +33,17 @@ async def telling_costs(client: Client, host: Host) -> AsyncIterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class CostTeller:
-    """Tells what one host has noted; of its workers' processes one at a time."""
+    """Reports the costs that one host has noted; one process of its workers at a time."""
 
     client: Client
     host: Host
     gathered_seconds: float = _GATHERED_SECONDS
 
     async def look(self) -> int:
-        """Tell what is due, and return how many notes that was.
+        """Report the notes that are due, and return their number.
 
         Raises:
-            RPCError: The server refused; it is told at the next look.
+            RPCError: The server refused; the notes are reported at the next look.
         """
         lock = await asyncio.to_thread(self._lock_if_due)
         if lock is None:

@@ -1,4 +1,4 @@
-"""Limits of forges that are spent: all hosts know of them, by the workflow that pauses logins."""
+"""Share the spent limits of forges among all hosts, by the workflow that pauses logins."""
 
 import asyncio
 import threading
@@ -17,9 +17,9 @@ from septet.errors import SeptetError
 from septet.forges.http.pauses import PAUSES
 
 _ANSWER_WITHIN_SECONDS: Final = 2.0
-"""Looking takes a millisecond or two; a forge is asked all the same where the server does not answer by then."""
+"""A look takes a millisecond or two; without an answer by then, the forge receives the request anyway."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""How long a server that did not answer is not asked again: no request to a forge is to wait for it each time."""
+"""How long a server that did not answer gets no more requests, so that not each request to a forge waits."""
 _DIGEST_LENGTH: Final = 24
 
 _log: Final = structlog.get_logger()
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
-    """Have this process know of the pauses of all hosts, and tell them its own, for as long as the block lasts."""
+    """Share this process's pauses with all hosts, and use theirs, while the block runs."""
     PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
     try:
         yield
@@ -39,9 +39,9 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Pauses as workflows of type `Quota`: the description of one that runs is looked at, which is no Action.
+    """Pauses as workflows of type `Quota`; the description of a running workflow is read, which is no Action.
 
-    It is called by threads that ask forges; the loop of the worker asks the server for them.
+    Threads with requests to forges call this; the worker's loop sends their requests to the server.
     """
 
     accounts: Accounts
@@ -51,17 +51,17 @@ class SharedForgePauses:
     """By the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return until when nobody is to ask; as `FleetPauses.until`."""
+        """Return the time until which no request may be sent; as `FleetPauses.until`."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Tell the other hosts; as `FleetPauses.note`."""
+        """Share a pause with the other hosts; as `FleetPauses.note`."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return what the server answers; `None` where it does not, and then each host asks the forge itself."""
+        """Return the server's answer; `None` if there is none, and then each host checks with the forge itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None
@@ -80,5 +80,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return what names a forge's limit among the logins that can be paused."""
+    """Return the name of a forge's limit among the logins that can be paused."""
     return f"forge-{budget[:_DIGEST_LENGTH]}"

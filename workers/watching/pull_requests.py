@@ -1,6 +1,7 @@
-"""Pull requests are looked at in a worker's process: a look costs no Action, and a workflow is told only news.
+"""Poll pull requests in a worker's process: a poll costs no Action, and a workflow is notified only of news.
 
-Each host looks at those whose watch names it. Where that host is gone, another one that can see them takes over.
+Each host polls the pull requests whose watch names it. If that host is gone, another host that can see them
+takes over.
 """
 
 import asyncio
@@ -36,13 +37,13 @@ from workflows.pull_request.pull_request import PullRequestWorkflow
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""One that an agent follows is looked at as if it were so much younger."""
+"""The factor by which a pull request that an agent follows counts as younger."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
-"""Where webhooks tell what happens, those that agents follow are looked at eight times an hour in all, and each of
-them four times at most: a look is about five requests."""
+"""If webhooks report events, the followed pull requests are polled eight times an hour in all, and each at most
+four times: a poll is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
-"""Threads of their own, so that a forge that hangs holds nobody else up."""
+"""The number of separate threads, so that a forge that hangs delays no other work."""
 
 _log = structlog.get_logger()
 
@@ -51,7 +52,7 @@ Look = Callable[[PullRequestLook], PullRequestEnd]
 
 @asynccontextmanager
 async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[None]:
-    """Look at pull requests for as long as the block lasts, where no other worker of this host does."""
+    """Poll pull requests while the block runs, unless another worker of this host does."""
     settings = host.settings
     pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
     here = WatchingHost(host=host.id, control_queue=host.control_queue)
@@ -77,29 +78,29 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
 
 @dataclass(slots=True)
 class PullRequestWatcher:
-    """Looks for one host, and tells the workflows what is new."""
+    """Polls pull requests for one host, and notifies their workflows of news."""
 
     client: Client
     task_queue: str
     """The queue of the work orders."""
     here: WatchingHost
     look: Look
-    """Asks the forge; it may take long, and raises a `SeptetError`."""
+    """Requests a pull request's state from the forge; it may take long, and raises a `SeptetError`."""
     pace: LookPace
     is_told: Callable[[str], bool] = lambda _repository: False
-    """Says whether webhooks tell what changes in a repository."""
+    """Returns whether webhooks report the changes of a repository."""
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
-    """When each was looked at, by the monotonic clock."""
+    """When each pull request was last polled, by the monotonic clock."""
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The events that each was told of; a workflow that hears of one again passes over it."""
+    """The events that each workflow was notified of; a workflow ignores an event that it already has."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    """Those under way."""
+    """The polls under way."""
     _listed_at: float | None = None
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
 
     async def look_around(self) -> int:
-        """Begin to look at those whose pause is over, and return how many.
+        """Start to poll the pull requests whose pause is over, and return their number.
 
         Raises:
             RPCError: The server refused to list them.
@@ -112,14 +113,14 @@ class PullRequestWatcher:
         return len(due)
 
     async def close(self) -> None:
-        """End with the looks that are under way; nobody hears of what they see."""
+        """Cancel the polls under way; their results are not reported."""
         for look in self._looks.values():
             look.cancel()
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        """Look without keeping others waiting: a forge may hang."""
+        """Poll a pull request without a delay for others: a forge may hang."""
 
         def end(look: asyncio.Task[None]) -> None:
             self._looks.pop(watch.run_id, None)
@@ -131,7 +132,7 @@ class PullRequestWatcher:
         look.add_done_callback(end)
 
     async def _list(self) -> None:
-        """List the young ones each time, and all of them as rarely as an old one is looked at."""
+        """List young pull requests each time, and all of them as rarely as an old one is polled."""
         now = asyncio.get_running_loop().time()
         is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
         since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)
@@ -144,7 +145,7 @@ class PullRequestWatcher:
             self._watched |= rows
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
-        """Say whether the pause after the last look is over; old ones are spread where none is known."""
+        """Return whether the pause after the last poll is over; old pull requests never polled are spread."""
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()
@@ -161,14 +162,14 @@ class PullRequestWatcher:
         return sum(each.look.follows and each.look.repository == repository for each in self._watched.values())
 
     async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
-        """Return which of the other hosts that are to look are gone."""
+        """Return the other hosts of these pull requests that are gone."""
         queues = {
             each.watcher.host: each.watcher.control_queue for each in due if each.watcher.host != self.here.host
         }
         return {host for host, queue in queues.items() if not await self._is_served(queue)}
 
     async def _is_served(self, queue: str) -> bool:
-        """Say whether a worker has asked for work of a queue lately; the server forgets it after some minutes."""
+        """Return whether a worker polled a queue lately; the server forgets a poller after some minutes."""
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace,
             task_queue=TaskQueue(name=queue),
@@ -201,7 +202,7 @@ class PullRequestWatcher:
             _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
 
     async def _ask(self, watch: WatchedPullRequest) -> PullRequestNews:
-        """Return what the forge says, or why it does not."""
+        """Return the forge's answer, or the reason why there is none."""
         url = watch.look.url
         try:
             end = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)

@@ -1,4 +1,4 @@
-"""The account of a budget: workers ask it before an agent starts, and tell it what was used."""
+"""The account of a budget: workers reserve an amount before an agent starts, and report the use after."""
 
 import asyncio
 from datetime import timedelta
@@ -29,20 +29,20 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.update_input import reads_input
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
-"""Where there is room and somebody waits all the same: who was called last may have ended meanwhile."""
+"""The pause before waiting work orders are called again if there is room: the last called may have ended."""
 _QUIET: Final = 0.25
-"""Of the time between two looks: an account that was told something so lately is still used. What was looked up so
-lately is not old: another run that began and ended since would have taken all that time."""
+"""The share of the time between two looks in which an account with news is still used. A state that was read so
+lately is not old: another workflow run that began and ended since would have taken all that time."""
 _TIMER: Final = "until those that wait are called again"
 
 
 @workflow.defn(name="Account")
 class Account:
-    """One budget: its limit, what was used of it, who holds some of it and who waits."""
+    """One budget: its limit, its use, its holds, and the work orders that wait for it."""
 
     @workflow.init
     def __init__(self, state: AccountState) -> None:
-        """Go on from what the run before knew, before anything new is told."""
+        """Restore the previous workflow run's state before any signal or update."""
         self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
@@ -51,9 +51,9 @@ class Account:
 
     @workflow.run
     async def run(self, state: AccountState) -> AccountState:
-        """Answer until nobody has said a word for a while, and return what is known: the next word begins with it.
+        """Answer until the account is idle, and return its state; the next workflow run starts from that state.
 
-        The account of a project or of the day stays for ever.
+        The account of a project or of the day never ends.
         """
         stays = state.scope == DAY or state.scope.startswith(f"{PROJECT}/")
         if not self._is_known:
@@ -78,7 +78,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Answer; who has to wait is signalled `budget_open`, where the account can list it."""
+        """Grant or refuse; a work order that must wait is signalled `budget_open` if the account can list it."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
@@ -86,11 +86,11 @@ class Account:
     @reserve.validator
     @reads_input("reserve", ReserveCall, by_worker=True)
     def _may_reserve(self, call: ReserveCall) -> None:
-        """Refuse what names no turn."""
+        """Refuse a call that names no turn."""
 
     @workflow.signal(description="What a turn used that has ended or paused.")
     async def settle(self, call: SettleCall) -> None:
-        """Count it, once."""
+        """Count the use of a turn, once."""
         await self._until_known()
         self._note_news()
         self._book.settle(call, workflow.now())
@@ -98,20 +98,20 @@ class Account:
     @workflow.update(description="Set the limit.")
     @reads_input("set_limit", LimitCall)
     async def set_limit(self, call: LimitCall) -> AccountView:
-        """Set the limit; whoever waits asks again."""
+        """Set the limit; waiting work orders request again."""
         await self._until_known()
         return self._set_limit(call, raises=False)
 
     @set_limit.validator
     @reads_input("set_limit", LimitCall)
     def _may_set_limit(self, call: LimitCall) -> None:
-        """Refuse what is not a limit, and a step that there is not."""
+        """Refuse an invalid limit or an unknown step."""
         _check_step(call)
 
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
     async def raise_limit(self, call: RaiseCall) -> RaiseView:
-        """Raise the limit, unless it is not the one that was expected; whoever waits asks again."""
+        """Raise the limit if it is the expected limit; waiting work orders request again."""
         await self._until_known()
         is_raised = self._book.is_expected(call)
         view = self._set_limit(call, raises=True) if is_raised else self._book.view
@@ -120,7 +120,7 @@ class Account:
     @raise_limit.validator
     @reads_input("raise_limit", RaiseCall)
     def _may_raise_limit(self, call: RaiseCall) -> None:
-        """Refuse what is not a limit, or none that can be added to the one that there is."""
+        """Refuse an invalid limit, or a limit that cannot be added to the current limit."""
         _check_step(call)
         _check_expected(call)
         message, remedy = self._book.find_mistake(call)
@@ -133,7 +133,7 @@ class Account:
         return self._book.view
 
     async def _until_known(self) -> None:
-        """Wait until it is known what the account knew as it ended last."""
+        """Wait until the account's last state has been read."""
         if not self._is_known:
             await workflow.wait_condition(lambda: self._is_known)
 
@@ -141,7 +141,7 @@ class Account:
         self._has_news, self._last_news = True, workflow.now()
 
     async def _call_waiting(self) -> None:
-        """Have those ask again for whom there may be room now."""
+        """Signal the waiting work orders for which there may be room now."""
         while callers := self._book.take_callers(workflow.now()):
             scope = self._book.view.scope
             await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
@@ -149,7 +149,7 @@ class Account:
                 break
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
-        """Wait for news, and where somebody waits, for the day to turn or a hold to end."""
+        """Wait for news; if a work order waits, also for the end of the day or of a hold."""
         try:
             await workflow.wait_condition(
                 lambda: (
@@ -164,7 +164,7 @@ class Account:
             self._book.note_time()
 
     def _pause(self) -> timedelta | None:
-        """Return when to look without news; `None` where nobody waits, or nothing changes by itself."""
+        """Return the pause before a look without news; `None` if nobody waits or nothing changes by itself."""
         book = self._book
         if book.calls_again:
             return _CALLED_AGAIN
@@ -172,9 +172,9 @@ class Account:
         return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self, looked_at_seconds: float) -> None:
-        """Wait until nobody has said a word for a while, no agent may run, and nobody is to be called by itself.
+        """Wait until there is no recent news, no agent may run, and no work order is to be called without news.
 
-        Whoever waits for a raise waits on: that opens the account again, and has them called.
+        Work orders that wait for a raise keep waiting: the raise opens the account again and calls them.
         """
         between = timedelta(seconds=looked_at_seconds)
         while self._is_used(between * _QUIET):
@@ -185,7 +185,7 @@ class Account:
         return now < self._last_news + quiet or self._book.has_agents(now) or self._pause() is not None
 
     def _show(self) -> None:
-        """Show in the web UI what was used, and who waits."""
+        """Show the use and the waiting work orders in the web UI."""
         view, limit = self._book.view, self._book.state.limit
         spent = describe_spending(view.spent, limit) if limit is not None else "no limit"
         waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
@@ -198,14 +198,14 @@ class Account:
 
 
 def _check_step(call: LimitCall) -> None:
-    """Refuse a step that there is not; in validators alone, for what was accepted once replays."""
+    """Refuse an unknown step; only in validators, because accepted updates are replayed."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise invalid_update(f"{message} {remedy}")
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that cannot be read, or is not written as limits are: none would be that one."""
+    """Refuse an expected limit that is invalid or not in the form of limits: it would never match."""
     if not call.expected:
         return
     try:

@@ -1,4 +1,4 @@
-"""The wait for an activity on a host: what is known of the host, and the move of the workspace when it is gone."""
+"""The wait for an activity on a host: the known state of the host, and the move of the workspace if it is gone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,10 +20,10 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
+"""The pauses between probes of a host that answers grow up to so many times the first: a history is no log."""
 LONGEST_PAUSE: Final = timedelta(days=1)
-"""Of one that is gone the pauses double up to this: some that are never come back, and a history has a limit. What
-was asked of it is carried out as soon as it is back, whatever the pause."""
+"""The pauses between probes of a gone host double up to this: some hosts never come back, and a history has a
+limit. A host that comes back carries out its activities at once, whatever the pause."""
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
@@ -44,19 +44,19 @@ Running = workflow.ActivityHandle[Any]
 
 @dataclass
 class KnownHosts:
-    """Where the workspace is, and what a work order has been told of hosts."""
+    """The place of the workspace, and the reports about hosts that a work order has received."""
 
     workspace: Workspace | None = None
     dead: str = ""
-    """The host that a person says is dead."""
+    """The host that a person has reported dead."""
     is_nudged: bool = False
-    """Whether a person wants the host asked now."""
+    """Whether a person has requested a probe of the host now."""
     is_back: bool = False
-    """Whether the host was heard of again, which nobody has acted on yet: it may be told with its silence."""
+    """Whether the host's return is not yet handled: it may be reported together with its silence."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
-    """By host, of those that are silent: since when."""
+    """The start of the silence of each silent host."""
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
-    """By host, of those whose silence people were told of: since when it has not answered. Decides nothing."""
+    """The start of each host's silence that was reported to people. Decides nothing."""
 
     @property
     def here(self) -> Workspace:
@@ -68,7 +68,7 @@ class KnownHosts:
 
     @property
     def is_dead(self) -> bool:
-        """Whether a person says that the host of the workspace is dead."""
+        """Whether a person has reported the host of the workspace dead."""
         return self.dead == self.here.host
 
     @property
@@ -77,40 +77,40 @@ class KnownHosts:
         return self.here.host in self.silent_since
 
     def take_words(self) -> bool:
-        """Take what people have said, and return whether the host is dead by that."""
+        """Clear the reports of people, and return whether they reported the host dead."""
         is_dead, self.dead, self.is_nudged, self.is_back = self.is_dead, "", False, False
         return is_dead
 
 
 class HostNews(Protocol):
-    """Who is told what becomes of the host: a work order, or a round on its pull request."""
+    """The receiver of news of a host: a work order, or a round on its pull request."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Wait for a host that is gone, and say why; return whether that is news."""
+        """Record a wait for a gone host and its reason; return whether that is news."""
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Go on after a wait for a host; return whether there was one."""
+        """Continue after a wait for a host; return whether there was a wait."""
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Go on on another host."""
+        """Continue on another host."""
 
 
 class HostWait(ABC):
-    """Waits for one activity after the other; how it learns that a host is gone, its kinds say."""
+    """Waits for one activity after the other; its subclasses define how it learns that a host is gone."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
-        """Know what the work order knows; `show` shows it where people look."""
+        """Share the work order's known hosts; `show` shows the work order to people."""
         self.hosts = hosts
         self._state = state
         self._show = show
 
     @abstractmethod
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        """Wait until the activity has ended or its workspace has moved; after a move, a late result is ignored."""
 
     @abstractmethod
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
-        """Wait for the end of an activity of cancelled work, and return what it came to.
+        """Wait for the end of an activity of cancelled work, and return its result.
 
         Raises:
             AgentLeft: The host is silent, and nobody waits for it.
@@ -121,7 +121,7 @@ class HostWait(ABC):
         """Cancel an activity whose workspace has moved away from a host."""
 
     async def _answers(self) -> bool:
-        """Ask the host whether it is there; where it is, what waited for it goes on."""
+        """Probe the host and return whether it answers; if it does, end the wait for it."""
         here = self.hosts.here
         try:
             await PROBE_HOST.start(
@@ -148,7 +148,7 @@ class HostWait(ABC):
         return timedelta(seconds=self.hosts.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
     async def _move(self, call: HostCall, silent_since: datetime) -> bool:
-        """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
+        """Open the workspace on another host; if that fails, report the reason and return `False`."""
         left = self.hosts.here
         since = self._times_of_silence(left.host, silent_since)
         silence = f"Host {left.host}, which has the workspace, has not answered since {since}"
@@ -174,7 +174,7 @@ class HostWait(ABC):
         return True
 
     def _tell_silence(self, since: datetime, gone_at: datetime) -> None:
-        """Say which host is silent, and what becomes of the work order: nobody is to take it for running."""
+        """Report the silent host and the work order's next step, so that nobody thinks that it runs."""
         here = self.hosts.here
         silence = f"Host {here.host}, which has the workspace, has been silent since {since:%H:%M} UTC"
         goes_on, remedy = "it keeps no checkpoints elsewhere", _WAIT
@@ -184,7 +184,7 @@ class HostWait(ABC):
         self._block(f"{silence}; {goes_on}.", remedy, is_gone=False)
 
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
-        """Return since when a host has not answered, and a later time to which it was said to be silent.
+        """Return the start of a host's silence, and the start that was reported last, if later.
 
         The later time makes each repeat news, written into the row: without it earlier histories did not replay.
         """
@@ -194,7 +194,7 @@ class HostWait(ABC):
         return first if first == last else f"{first} (still silent at {last})"
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
-        """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
+        """Return the workspace opened on another host; any host may open a lane that is not open yet."""
         left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": "", "serves": ()})
@@ -214,7 +214,7 @@ class HostWait(ABC):
 
 
 def checkpoint_of(call: HostCall) -> str:
-    """Return the snapshot that an activity goes on from; empty for a lane, which is made as new all the same."""
+    """Return the snapshot from which an activity continues; empty for a lane, which is made anew anyway."""
     if isinstance(call, FinalizeCall):
         return call.result.checkpoint or call.call.starts_from
     return call.starts_from if isinstance(call, StepCall) else ""

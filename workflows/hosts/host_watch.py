@@ -1,7 +1,7 @@
-"""Where a work order's activities run: on the host of its workspace, or on another one when that host is gone.
+"""Run a work order's activities on the host of its workspace, or on another host if that host is gone.
 
-Gone is not busy: a host is gone when nobody has heard of it for as long as its agents may live unseen, or when a
-person says so.
+Gone is not busy: a host is gone if it was silent for as long as its agents may live unseen, or if a person
+reports it dead.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class HostWatch:
     """The hosts of one work order."""
 
     def __init__(self, state: HostNews, show: Callable[[], None]) -> None:
-        """Begin without a workspace; `show` shows the work order where people look."""
+        """Start without a workspace; `show` shows the work order to people."""
         self._known = KnownHosts()
         self._show = show
         self._probed = ProbedHostWait(self._known, state, show)
@@ -51,12 +51,12 @@ class HostWatch:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the host of the workspace is silent, as far as the work order was told."""
+        """Whether the host of the workspace was reported silent."""
         return self.workspace is not None and self._known.is_silent
 
     @property
     def attributes(self) -> Sequence[SearchAttributeUpdate[Any]]:
-        """What those who watch hosts find the work order by."""
+        """The search attribute by which the watchers of hosts find the work order."""
         return (HOST.value_set(self.here.host),) if self._is_watched else ()
 
     def take_in(self, workspace: Workspace) -> None:
@@ -64,37 +64,37 @@ class HostWatch:
         self._known.workspace = workspace
 
     def holds(self, host: str) -> bool:
-        """Say whether a host has the workspace."""
+        """Return whether a host has the workspace."""
         return self.workspace is not None and self.workspace.host == host
 
     def give_up(self, host: str) -> None:
-        """Take a person's word that a host is dead."""
+        """Record a person's report that a host is dead."""
         self._known.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the host of that time where the work order had moved to another one since."""
+        """After a reset, give up the host of that time if the work order had moved to another host since."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
     def nudge(self) -> None:
-        """Ask the host again now, however rarely it is asked."""
+        """Request a probe of the host now, even within a long pause."""
         self._known.is_nudged = True
 
     def note_silence(self, silence: HostSilence) -> None:
-        """Take it that a host is silent; of two times the later one counts, and none that is yet to come."""
+        """Record that a host is silent; of two times the later counts, and a future time counts as now."""
         since = min(silence.since, workflow.now())
         self._known.silent_since[silence.host] = max(since, self._known.silent_since.get(silence.host, since))
 
     def note_return(self, host: str) -> None:
-        """Take it that a host is heard of again."""
+        """Record that a host was heard again."""
         self._known.silent_since.pop(host, None)
         self._known.is_back = self._known.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Carry an activity out where the workspace is; when that host is gone, once more on another one.
+        """Run an activity on the host of the workspace; if that host is gone, run it again on another host.
 
         Raises:
-            asyncio.CancelledError: The work order is to end. What went on when that was said has ended by itself.
+            asyncio.CancelledError: The work order is to end. An activity that was under way has ended by itself.
         """
         warnings: list[str] = []
         return _add_warnings(await self._follow(call, start, warnings), warnings)
@@ -102,7 +102,7 @@ class HostWatch:
     async def prepare(
         self, call: StepCall, start: Callable[[StepCall], workflow.ActivityHandle[PreparedRework]]
     ) -> PreparedRework:
-        """Have a round prepared where the workspace is; when that host is gone, on another one.
+        """Prepare a round on the host of the workspace; if that host is gone, on another host.
 
         Raises:
             asyncio.CancelledError: The round is to end.
@@ -112,7 +112,7 @@ class HostWatch:
     async def enter(
         self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
     ) -> Workspace:
-        """Enter a lane where it was left; when that host is gone, on another one.
+        """Enter a lane on its last host; if that host is gone, on another host.
 
         Raises:
             asyncio.CancelledError: The work order is to end.
@@ -126,7 +126,7 @@ class HostWatch:
         return await self._follow(call, start, [])
 
     async def end_of(self, running: workflow.ActivityHandle[Result]) -> Result:
-        """Wait for the end of an activity of cancelled work, and return what it came to.
+        """Wait for the end of an activity of cancelled work, and return its result.
 
         Raises:
             AgentLeft: The host is silent, and nobody waits for it.
@@ -137,7 +137,7 @@ class HostWatch:
     async def _follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
-        """Wait for an activity's end, on one host after the other; what that costs is put into `warnings`."""
+        """Wait for an activity's end, on one host after the other; add a warning of the cost to `warnings`."""
         if is_to_end():
             raise asyncio.CancelledError
         while True:
@@ -157,7 +157,7 @@ class HostWatch:
 
     @property
     def _is_watched(self) -> bool:
-        """Whether somebody tells the work order of its host."""
+        """Whether watchers of hosts notify the work order of its host's silence."""
         return self.workspace is not None and LIVENESS in self.workspace.serves
 
     @property
@@ -165,9 +165,9 @@ class HostWatch:
         return self._watched if self._is_watched else self._probed
 
     async def _cancel(self, running: workflow.ActivityHandle[Result]) -> Result:
-        """Cancel an activity, and return what it came to.
+        """Cancel an activity, and return its result.
 
-        Where the server does not push cancels, the host has the attempt ask whether it is cancelled.
+        If the server does not push cancels, an activity on the host makes the attempt check for the cancel.
 
         Raises:
             AgentLeft: The host is silent, and nobody waits for it.
@@ -189,7 +189,7 @@ class HostWatch:
 
 
 def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
-    """Return what is asked, for the workspace where it is now."""
+    """Return the call with the current workspace."""
     if isinstance(call, FinalizeCall):
         return call.model_copy(update={"call": place_call(call.call, workspace)})
     if isinstance(call, EnterLane):
@@ -198,7 +198,7 @@ def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
 
 
 def _add_warnings(result: StepResult, warnings: list[str]) -> StepResult:
-    """Return a result that says that it was come by on another host."""
+    """Return a result with the warnings of its rerun on another host."""
     if not warnings:
         return result
     values = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *warnings)}

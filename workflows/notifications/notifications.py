@@ -1,4 +1,4 @@
-"""What people are told of a work order: that it waits for them, has failed, or is completed."""
+"""The notifications of people that a work order waits for them, has failed, or is completed."""
 
 import asyncio
 
@@ -17,38 +17,38 @@ from workflows.wire.cancellation import wait_despite_cancel
 
 
 class Notifications:
-    """The notifications of one work order: each a workflow of its own, which the work order does not wait for.
+    """The notifications of one work order: each is a separate workflow; the work order does not wait for its end.
 
-    Whether there are any is decided by the workspace, which says what its host does, or by the failure to open it.
-    A history in which no host tells anybody has no trace of them.
+    A notification needs a workspace whose host serves notifications, or a host that could not open the workspace.
+    Without such a host, the history has no trace of notifications.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing told."""
+        """Start without a notification."""
         self._last: NotificationKind | None = None
         self._queue = ""
         self._told_limits: set[tuple[str, ...]] = set()
         self._starting: set[asyncio.Task[None]] = set()
 
     def learn_queue(self, queue: str) -> None:
-        """Take in the queue of a host that could not open the workspace, and tells people why."""
+        """Record the queue of a host that could not open the workspace and that notifies people."""
         self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
-        """Take in how the work order stands, and have it told where that is news."""
+        """Notify people of the work order's state if it is news."""
         queue = _queue_of(workspace) if workspace is not None else self._queue
         if not queue:
             return
         self._note(task, _kind_of(task), queue)
 
     def note_wait(self, task: Task, workspace: Workspace | None) -> None:
-        """Take in whether a completed work order waits for people again, and have that told where it is news."""
+        """Notify people if a completed work order waits for them again and that is news."""
         queue = _queue_of(workspace) if workspace is not None else ""
         if queue:
             self._note(task, "waiting" if task.budget is not None or task.findings else None, queue)
 
     async def settle(self) -> None:
-        """Wait until each of them has been started, also where a person cancels meanwhile."""
+        """Wait until each notification has been started, even if a person cancels meanwhile."""
         await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
 
     def _note(self, task: Task, kind: NotificationKind | None, queue: str) -> None:
@@ -59,7 +59,7 @@ class Notifications:
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     def _is_news(self, wait: BudgetWait) -> bool:
-        """Say whether people are told of a wait: once at each limit, and not where others only hold the rest."""
+        """Return whether to notify people of a wait: once per limit, and not if others only hold the rest."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
         is_news = wait.is_spent and limit not in self._told_limits
         if is_news:
@@ -68,7 +68,7 @@ class Notifications:
 
 
 def _queue_of(workspace: Workspace) -> str:
-    """Return where the host of a workspace tells people; nothing where it tells nobody."""
+    """Return the queue on which a workspace's host notifies people; empty if the host does not."""
     return (workspace.control_queue or workspace.task_queue) if NOTIFIES in workspace.serves else ""
 
 
@@ -136,5 +136,5 @@ async def _start(notification: Notification) -> None:
             parent_close_policy=ParentClosePolicy.ABANDON,
             static_summary=f"{notification.work_order_id} {notification.kind}",
         )
-    except FailureError:  # it was told before
+    except FailureError:  # the notification was started before
         return

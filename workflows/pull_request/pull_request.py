@@ -1,4 +1,4 @@
-"""What comes after a work order: its pull request is watched until it is merged, closed, or a person decides."""
+"""The watch over a work order's pull request until it is merged, closed, or a person decides."""
 
 import asyncio
 from contextlib import suppress
@@ -40,12 +40,12 @@ with workflow.unsafe.imports_passed_through():
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""An open pull request and a forge that is away are looked at again by retries: they grow no history. The look
-itself says after which pause."""
+"""Retries poll an open pull request or a forge that is away again: they grow no history. The activity itself sets
+the pause."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _DELIVERIES: Final = 50
-"""So many of a forge's deliveries are known when they come again."""
+"""The number of a forge's deliveries that are remembered, to ignore repeats."""
 _TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
 _END: Final = "`septet move {id} done` ends it. For the rest, start another work order."
@@ -61,27 +61,27 @@ class PullRequestWorkflow:
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
-        """Know what is to be watched; signals and updates may come before `run`."""
+        """Record the watch; signals and updates may come before `run`."""
         self._watch = watch
         self._has_begun = False
         self._task = watch.task
         self._history: tuple[Move, ...] = ()
         self._looks_again = False
         self._deliveries: tuple[str, ...] = ()
-        """What a forge has told of lately."""
+        """The last deliveries of a forge."""
         self._is_looked_after = False
-        """Whether a host looks, and tells what is new."""
+        """Whether a host polls the pull request and reports news."""
         self._row = Row()
         self._notifications = Notifications()
         self._follower = Follower(self._show)
         self._is_followed = False
-        """Whether the memo says that an agent follows."""
+        """Whether the memo records that an agent follows."""
 
     @workflow.run
     async def run(self, watch: PullRequestWatch) -> Task:
-        """Look until the pull request is merged, or a person says that the task is done.
+        """Watch until the pull request is merged, or a person moves the task to done.
 
-        One that is closed or moved to blocked is waited with: when its work goes on, this is cancelled.
+        A closed or blocked pull request stays open here: if its work continues, this workflow is cancelled.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()
@@ -112,9 +112,9 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="Check the pull request now.")
     def nudge(self, nudge: PullRequestNudge | None = None) -> None:
-        """End the pause before the next look; one that was closed may have been opened again.
+        """End the pause before the next poll; a closed pull request may have been opened again.
 
-        A person's nudge has a round ask for its budget again, too; a forge's deliveries tell nothing of budgets.
+        A person's nudge also makes a round request its budget again; a forge's delivery does not.
         """
         self._begin()
         if nudge is not None and nudge.delivery:
@@ -130,7 +130,7 @@ class PullRequestWorkflow:
     @workflow.update(description="Move the task on the board. A refusal lists where it may move from here.")
     @reads_input("move", MoveCall)
     def move(self, call: MoveCall) -> Task:
-        """Move it, and return it as it is then."""
+        """Move the task, and return the moved task."""
         self._begin()
         error = None
         if call.to is Target.BLOCKED:
@@ -147,7 +147,7 @@ class PullRequestWorkflow:
     @move.validator
     @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
-        """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
+        """Refuse a move that is not allowed from here; only a reset of the work order continues the work."""
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
@@ -160,7 +160,7 @@ class PullRequestWorkflow:
     @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
-        """Have the round go on with what was found, and return the task as it is then."""
+        """Continue the round with the findings, and return the task after that."""
         return self._decide_findings(decision, rejects=False)
 
     @approve_findings.validator
@@ -171,7 +171,7 @@ class PullRequestWorkflow:
     @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
-        """Have the round tried again, and return the task as it is then."""
+        """Try the round again, and return the task after that."""
         return self._decide_findings(decision, rejects=True)
 
     @reject_findings.validator
@@ -188,12 +188,12 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
-        """Take in what is to be watched."""
+        """Record the new watch."""
         self._begin()
         self._take_in_watch(watch)
 
     def _begin(self) -> None:
-        """Take in what it was started with; only once."""
+        """Record the watch of the start, once."""
         if not self._has_begun:
             self._has_begun = True
             self._take_in_watch(self._watch)
@@ -210,7 +210,7 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
-        """Take in what is new; of a pull request that is not watched any more, nothing is."""
+        """Record news; news of a pull request that is no longer watched is ignored."""
         self._begin()
         if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return
@@ -223,7 +223,7 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="Another host watches from now on: the previous one is gone.")
     def watch_from(self, watcher: WatchingHost) -> None:
-        """Learn who looks, for people and for the other hosts."""
+        """Record the watching host, for people and for the other hosts."""
         self._begin()
         queue = watcher.control_queue if self._watch.task_queue else ""
         self._watch = self._watch.model_copy(update={"watcher": watcher, "task_queue": queue})
@@ -231,18 +231,18 @@ class PullRequestWorkflow:
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Ask once more, where a round waits for that."""
+        """Request the budget again if a round waits for it."""
         del scope
         self._follower.open_budget()
 
     @workflow.signal(description="The host of the workspace is silent.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Learn that no worker of a host was heard of."""
+        """Record that a host is silent."""
         self._follower.hosts.note_silence(silence)
 
     @workflow.signal(description="A host answers again.")
     def host_back(self, host: str) -> None:
-        """Learn that a host is there again."""
+        """Record that a host answers again."""
         self._follower.hosts.note_return(host)
 
     @workflow.update(
@@ -256,12 +256,12 @@ class PullRequestWorkflow:
     @host_gone.validator
     @reads_input("host_gone", str)
     def _works_on(self, host: str) -> None:
-        """Refuse the word on a host where no round is under way."""
+        """Refuse the report on a host without a round under way."""
         if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
             raise refusal(f"no agent works on this pull request on host {host}")
 
     async def _take_round(self) -> None:
-        """Have the agent answer what waits; a person's word, a merge or a cancel ends it with a rescue."""
+        """Run a round of the agent; a person's move, a merge or a cancel ends it with a rescue."""
         if not self._follower.take_round():
             self._show()
             return
@@ -281,7 +281,7 @@ class PullRequestWorkflow:
         self._move(Stage.REVIEW, self._follower.text)
 
     async def _end_round(self, work: asyncio.Task[None]) -> None:
-        """Wait for a cancelled round's end; where it could not end its agent itself, have that ended."""
+        """Wait for a cancelled round's end; if it could not end its agent itself, end the agent."""
         work.cancel()
         await wait_despite_cancel(work.done)
         try:
@@ -293,7 +293,7 @@ class PullRequestWorkflow:
             await wait_despite_cancel(ending.done)
 
     async def _wait_for_news(self) -> None:
-        """Wait for what a host tells, or for a person's word; who asks for a look now has it here, once."""
+        """Wait for news from a host or a person's move; poll once if a nudge requests it."""
         try:
             await workflow.wait_condition(
                 lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,
@@ -311,18 +311,18 @@ class PullRequestWorkflow:
             if not looking.done():
                 await cancel_and_wait(looking)
                 return
-            with suppress(ActivityError):  # it is open, or the host that looks tells what is wrong
+            with suppress(ActivityError):  # it is open, or the polling host reports the trouble
                 self._take_in(await looking)
 
     def _take_in(self, end: PullRequestEnd) -> None:
-        """Take in what a look has seen."""
+        """Record the result of a poll."""
         if end.state == "open":
             self._follower.note(end.events)
         else:
             self._end(end)
 
     async def _look(self) -> None:
-        """Look until there is an end, or a reason to look anew."""
+        """Poll until the pull request ends, or there is a reason for a new poll."""
         self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(
