@@ -1,4 +1,4 @@
-"""Work that goes on beside a worker, and ends with it."""
+"""Work that runs beside a worker, and ends with the worker."""
 
 import asyncio
 import contextlib

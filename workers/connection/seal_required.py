@@ -17,7 +17,7 @@ from workers.builds.workflow_guard import GuardedWorkflowRunner
 
 
 class SealRequiringRunner(GuardedWorkflowRunner):
-    """Runs workflows that are told nothing without a seal."""
+    """Runs workflows that accept no input without a seal."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run of a workflow."""
@@ -54,7 +54,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Say whether a worker with a key wrote a failure, or the server, which alone tells of time-outs."""
+    """Return whether a worker with a key wrote a failure, or the server, which alone reports time-outs."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

@@ -19,7 +19,7 @@ _LEAST_HEARTBEAT_SECONDS: Final = 1.0
 
 
 def heartbeat_seconds(probe_seconds: float) -> float:
-    """Return how often the workers of a process tell the server that they live; it costs no Action."""
+    """Return how often the workers of a process send the server their heartbeats; it costs no Action."""
     return max(_LEAST_HEARTBEAT_SECONDS, min(_HEARTBEAT_SECONDS, probe_seconds / 6))
 
 

@@ -33,7 +33,7 @@ class AccountNotReachedError(ServerNotReachedError):
 
 
 class FleetAccounts:
-    """Workflows of type `Account`: an update asks, a signal tells."""
+    """Workflows of type `Account`: an update requests, a signal reports."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
         """Ask the accounts of a queue of work orders; nobody is waited for longer than `answer_within`."""
@@ -77,7 +77,7 @@ class FleetAccounts:
         raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
 
     async def is_open(self, scope: str) -> bool:
-        """Say whether there is such a budget: no worker is asked.
+        """Return whether a budget exists; this needs no worker.
 
         Raises:
             AccountNotReachedError: The server refused.

@@ -13,7 +13,7 @@ class WorkerHeartbeat:
     """One worker as the server lists it: a dead one stays listed for minutes."""
 
     instance: str
-    """Tells one worker from all others."""
+    """The worker's unique key."""
     host: str
     sent_at: int
     """By the worker's clock, which may be another one than ours: it only tells whether there is a new one."""

@@ -45,11 +45,11 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Say whether the workflow does not know it: a kind of trouble is told once, and its end.
+        """Return whether news is new to the workflow: a kind of trouble is reported once, and its end.
 
         Args:
             news: What was seen.
-            event_ids: The events that it was told of.
+            event_ids: The events that the workflow was notified of.
         """
         events = {event.id for event in news.events}
         return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
@@ -85,7 +85,7 @@ async def list_watched(
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return what a row tells; `None` where its workflow has the pull request looked at by an activity.
+    """Return the watch of a row; `None` if its workflow polls the pull request by an activity.
 
     Raises:
         SealedError: It cannot be opened here.

@@ -1,4 +1,4 @@
-"""Which repositories a forge tells of by webhooks: those are looked at more rarely."""
+"""The repositories whose forge sends webhooks: they are polled more rarely."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The board: one workflow that says whose turn it is, best score first, under limits."""
+"""The board: one workflow that gives seats to work orders, best score first, under limits."""
 
 import asyncio
 from datetime import timedelta
@@ -15,12 +15,12 @@ with workflow.unsafe.imports_passed_through():
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
-"""A work order that was terminated does not say that it has ended: it is looked for where others wait."""
+"""A terminated work order does not report its end: the board checks for it if others wait."""
 _LOOK_SUMMARY: Final = "is a seat free?"
 _ANSWER_WITHIN: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
 _AT_A_TIME: Final = 100
-"""Work orders that are told at a time: more would fill one workflow task."""
+"""Work orders that are notified at a time: more would fill one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
 """Seconds after which a board that does not remember all looks for better ones among the others."""
@@ -30,11 +30,11 @@ _STOCK_AGAIN: Final = 10.0
 
 @workflow.defn(name="Board")
 class Board:
-    """Who waits, who has a seat: work orders and workers tell it by signals, and it signals back `begin`."""
+    """The waiting and the seated work orders: they and workers signal the board, and it signals back `begin`."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
-        """Go on from what the run before knew, before anything new is told."""
+        """Restore the previous workflow run's state before any signal."""
         self._seats = Seats.of(state or BoardState())
         self._has_news = True
         self._look_after = _FIRST_LOOK
@@ -42,7 +42,7 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """Those with a seat of whom the server is asked; one that waits again meanwhile has not ended."""
+        """The seated work orders that the server checks; a work order that waits again meanwhile has not ended."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
@@ -59,14 +59,14 @@ class Board:
 
     @workflow.signal(description="A work order waits for its turn.")
     def waits(self, request: SeatRequest) -> None:
-        """Take in who waits."""
+        """Record a waiting work order."""
         self._seats.wait(request)
         self._asked.discard(request.id)
         self._note_change()
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free what it had."""
+        """Free the work order's seat."""
         self._seats.leave(order_id)
         self._note_change()
 
@@ -85,7 +85,7 @@ class Board:
             self._look = None
 
     async def _give_seats(self) -> None:
-        """Tell those whose turn it is, until there is no seat or nobody left."""
+        """Give seats and notify their work orders until no seat or no work order is left."""
         while due := self._next_takers():
             for taker in due:
                 self._seats.seat(taker)
@@ -140,7 +140,7 @@ class Board:
         )
 
     async def _take_stock(self) -> None:
-        """Take in those that wait as the server tells: a board that is new has heard of none."""
+        """Read the waiting work orders from the server: a new board knows none."""
         known = (*self._seats.waiting, *self._seats.holders)
         orders = await FIND_WAITING.start(
             KnownOrders(ids=known, limit=MOST_WAITING, project_limit=self._seats.project_limit),
@@ -166,7 +166,7 @@ class Board:
 
 
 async def _begin_order(order_id: str) -> bool:
-    """Tell a work order that it is its turn; return whether it is there."""
+    """Notify a work order of its seat; return whether the work order exists."""
     try:
         await workflow.get_external_workflow_handle(order_id).signal("begin")
     except FailureError:

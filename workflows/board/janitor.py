@@ -1,4 +1,4 @@
-"""The passes of the janitor over one host, as a schedule starts them: each tells what it removed and kept."""
+"""The passes of the janitor over one host, which a schedule starts: each reports what it removed and kept."""
 
 from datetime import timedelta
 from typing import Final
@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.activity_stubs import SWEEP_HOST
 
 _HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
-"""A host whose agents take all its slots is busy; one that is gone is asked again by the next pass."""
+"""A host whose agents take all its slots is busy; the next pass tries a gone host again."""
 _HEARTBEAT: Final = timedelta(seconds=60)
 _PASS: Final = timedelta(hours=1)
 _TRIES: Final = RetryPolicy(maximum_attempts=3)
@@ -26,7 +26,7 @@ class Janitor:
 
     @workflow.run
     async def run(self, task_queue: str) -> SweepReport:
-        """Have the host swept whose queue this is, and tell what was done."""
+        """Sweep the host of this queue, and report the result."""
         try:
             swept = await SWEEP_HOST.start(
                 SweepCall(server_now=workflow.now()),

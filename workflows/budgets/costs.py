@@ -1,4 +1,4 @@
-"""What a project's work orders have cost: workers tell it, and estimates rest on it."""
+"""The costs of a project's work orders: workers report them, and estimates use them."""
 
 from typing import Final
 

@@ -26,7 +26,7 @@ class FindingsGate(PersonGate):
         """The ids of what people have let pass."""
 
     async def wait_for_words(self, findings: tuple[KeyFinding, ...]) -> str:
-        """Wait until a person has let all findings pass, or rejected them; return what the agent is told.
+        """Wait until a person has let all findings pass, or rejected them; return the feedback for the agent.
 
         Raises:
             asyncio.CancelledError: The work order is to end.

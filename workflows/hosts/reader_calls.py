@@ -1,4 +1,4 @@
-"""The calls around a reader: what the reader is asked, and how the step goes on with the answer that it has."""
+"""The calls around a reader: the reader's own call, and the call that continues the step with its answer."""
 
 from septet.contracts.facts import Usage
 from septet.contracts.limits import StepSettings
@@ -27,7 +27,7 @@ def reader_of(call: StepCall, unread: StepResult) -> StepCall:
 def going_on(
     last: StepCall | FinalizeCall, activity_id: str, so_far: StepResult, reading: ReaderReport
 ) -> StepCall | FinalizeCall:
-    """Return the call that goes on with an answer after its reading.
+    """Return the call that continues with an answer after its reading.
 
     Args:
         last: The call that was answered.
@@ -45,7 +45,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return what goes on with an answer that waited for a person; `None` where another step or round is taken."""
+    """Return the call that continues with an answer that waited for a person; `None` for another step or round."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None

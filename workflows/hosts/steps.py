@@ -1,7 +1,7 @@
-"""One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone.
+"""One try of one step: run it; if its answer cannot be read, request only the answer from the same session.
 
-Where its push waits for a reader, the reader is asked, and the step goes on with the answer that it has. What the
-activities of a try used adds up, also where it waits for budgets or is cancelled.
+If its push waits for a reader, the reader runs, and the step continues with the answer that it has. The use of a
+try's activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio
@@ -49,10 +49,10 @@ class StepTaker:
         self._answered: tuple[StepCall | FinalizeCall, str] | None = None
         """The step's call that was carried out last, and the activity whose agent answers it."""
         self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
-        """What goes on with an answer as soon as a person lets pass what its reader has found: these ids."""
+        """The call that continues once a person allows the reader's findings, and the ids of these findings."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step, its finalizers and its reader; what waited for a person's yes goes on with its answer."""
+        """Run one step, its finalizers and its reader; an answer that a person has allowed is continued."""
         self._known, self._activity_id, self.is_under_way = None, "", True
         held, self._held = self._held, None
         is_let_pass = held is not None and held[1] <= set(call.allowed_findings)

@@ -1,4 +1,4 @@
-"""A host that others watch: a work order waits without a timer until it is told of silence, or of a return."""
+"""A host that others watch: a work order waits without a timer until it is notified of silence or return."""
 
 from contextlib import suppress
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What tells people about a work order: it lives on after the work order, which never waits for it."""
+"""The workflow that notifies people of a work order: it outlives the work order, which never waits for it."""
 
 from datetime import timedelta
 from typing import Final

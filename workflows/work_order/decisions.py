@@ -160,7 +160,7 @@ class Decisions:
         return self._previous_run is not None
 
     def take_feedback(self) -> tuple[str, ...]:
-        """Return what the next step is to be told, once."""
+        """Return the feedback for the next step, once."""
         feedback, self._feedback = self._feedback, ""
         return (f"A person says: {feedback}",) if feedback else ()
 

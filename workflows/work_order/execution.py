@@ -119,7 +119,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return how a step ended: with its first try, or with the second one, which is told the reasons.
+        """Return a step's result: of its first try, or of the second try, which receives the reasons.
 
         There is no second one where a person alone can help.
 
@@ -147,10 +147,9 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _apply_reset(self) -> None:
-        """Begin with what people have said; one of a pipeline that a reset takes up goes on outside of it.
+        """Apply a reset; a work order that was reset leaves its pipeline.
 
-        The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
-        checkpoint that it had.
+        Another work order may have its lane by now: it continues in a workspace of its own, from its checkpoint.
         """
         if await self._decisions.apply_reset():
             self._role_sessions.forget()
@@ -190,7 +189,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; one that goes on from a lane's begins with the same work of others as that."""
+        """Open a workspace; if it continues from a lane's, it starts with the same work of others."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,

@@ -1,4 +1,4 @@
-"""A failure after a retry, told in the session of the issue, whose own workflow heard of the first alone."""
+"""Report a failure after a retry in the session of the issue, whose own workflow knows only the first failure."""
 
 from contextlib import suppress
 
@@ -14,11 +14,11 @@ from workflows.intake.tracker_session import TrackerReport
 
 
 async def report_failure(task: Task, issue: TrackedIssue | None) -> None:
-    """Have a failure told that a retry ended in; it is told by a workflow of its own, which nobody waits for."""
+    """Report the failure of a retry by a separate workflow, which nobody waits for."""
     if issue is None or not issue.session or task.status is not Status.FAILED or task.error is None:
         return
     why = f"{task.error.message} {task.error.remedy}".strip()
-    with suppress(FailureError):  # it was told before
+    with suppress(FailureError):  # the report was started before
         await workflow.start_child_workflow(
             TrackerReport.run,
             failed_message(issue, task.id, why, task.updated_at),

@@ -130,7 +130,7 @@ class LaneVisit:
         outline: Outline | None = None,
         plan: PlanningOutcome | None = None,
     ) -> None:
-        """Tell the pipeline that its lane is free again, and what was planned in it.
+        """Report to the pipeline that its lane is free again, and the plan made in it.
 
         Args:
             order: What is worked on.
@@ -164,7 +164,7 @@ class LaneVisit:
         await self._signal_pipeline(order, "left", report)
 
     async def report_changes(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
-        """Tell the pipeline which files were really changed, the plan's aside."""
+        """Report the changed files to the pipeline, without the plan's file."""
         files = tuple(change for change in result.files_changed if change.path != plan_path)
         report = FilesChanged(
             order_id=workflow.info().workflow_id,

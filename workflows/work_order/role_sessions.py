@@ -13,7 +13,7 @@ class RoleSessions:
         self._sessions: dict[Role, str] = {}
 
     def session_of(self, step: Step) -> str | None:
-        """Return the session that a step goes on with; `None`: a new one begins."""
+        """Return the session that a step continues; `None` for a new session."""
         return self._sessions.get(_role_of(step))
 
     def follow(self, call: StepCall, result: StepResult) -> None:

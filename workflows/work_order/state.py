@@ -18,7 +18,7 @@ from workflows.work_order.details import format_details
 
 
 class WorkOrderState:
-    """The work order object as it grows; `progress` is what the next step is told."""
+    """The work order object as it grows; `progress` is the input of the next step."""
 
     def __init__(self) -> None:
         """Begin with nothing known: a work order whose input was read has an id."""
