@@ -1,8 +1,8 @@
-"""What a supervisor sees to that the kernel cannot be asked for: processes, memory and what is written to disk.
+"""A supervisor limits what the kernel cannot limit for it: processes, memory and bytes written to disk.
 
-It looks every other second, and reads no more than it needs: of `/proc` its own tree alone, and of the disk how
-full it is. Files are counted when as much was written there, by whomever, as the guest may write; and now and
-then, the more rarely the longer it takes, for what others remove hides what the guest writes.
+The supervisor checks every other second. It reads only its own tree of `/proc`, and how full the disk is. It counts
+files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and then, and
+more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
 """
 
 import os
@@ -33,19 +33,19 @@ NO_FILES: Mapping[FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """A kernel may be built without these files."""
 NO_DUMP = 1
-"""As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
+"""The limit of core dumps: the kernel writes no file and starts no program that `core_pattern` may name."""
 ROOM_ABOVE_LIMIT = 4
-"""Processes may be a quarter above their limit before the kernel makes no more: so it is told by its name."""
+"""The kernel's limit is a quarter above that of the order, so that the watch reports the limit by its name."""
 MOST_OPEN_FILES = 8192
-"""Of one process: so many may also lie in messages that nobody has received."""
+"""Of one process: so many files may also lie in messages that no process has received."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
-"""Between two counts of files: so long, or so many times what one takes."""
+"""Between two counts of files: at least these seconds, and at least so many times the duration of a count."""
 CLOCK_SECONDS = 1.0
-"""So far the clocks of files and of the supervisor may be apart."""
+"""The clocks of files and of the supervisor may differ by so much."""
 
 
 def limit_own_process(order: Order, *, has_own_user: bool) -> None:
-    """Have the kernel hold what it can for this process, which becomes the agent, and all that it starts."""
+    """Set the kernel's limits for this process, which becomes the agent, and for all that it starts."""
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
     if limits.memory_bytes != 0:
@@ -57,14 +57,14 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
 
 
 def lower_limit(kind: int, most: int) -> None:
-    """Set a limit of this process, and never raise one."""
+    """Lower a limit of this process; never raise it."""
     hard = resource.getrlimit(kind)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
 
 
 def limit_open_files() -> None:
-    """Bound what this process may open when it asks for more; what it may open at first stays as it is."""
+    """Lower both limits of open files of this process to `MOST_OPEN_FILES`."""
     told = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft, hard = (
         MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
@@ -73,10 +73,10 @@ def limit_open_files() -> None:
 
 
 class ResourceWatch:
-    """What one agent and all that it started use, looked at now and then."""
+    """Checks now and then what one agent and all that it started use."""
 
     def __init__(self, order: Order, began_at: float) -> None:
-        """Take the order, whose limits of 0 are none, and the time of day."""
+        """Read the order, in which a limit of 0 is no limit, and the time of day."""
         self.limits = order.limits
         named = order.limits.memory_bytes
         self.memory_bytes = most_memory_bytes() if named is None else named
@@ -92,9 +92,9 @@ class ResourceWatch:
         self.files_in_messages = 0
 
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
-        """Return the name of the limit that is reached, and the limit in words; both empty for none.
+        """Return the name of a limit that is reached, and the limit in words; both empty if none is.
 
-        Some children are the supervisor's own, and not what the guest uses.
+        The children in `own` belong to the supervisor: they do not count for the guest.
         """
         if not LINUX:
             return "", ""
@@ -109,11 +109,11 @@ class ResourceWatch:
 
     @property
     def memory_words(self) -> str:
-        """The limit of memory, for whoever reaches it."""
+        """The limit of memory in words."""
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
-        """Count memory that is theirs or in files without a name, and what may be in the buffers of the kernel."""
+        """Check the memory of the processes and of files without a name, and the number of sockets and pipes."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
@@ -123,10 +123,10 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: OpenFiles) -> bool:
-        """Say whether as much memory as is allowed was filled since the start, and these may have done so unseen.
+        """Return whether shared memory has grown beyond the limit since the start, and these processes may hide it.
 
-        Whose it is nobody tells. It counts for those who leave files in messages from look to look, or have mapped
-        as much of files that nobody has open.
+        The kernel does not report the owner of that memory. It counts for processes that leave files in messages
+        from check to check, or that have mapped more than the limit of files that no process has open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -135,7 +135,7 @@ class ResourceWatch:
         return leaves_files or bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
 
     def look_at_disk(self) -> tuple[str, str] | None:
-        """Count what was written, where the disks have filled by as much as may be written."""
+        """Count written files if the disks have grown by a limit, or if the next count is due."""
         for folder in self.folders:
             used, before = usage_of_disk(folder), self.disks[folder]
             self.disks[folder] = used
@@ -162,7 +162,7 @@ class ResourceWatch:
     def count_written(self) -> tuple[int, int, int]:
         """Return the blocks in bytes, the entries and the length of what was written since the start.
 
-        It counts no further than to a limit. A file with holes is longer than what it takes on disk.
+        The count stops at a limit. A file with holes is longer than its blocks on disk.
         """
         limits, size, entries, length = self.limits, 0, 0, 0
         seen: set[tuple[int, int]] = set()
@@ -180,9 +180,9 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Give what was changed since the start in the folders, and open files that have no name any more.
+        """Yield entries of the folders that changed since the start, and open files that have no name any more.
 
-        Nothing is opened but folders: who writes may have left a pipe there.
+        Only folders are opened: the guest may have left a pipe there.
         """
         for pid in self.processes:
             for path in names_in(f"/proc/{pid}/fd"):
@@ -202,7 +202,7 @@ class ResourceWatch:
 
 
 def usage_of_disk(folder: str) -> tuple[int, int]:
-    """Return how many bytes and entries the file system holds that a folder lies on."""
+    """Return the used bytes and entries of a folder's file system."""
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -213,9 +213,9 @@ def usage_of_disk(folder: str) -> tuple[int, int]:
 def tree_below(
     ancestor: int, spared: Container[int] = (), *, tells_children: bool = TELLS_CHILDREN
 ) -> tuple[list[int], int]:
-    """Return the processes below one but for some children, and how many they are with their threads.
+    """Return the processes below an ancestor without the spared ones, and the number of their threads.
 
-    A kernel that does not tell a process's children is asked for the parents of all processes.
+    If the kernel does not list a process's children, the parents of all processes are read.
     """
     families = {} if tells_children else living_families()
     pids: list[int] = []
@@ -235,11 +235,10 @@ def tree_below(
 def use_more_memory(
     pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[FileId, int] = NO_FILES
 ) -> bool:
-    """Say whether processes use more memory than this, without the pages of files; what they share counts once.
+    """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
 
-    What is swapped out counts, too, and so do files in memory without a name. With how many processes each page is
-    shared, and with which file, the kernel has to count: it is asked where they would be above the limit if they
-    shared none.
+    Swapped memory counts too, and so do files in memory without a name. The kernel has to count how many processes
+    share each page: its count is read only if the processes would exceed the limit without any sharing.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
@@ -253,11 +252,11 @@ def use_more_memory(
 
 
 def share_of_memory(pid: int, shared: int, proc: str) -> int:
-    """Return a process's share of the memory that it shares; all of it where the kernel does not tell."""
+    """Return a process's share of its shared memory; all of it if the kernel reports no share."""
     parts = read_file(f"{proc}/{pid}/smaps_rollup")
     return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
 
 
 def field_of(text: bytes, name: bytes) -> int:
-    """Return what a line of `/proc` says in KiB, in bytes; 0 where there is none."""
+    """Return the bytes that a line of `/proc` states in KiB; 0 without such a line."""
     return number_after(text, name) << 10

@@ -1,7 +1,7 @@
 """The proxy of one guest: a process that its supervisor forks, and the guest's only way out.
 
-It stands in the machine's network and listens in the guest's, on loopback. It lets through what the order names:
-tunnels (`CONNECT`) and plain HTTP by its own port, and connections to ports that stand for those of this machine.
+The proxy runs in the machine's network and listens on loopback in the guest's network. It permits what the order
+names: tunnels (`CONNECT`) and plain HTTP on its own port, and connections to ports that stand for this machine's.
 A thread serves each connection.
 """
 
@@ -31,14 +31,14 @@ HTTPS_PORT, HTTP_PORT = 443, 80
 PLAIN = "http://"
 BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive", b"upgrade", b"te", b"trailer"})
 ENOUGH_SECONDS = 0.2
-"""For connections that are cut, to note what went over them."""
+"""The time in which cut connections log their bytes."""
 
 
 class Proxy:
     """Serves one guest."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
-        """Let through what the order names, and note what is asked."""
+        """Permit what the order's network names, and log each request."""
         self.network = network
         self.log = log
         self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -47,7 +47,7 @@ class Proxy:
         self.is_over = False
 
     def serve(self, listeners: Sequence[socket.socket], control: socket.socket) -> None:
-        """Serve until the supervisor is gone or wants no more; it may send the file of another turn's log."""
+        """Serve until the supervisor ends or closes `control`, over which it may send the next turn's log file."""
         poller = select.poll()
         for each in (*listeners, control):
             poller.register(each.fileno(), select.POLLIN)
@@ -63,7 +63,7 @@ class Proxy:
                     self.accept(*ways_in[descriptor])
 
     def take_log(self, control: socket.socket) -> bool:
-        """Take the file of the next turn's log; return whether there is more to serve."""
+        """Receive the next turn's log file; return whether the proxy must continue."""
         try:
             told, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         except OSError:
@@ -73,7 +73,7 @@ class Proxy:
         return bool(told)
 
     def accept(self, listener: socket.socket, place: tuple[str, int]) -> None:
-        """Serve a connection in a thread of its own; one too many is closed."""
+        """Serve a connection in its own thread; close a connection above the limit."""
         try:
             client, _ = listener.accept()
         except OSError:
@@ -88,7 +88,7 @@ class Proxy:
             client.close()
 
     def end(self) -> None:
-        """Cut all connections, and let what went over them be noted."""
+        """Cut all connections, and wait briefly until their bytes are logged."""
         with self.guard:
             self.is_over = True
             for each in self.living:
@@ -102,7 +102,7 @@ class Proxy:
         self.log.flush()
 
     def serve_client(self, client: socket.socket, place: tuple[str, int]) -> None:
-        """Serve one connection, which came in at this address and port, to its end."""
+        """Serve one connection to its end; `place` is the address and port that accepted it."""
         _, port = place
         with self.guard:
             self.living.add(client)
@@ -124,7 +124,7 @@ class Proxy:
             self.free.release()
 
     def serve_request(self, client: socket.socket) -> None:
-        """Read what is asked for, and let it through or not."""
+        """Read a request, and pass it on or refuse it."""
         client.settimeout(HEAD_SECONDS)
         head, rest = read_head(client)
         try:
@@ -175,10 +175,10 @@ class Proxy:
         passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
-        """Return whom is asked for.
+        """Return the host and port of a request.
 
         Raises:
-            OSError: It is nobody's name; that was answered.
+            OSError: The text names no host; the client has the answer.
         """
         try:
             return split_host(text, usual_port)
@@ -198,23 +198,21 @@ class Passage:
         self.name = name
         self.port = port
         self.answer_first = b""
-        """What the client is told when the host answers."""
+        """The bytes that the client receives first, when the host is connected."""
         self.is_plain = True
-        """Whether the client understands an answer of ours."""
+        """Whether the client understands an HTTP answer of the proxy."""
         self.is_https = False
-        """This process itself speaks TLS with the host."""
+        """Whether this process itself speaks TLS with the host."""
         self.body: RequestBody | None = None
-        """That of the one request which is passed on; `None` for a tunnel."""
+        """The body of the one request that is passed on; `None` for a tunnel."""
         self.request = ""
-        """Method and path of one to a model whose key stays outside."""
+        """Method and path of a request to a model whose key stays outside."""
         self.usage: SeenUsage | None = None
-        """What such a model says that it used."""
+        """The usage that such a model reports."""
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
-        """Connect, send a head and what the guest has sent behind it, and pass on what comes until one side ends.
-
-        A line of the log tells of it.
+        """Connect, send the head and the bytes behind it, pass on bytes until one side ends, and log the request.
 
         Raises:
             OSError: The guest's side is gone.
@@ -242,10 +240,10 @@ class Passage:
             self.proxy.log.note(request, sent_bytes=sent, received_bytes=received, tokens=tokens)
 
     def begin(self, request: AskedHost) -> None:
-        """Note that it is let through.
+        """Log that the request is permitted.
 
         Raises:
-            NetworkRefusal: There is no room for that.
+            NetworkRefusal: The log is full.
         """
         if not self.proxy.log.begin(request):
             raise NetworkRefusal(IS_FULL)
@@ -254,8 +252,8 @@ class Passage:
         """Return a connection to the host.
 
         Raises:
-            NetworkRefusal: It may not be reached.
-            OSError: It does not answer, or is not who it should be.
+            NetworkRefusal: The guest may not reach the host.
+            OSError: The host does not answer, or its certificate is wrong.
         """
         tls = self.proxy.network.tls
         if self.is_https and tls is None:
@@ -270,12 +268,12 @@ class Passage:
             raise
 
     def refuse(self, status: str, words: str) -> None:
-        """Tell the guest why; over a forwarded port nobody would understand it."""
+        """Answer the guest with the reason, but not over a forwarded port, whose client reads no HTTP answer."""
         if self.is_plain:
             answer(self.client, status, words)
 
     def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
-        """Pass bytes on both ways.
+        """Pass bytes in both directions.
 
         Raises:
             OSError: One side is gone.
@@ -300,15 +298,15 @@ class Passage:
         self.sent_bytes += len(data)
 
     def part_of(self, data: bytes) -> tuple[bytes, bool]:
-        """Return what of these bytes of the guest's belongs to the request, and whether there was more.
+        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow it.
 
         Raises:
-            ValueError: They are not the body of one.
+            ValueError: The bytes are not the body of a request.
         """
         return (data, False) if self.body is None else self.body.take(data)
 
     def receive(self, data: bytes) -> None:
-        """Give the guest what the host has answered."""
+        """Send the host's answer to the guest."""
         if self.body is not None:
             self.body.hear(data)
         if self.usage is not None:
@@ -317,7 +315,7 @@ class Passage:
         self.received_bytes += len(data)
 
     def relay(self, host: socket.socket) -> None:
-        """Pass on what comes; the end of one direction is passed on too, and the other goes on.
+        """Pass on bytes; pass on the end of one direction too, and continue the other.
 
         Raises:
             OSError: One side is gone.
@@ -337,7 +335,7 @@ class Passage:
                 source, target = (host, self.client) if is_host else (self.client, host)
                 data = receive(source)
                 if not data and not is_host and self.is_https:
-                    return  # what speaks TLS is not closed by halves
+                    return  # a TLS connection cannot be closed in one direction
                 if not data:
                     poller.unregister(descriptor)
                     open_ones -= 1
@@ -353,7 +351,7 @@ class Passage:
 
 
 def receive(source: socket.socket) -> bytes:
-    """Return what has come, also what TLS has read and not given yet.
+    """Return the bytes that have come, with those that TLS still buffers.
 
     Raises:
         OSError: The other side is gone.

@@ -1,7 +1,7 @@
-"""A guest's way out, from its supervisor's side: the process of its proxy, from its start to its end.
+"""The supervisor starts, replaces and ends the proxy process of its guest.
 
-The supervisor keeps the sockets that listen in the guest's network: a proxy that was killed is replaced, and the
-guest loses no more than the connections of that moment.
+The supervisor keeps the sockets that listen in the guest's network: it replaces a proxy that was killed, and the
+guest loses only the connections of that moment.
 """
 
 import errno
@@ -21,16 +21,16 @@ READY = b"ready"
 READY_SECONDS = 20.0
 LOG_SECONDS = 0.5
 MOST_PROXIES = 100
-"""For one guest: what kills so many does not stop."""
+"""For one guest: a cause that kills so many proxies does not stop."""
 ENDED_BEFORE = "it ended before"
-"""The guest, by itself: what it printed says why."""
+"""The guest ended by itself: its output shows why."""
 
 
 class WayOut:
-    """The proxy of one guest; the guest does not start before it listens."""
+    """The proxy of one guest; the guest starts only after the proxy listens."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Take what the order says, and make the pipes over which bubblewrap tells and is held.
+        """Read the order's network, and make the pipes by which bubblewrap reports and is held.
 
         Raises:
             OSError: The machine refused.
@@ -39,22 +39,22 @@ class WayOut:
         self.pid = 0
         self.started_count = 0
         self.listeners: list[int] = []
-        """They listen in the guest's network, once it is there."""
+        """They listen in the guest's network, once it exists."""
         self.info, self.told = os.pipe()
         self.held, self.release = os.pipe()
         self.pipes = [self.info, self.told, self.held, self.release]
-        """What is needed until the guest has started."""
+        """The pipes that are needed until the guest has started."""
         for descriptor in (self.told, self.held):
             os.set_inheritable(descriptor, True)
         self.control, self.control_of_proxy = socket.socketpair()
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What bubblewrap is told."""
+        """The options for bubblewrap."""
         return ("--info-fd", str(self.told), "--block-fd", str(self.held))
 
     def start(self) -> None:
-        """Fork the proxy; the first one holds the guest until it listens in there.
+        """Fork the proxy; the first proxy holds the guest until it listens in the guest's network.
 
         Raises:
             OSError: The machine refused.
@@ -70,7 +70,7 @@ class WayOut:
         self.control_of_proxy.close()
 
     def replace(self) -> bool:
-        """Fork another proxy for one that was killed; return whether there is one."""
+        """Fork a new proxy after one was killed; return whether the fork succeeded."""
         self.pid = 0
         self.control.close()
         if not self.listeners or self.started_count >= MOST_PROXIES:
@@ -83,7 +83,7 @@ class WayOut:
         return True
 
     def await_listening(self) -> str:
-        """Wait until the guest was let go; return why it cannot be, or nothing."""
+        """Wait until the proxy releases the guest; return why it cannot, or an empty text."""
         self.close_pipes()
         self.control.settimeout(READY_SECONDS)
         try:
@@ -98,13 +98,13 @@ class WayOut:
         return told.decode("utf-8", "replace") or "its proxy ended"
 
     def close_pipes(self) -> None:
-        """Close what was needed for the start."""
+        """Close the pipes that only the start needs."""
         for descriptor in self.pipes:
             os.close(descriptor)
         self.pipes = []
 
     def send_log(self, descriptor: int) -> None:
-        """Have the proxy write to another file; the descriptor is closed. One that has ended is seen elsewhere."""
+        """Send the proxy another log file, and close the descriptor; ignore a proxy that has ended."""
         try:
             socket.send_fds(self.control, [b"+"], [descriptor])
         except OSError:
@@ -113,7 +113,7 @@ class WayOut:
             os.close(descriptor)
 
     def end(self) -> None:
-        """Have the proxy write the rest of its log, and end."""
+        """Make the proxy write the rest of its log and end."""
         self.close_pipes()
         self.shut_control()
         for descriptor in self.listeners:
@@ -121,14 +121,14 @@ class WayOut:
         self.listeners = []
 
     def shut_control(self) -> None:
-        """Say to the proxy that there is no more to do; one that has ended is seen elsewhere."""
+        """Notify the proxy that its work is over; ignore a proxy that has ended."""
         try:
             self.control.shutdown(socket.SHUT_WR)
         except OSError:
             return
 
     def await_log(self) -> None:
-        """Wait until the proxy has written all that it has to say: it closes its end of the socket then."""
+        """Wait until the proxy has written its log: it then closes its end of the socket."""
         self.control.settimeout(LOG_SECONDS)
         try:
             self.control.recv(1)
@@ -163,7 +163,7 @@ def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
 
 
 def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
-    """Listen inside, let the guest go, and serve it.
+    """Listen in the guest's network, release the guest, and serve it.
 
     Raises:
         OSError: The guest's network cannot be entered.
@@ -171,11 +171,11 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
     listeners = way_out.listeners
     if way_out.pipes:
         listeners = receive_listeners(way_out)
-        while os.read(way_out.info, 4096):  # bubblewrap has more to tell, and would end where nobody listens
+        while os.read(way_out.info, 4096):  # bubblewrap writes more, and would end without a reader
             continue
         tell(control, READY if listeners else ENDED_BEFORE.encode(), listeners)
         os.close(way_out.info)
-        os.close(way_out.release)  # the guest goes on
+        os.close(way_out.release)  # the guest continues
     way_out.network.prepare_tls()
     give_up_root()
     if listeners:
@@ -184,10 +184,10 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
 
 
 def receive_listeners(way_out: WayOut) -> list[int]:
-    """Return sockets that listen in the guest's network; none where the guest ended before it was made.
+    """Return sockets that listen in the guest's network; none if the guest ended before its network was made.
 
     Raises:
-        OSError: It cannot be entered.
+        OSError: The guest's network cannot be entered.
     """
     ours, theirs = socket.socketpair()
     places = way_out.network.places
@@ -212,7 +212,7 @@ def receive_listeners(way_out: WayOut) -> list[int]:
 
 
 def give_up_root() -> None:
-    """Let a proxy of a supervisor that is root be nobody in particular, where the kernel lets it."""
+    """Change a proxy that is root to an unprivileged user, if the kernel permits it."""
     if os.geteuid() != 0:
         return
     user = FIRST_USER + os.getpid()
@@ -226,7 +226,7 @@ def give_up_root() -> None:
 
 
 def tell(control: socket.socket, words: bytes, descriptors: list[int] | None = None) -> None:
-    """Tell the supervisor; one that has gone hears nothing."""
+    """Send words and descriptors to the supervisor; ignore a supervisor that has ended."""
     try:
         socket.send_fds(control, [words], descriptors or [])
     except OSError:
