@@ -9,22 +9,22 @@ from septet.agents.clis.plain_settings import SettingsFile
 
 @dataclass(frozen=True, slots=True)
 class ModelVariables:
-    """Variables by which a CLI is told where its model is, and the keys that it takes there."""
+    """Variables that name a CLI's model address and the keys for that address."""
 
     address: str
     keys: tuple[str, ...]
     requests: tuple[str, ...]
-    """By which the model there is asked: see `model_place.py`."""
+    """The requests that reach a model: see `model_place.py`."""
     usual_address: str = ""
-    """Where it is without the first; empty where it is left to the CLI then."""
+    """The address without the variable; empty if the CLI then chooses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledCode:
-    """What a CLI keeps of its own compiled code, so that its next start is quick."""
+    """The compiled code that a CLI caches for a quick next start."""
 
     variable: str
-    """Says where."""
+    """The variable that names the folder."""
     place: str
     """A folder for it; `~` is the user's home."""
     words: tuple[str, ...]
@@ -40,17 +40,17 @@ class Capabilities:
     memory_mib: int
     """The resident memory of all its processes in a turn, as measured with that version; its tools come on top."""
     provider: str = ""
-    """Whose models it asks, as OpenTelemetry names providers; empty where they may be anyone's."""
+    """The provider of its models, as OpenTelemetry names providers; empty if it may be any."""
     tested_since: str = ""
     """The oldest that was tested; the newest itself when empty."""
     own_session_id: bool = False
     """It takes the id of a new session, which is then known before its first event."""
     resumes: bool = True
-    """It can go on with a session that came to its end."""
+    """It can continue a session that ended."""
     resumes_after_kill: bool = True
-    """It can go on with a session whose process was killed."""
+    """It can continue a session whose process was killed."""
     keeps_model: bool = False
-    """A resume without a model asks the one that the session had last, and not the CLI's default."""
+    """A resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
     """It takes the answer's JSON Schema."""
     without_tools: bool = False
@@ -58,29 +58,29 @@ class Capabilities:
     input_stream: bool = False
     """One process of it can serve many turns: it reads them from its stdin, a JSON line each, as claude does."""
     tells: tuple[str, ...] = ("usd", "tokens")
-    """What it tells of what it used; its seconds are known of each."""
+    """The amounts that its stream reports; the seconds of every CLI are known."""
     turn_limit: bool = False
     """It holds a limit of turns itself."""
     needs_login: bool = True
     """It works only with a login or a key."""
     login_files: tuple[str, ...] = ()
-    """What it logs in with, beside variables, the login itself first; `~` is the user's home."""
+    """The files of its login, beside variables, the login itself first; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
     """Variables of which any one is a login."""
     model_hosts: tuple[str, ...] = ()
-    """What it asks of the internet for its model and its login, by https."""
+    """The internet hosts that it reaches by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
     """With these its keys stay out of the sandbox."""
     home: tuple[str, str] = ("", "")
-    """The variable that moves its folder, and where that is without it."""
+    """The variable that moves its folder, and the folder's place without the variable."""
     packages: tuple[str, ...] = ()
     """What it, or the engine for it, unpacks in the user's home, to be read by all guests; `~` as above."""
     unpacks: str = ""
-    """That of these folders which its first start fills, also to tell its version."""
+    """The folder among `packages` that its first start fills, even a start that only prints the version."""
     compiled: CompiledCode | None = None
-    """What it compiles of itself: in a temporary folder, if it is told no other, so that each guest would anew."""
+    """Its compiled code: without `variable` it is in a temporary folder, and each guest would compile again."""
     logins: tuple[LoginFile, ...] = ()
-    """Of its login files those of which a guest gets a copy."""
+    """The login files that are copied for a guest."""
     settings: tuple[SettingsFile, ...] = ()
     """Its settings: what of them a guest gets; what is not kept, a guest has not."""
     session_copies: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Capabilities:
     """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return in words what it does not tell, where no other amount is limited; nothing where one is.
+        """Return in words the limited amounts that the CLI does not report; empty if any limited amount is known.
 
         Args:
             limited: The amounts that a budget limits, of `usd`, `tokens` and `seconds`.

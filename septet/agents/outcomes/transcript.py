@@ -1,4 +1,4 @@
-"""What an agent said and did, in one readable form for all CLIs, while it happens and afterwards."""
+"""Read an agent's words and actions in one form for all CLIs, while it runs and afterwards."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,37 +10,37 @@ from septet.agents.outcomes.stream import EventReader
 from septet.agents.outcomes.transcript_tools import familiar
 
 TranscriptKind = Literal["text", "tool_call", "tool_result", "result", "error"]
-"""The model's words; what it asked of a tool; what came back; the run's final text; what went wrong."""
+"""The model's words; a call of a tool; the tool's output; the run's final text; an error."""
 
 NOT_SAID: Final = "The agent reported a failure without a reason."
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One thing that was said or done."""
+    """One message or action of an agent."""
 
     kind: TranscriptKind
     text: str
-    """Of a call its argument, as JSON where it is no string."""
+    """The message; for a call its argument, as JSON if it is no string."""
     tool: str = ""
-    """The tool, of a call and its result, by the name that claude has for it."""
+    """The tool of a call and of its result, by claude's name for it."""
 
 
 class Transcript(Protocol):
     """The reader of one run's stream, for people."""
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, cut anywhere, and return what they say."""
+        """Read the next bytes, cut anywhere, and return their entries."""
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return what is left once the stream is over."""
+        """Return the remaining entries after the end of the stream."""
 
 
 class EventTranscript(ABC):
-    """A transcript of JSON lines: a dialect says what each event tells."""
+    """A transcript of JSON lines: a dialect's subclass turns each event into entries."""
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without entries."""
         self._new: list[TranscriptEntry] = []
         self._spoke = False
         self._last = ""
@@ -49,28 +49,28 @@ class EventTranscript(ABC):
 
     @abstractmethod
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells; nothing for one that only keeps books."""
+        """Yield the entries of an event; none for an event that has no words and no action."""
 
     def begin_call(self, call_id: object, tool: object, arguments: object) -> TranscriptEntry:
-        """Return what was asked of a tool, whose name is known by the call's id from then on."""
+        """Return the entry of a tool call, and keep the tool's name by the call's id."""
         name = self._tools[to_text(call_id)] = to_text(tool)
         return TranscriptEntry("tool_call", to_text(arguments), name)
 
     def end_call(self, call_id: object, output: object) -> TranscriptEntry:
-        """Return what came back from the tool of a call."""
+        """Return the entry of a call's output."""
         return TranscriptEntry("tool_result", to_text(output), self._tools.pop(to_text(call_id), ""))
 
     def rest(self) -> Iterator[TranscriptEntry]:
-        """Yield what was held back until the end."""
+        """Yield the entries that were held back until the end."""
         return iter(())
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, cut anywhere, and return what they say."""
+        """Read the next bytes, cut anywhere, and return their entries."""
         self._reader.feed(chunk)
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return what is left once the stream is over; a stream that was one document is told as that document."""
+        """Return the remaining entries after the end of the stream; one whole document is read as its events."""
         document = self._reader.finish() or ()
         for event in () if self._spoke else document:
             self._take(event)

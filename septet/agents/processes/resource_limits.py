@@ -1,8 +1,8 @@
 """A supervisor limits what the kernel cannot limit for it: processes, memory and bytes written to disk.
 
-The supervisor checks every other second. It reads only its own tree of `/proc`, and how full the disk is. It counts
-files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and then, and
-more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
+The supervisor checks every other second. It reads only its own tree of `/proc`, and how full the disk is. It
+counts files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and
+then, and more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
 """
 
 import os
@@ -64,7 +64,7 @@ def lower_limit(kind: int, most: int) -> None:
 
 
 def limit_open_files() -> None:
-    """Lower both limits of open files of this process to `MOST_OPEN_FILES`."""
+    """Lower both limits of open files of this process to at most `MOST_OPEN_FILES`."""
     told = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft, hard = (
         MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
@@ -123,7 +123,7 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: OpenFiles) -> bool:
-        """Return whether shared memory has grown beyond the limit since the start, and these processes may hide it.
+        """Return whether shared memory has grown beyond the limit, and these processes may hide it.
 
         The kernel does not report the owner of that memory. It counts for processes that leave files in messages
         from check to check, or that have mapped more than the limit of files that no process has open.

@@ -1,8 +1,8 @@
-"""A port of the guest's that stands for its model API: here its key of no worth becomes the real one.
+"""A port of the guest that stands for its model API: the port replaces the guest's worthless key by the real key.
 
-Each connection carries one request: its head is changed, its body is passed on as it is. Only requests by which a
-model is asked go on, by method and path, and none with another key than the one of no worth. Servers tell their
-clients what they do not understand, such as an address or an origin: so a key is put in only where CLIs send one.
+Each connection carries one request: the port changes its head and passes its body on as it is. It passes only
+model requests, by method and path, and only with the worthless key. Servers report to their clients what they do
+not understand, such as an address or an origin: so a key is inserted only into the fields in which CLIs send keys.
 """
 
 import re
@@ -22,9 +22,9 @@ NOT_PASSED_ON = frozenset(
 """Fields between client and port; cookies, and protocols of web sockets, which may be keys; and those by which an
 answer would be compressed: its usage is read."""
 KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"})
-"""In which CLIs send their keys."""
+"""The fields in which CLIs send their keys."""
 SCHEMES = frozenset({b"", b"bearer"})
-"""What may stand before a key in a field."""
+"""The words that may precede a key in a field."""
 KEY_NAME = re.compile(
     rb"(?:.*[_-])?(?:api)?(?:key|token|auth|authorization|secret|password|credentials?)s?(?:[_-]id)?"
 )
@@ -41,14 +41,14 @@ class RequestRefusal(ValueError):  # noqa: N818 -- it is what is answered, and n
 
 
 class ModelPort:
-    """Where the model is, which requests are let through to it, and which keys are put in for which."""
+    """The address of a model, the requests that may reach it, and the keys that replace worthless keys."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read it; where nothing is said of requests, none is let through.
+        """Read the port's fields; without `requests` no request passes.
 
         Raises:
             KeyError: A field is missing.
-            ValueError: The address is none.
+            ValueError: The address is invalid.
         """
         address = urlsplit(str(fields["address"]))
         self.port = int(str(fields["port"]))
@@ -60,21 +60,21 @@ class ModelPort:
         self.authority = authority(self.name, self.host_port, usual_port)
         self.path = address.path.rstrip("/")
         self.keys = {one.encode(): key.encode() for one, key in pairs_in(fields.get("keys"))}
-        """By the key of no worth: the real one."""
+        """The real key by the worthless key."""
         self.key_fields = KEY_FIELDS.union(each.lower().encode() for each in texts_in(fields.get("key_fields")))
-        """In which keys are put, by their names in small letters."""
+        """The fields into which keys are inserted, by their names in small letters."""
         self.requests = [read_rule(each) for each in texts_in(fields.get("requests"))]
-        """By which the model is asked: methods, and patterns of paths below the address."""
+        """The requests that may reach the model: methods, and patterns of paths below the address."""
         self.query_names = frozenset(texts_in(fields.get("query_names")))
         own_fields = pairs_in(fields.get("fields"))
         self.own_fields = {(name.lower().encode(), value.encode()) for name, value in own_fields}
         """Fields like keys that the worker's settings name with their values: the guest has them."""
 
     def change_head(self, request: RequestHead) -> bytes:
-        """Return the head of a request as the model's host gets it, with its end.
+        """Return the head of a request for the model's host, with its end.
 
         Raises:
-            RequestRefusal: It is none by which a model is asked, or has another key.
+            RequestRefusal: The request is no model request, or has another key.
         """
         self.check_target(request)
         fields = [(name, self.with_key(name, value)) for name, value in request.without(NOT_PASSED_ON)]
@@ -87,10 +87,10 @@ class ModelPort:
         )
 
     def check_target(self, request: RequestHead) -> None:
-        """See that a model is asked by this method, path and query.
+        """Check that the method, path and query belong to a model request.
 
         Raises:
-            RequestRefusal: It is not.
+            RequestRefusal: They do not.
         """
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
@@ -103,10 +103,10 @@ class ModelPort:
                 raise RequestRefusal(f"no model is asked with {shown} in the query")
 
     def with_key(self, name: bytes, value: bytes) -> bytes:
-        """Return the value of a field, in one for keys with the real key in the place of the one of no worth.
+        """Return the value of a field; in a field for keys the real key replaces the worthless key.
 
         Raises:
-            RequestRefusal: It has another key.
+            RequestRefusal: The field has another key.
         """
         lowered = name.lower()
         if lowered in self.key_fields:
@@ -122,21 +122,21 @@ class ModelPort:
 
 
 def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return the method and the pattern of `METHOD /path`; `*` is a part of the path, or some of one."""
+    """Return the method and the path's pattern of `METHOD /path`; `*` matches within one part of the path."""
     method, _, path = text.partition(" ")
     return method, re.compile("[^/]+".join(map(re.escape, path.split("*"))))
 
 
 def texts_in(value: object) -> list[str]:
-    """Return a field of an order that is a list of texts; nothing where it is not there."""
+    """Return a list of texts from an order's field; an empty list without it."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def pairs_in(value: object) -> list[tuple[str, str]]:
-    """Return a field that is a list of pairs of texts; nothing where it is not there."""
+    """Return a list of pairs of texts from a field; an empty list without it."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []
 
 
 def read_model_ports(value: object) -> Sequence[ModelPort]:
-    """Return those of an order; none where it says nothing of them."""
+    """Return the model ports of an order; an empty list if it names none."""
     return [ModelPort(each) for each in value] if isinstance(value, list) else []

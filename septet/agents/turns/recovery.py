@@ -1,4 +1,4 @@
-"""What comes next for a step's agent: a pure decision, by why it was started before and how the last run ended."""
+"""Decide the next move for a step's agent, purely from its earlier start reasons and its last outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
 SessionUse = Literal["new", "resumed", "asked"]
-"""What session a run had: a new one, one that was gone on with, or one that is asked about itself alone."""
+"""The session of a run: a new session, a resumed session, or a session whose prompt is about itself alone."""
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
-"""An agent that takes its machine down with it must not do so for ever."""
+"""A bound, because an agent may take its machine down at every start."""
 _BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """Crashes that neither a resume nor a rerun changes."""
 _NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
-"""Crashes after which there is no session to go on with; what was done before them is in the worktree."""
+"""Crashes that leave no session to resume; the work before them is in the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Start:
     serial: int = 1
     """Counts the runs of one work order."""
     was_reset: bool = False
-    """A person has reset the activity: what its session remembers may not be in the worktree any more."""
+    """A person has reset the activity: its session may remember work that the worktree no longer has."""
     earlier: tuple[StartReason, ...] = ()
     """Why the agents before it were started, in order."""
 
@@ -59,17 +59,17 @@ class Start:
 
     @property
     def leaves_a_session(self) -> bool:
-        """Whether it begins without knowing what another agent has done in the worktree."""
+        """Whether the agent starts without a session that knows the earlier work in the worktree."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
 
     @property
     def begins_anew(self) -> bool:
-        """Whether nobody goes on with the session that the turn names: it is too long, broken or unknown."""
+        """Whether the turn's named session is not resumed, because it is too long, broken, unknown or reset."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property
     def begins_as(self) -> StartReason:
-        """What a new session is told: one that waited before it had done anything begins as the one before it."""
+        """The reason that a new session's prompt gives: a start that waited repeats the reason before it."""
         reasons = (*self.earlier, self.because)
         return next((because for because in reversed(reasons) if because != "waited"), "first")
 
@@ -85,17 +85,17 @@ def next_move(
     session: SessionUse = "new",
     resumes_after_kill: bool = True,
 ) -> Move:
-    """Return what comes next.
+    """Return the next move after the last run.
 
-    Each crash is answered by one rung, and each rung is tried once: so the number of starts is bounded, and it is
-    counted by the runs on disk, however many attempts and workers come and go.
+    Each crash leads to one rung, and each rung is tried once. So the number of starts is bounded: it is counted by
+    the runs on disk, over all attempts and workers.
 
     Args:
         starts: Why each run so far was started, in order.
         last: How the last of them ended; `None` when there is none.
-        seen_now: Whether this attempt followed it to its end; else it is found on disk.
-        session: What session it had.
-        resumes_after_kill: Whether the CLI can go on with a session whose process was killed.
+        seen_now: Whether this attempt followed the last run to its end; else its record was read from disk.
+        session: The session of the last run.
+        resumes_after_kill: Whether the CLI can resume a session whose process was killed.
     """
     if last is None:
         return Start("first")
@@ -114,20 +114,20 @@ def next_move(
 
 
 def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -> Move:
-    """Return the move of a turn that another agent may take over: it does, once, where the model has refused."""
+    """Return the start of another agent, once, if the model has refused; else return `move`."""
     refused = last is not None and last.ended == "api_error" and last.kind == "refusal"
     return Start("refused") if refused and "refused" not in starts else move
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Whoever ended it may not be done yet: the next attempt goes on; a superseded one is refused by its lease."""
-    if not seen_now or last.kind == BUDGET:  # whoever pays is asked before the next start
+    """Start in the next attempt, as this interruption may still last; the lease refuses a superseded attempt."""
+    if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
-    """A refusal is final, but for one of a session; what passes is waited for without a slot, and gone on from."""
+    """Give up on a final error, start anew after a session's error, or wait without a slot and then continue."""
     if session != "asked" and _has_broken_session(last, session):
         because: StartReason = "context" if last.kind == "context_length" else "session"
         if because not in starts:
@@ -138,9 +138,9 @@ def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: Sess
 
 
 def _has_broken_session(last: Outcome, session: SessionUse) -> bool:
-    """Say whether an error may be one of a session that was gone on with, or that had worked before it.
+    """Return whether an error may come from a session that was resumed or that had worked before the error.
 
-    One that nobody knows is so only at the first request of a session that was gone on with: it may pass.
+    An unknown error counts only at the first request of a resumed session, because it may pass.
     """
     if not last.may_be_of_session or last.kind == "context_length":
         return last.may_be_of_session

@@ -1,4 +1,4 @@
-"""The runs of one turn, and what they have come to: as they lie on disk, and as an attempt has seen them end."""
+"""The runs of one turn and their outcomes, from disk and from the attempt that followed them to their end."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -22,72 +22,72 @@ from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
-"""For a supervisor to write its record before what its agent used is counted: whoever cancels waits for it too."""
+"""The wait for a supervisor's record before its agent's usage is counted; a cancel waits so long too."""
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000
-"""What a model says may be so much more than what its CLI says: CLIs ask beside a turn, for a title."""
+"""A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
-"""Streams say things twice, and with much around them."""
+"""Streams repeat texts, and add much around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What an agent brought, and how."""
+    """The outcome of a turn, and the runs that led to it."""
 
     outcome: Outcome
-    """`answered`, or cancelled; everything else is raised."""
+    """`answered`, or cancelled; every other outcome is raised."""
     run: Run
     recovered_by: Rung | None
-    """The rung that gave the outcome; `None` when nothing had to be recovered."""
+    """The rung that gave the outcome; `None` without a recovery."""
     agent_starts: int
-    """How often an agent was started for it, over all attempts."""
+    """The number of agent starts for the turn, over all attempts."""
     usage: Usage = NO_USAGE
-    """What all agents together used that were started for it."""
+    """The usage of all agents of the turn together."""
     workers: tuple[str, ...] = ()
-    """Who worked on it, in order: agents, with their further logins."""
+    """The agents of the turn, in order, with their further logins."""
     was_refused: bool = False
-    """The model of one of them refused, and another agent was asked."""
+    """The model of one agent refused, and another agent took over."""
     started_at: str = ""
-    """When the first of them began: ISO 8601, UTC."""
+    """The start of the first agent: ISO 8601, UTC."""
     duration_seconds: float = 0.0
-    """How long all of them together worked."""
+    """The working time of all agents together."""
 
     @property
     def agent(self) -> str:
-        """The agent of the run; empty where its record cannot be read."""
+        """The agent of the run; empty if its record cannot be read."""
         return self.run.record.agent if self.run.record is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What an attempt that holds the writer's lock does next, and the runs from which that follows."""
+    """The next move of the attempt that holds the writer's lock, and the facts about earlier runs."""
 
     move: Move
     starts: tuple[StartReason, ...]
     last: TurnResult | None
-    """What the last run of this key came to."""
+    """The result of the last run of this key."""
     after_reset: bool
-    """All runs up to now are of other workflow runs, or of before the activity was reset."""
+    """All runs up to now belong to other workflow runs, or to the time before the activity was reset."""
 
 
 class TurnRuns:
     """The runs of a request, from one attempt's point of view."""
 
     def __init__(self, request: TurnRequest, epoch: int = 0) -> None:
-        """Look at the runs of a request; `epoch` is the number of the attempt that does."""
+        """Take a request, whose runs are read later; `epoch` is the number of this attempt."""
         self._request = request
         self._epoch = epoch
         self._runs = request.runtime.runs
         self._seen: dict[str, TurnResult] = {}
-        """By run: what this attempt followed to its end."""
+        """By run: the results that this attempt followed to their end."""
 
     def owns(self, run: Run) -> bool:
-        """Return whether a run is one of the request's, and counts."""
+        """Return whether a run belongs to the request and was not set aside."""
         return self._is_of_key(run) and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
-        """Return what the last run of the request came to, which is no recovery.
+        """Return the result of the request's last run, without a recovery rung.
 
         Raises:
             WorkspaceBusyError: The supervisor of one of its runs lives, and has not written its record yet.
@@ -99,7 +99,7 @@ class TurnRuns:
         return replace(last, recovered_by=None) if last is not None else None
 
     def decide(self) -> NextStep:
-        """Finalize what died unseen, and decide by the runs on disk; the caller has the writer's lock.
+        """Finalize dead runs, and decide the next step from the runs on disk; the caller holds the writer's lock.
 
         Raises:
             WorkspaceBusyError: The supervisor of an earlier run lives, and has not written its record yet.
@@ -113,7 +113,7 @@ class TurnRuns:
         starts = start_reasons(own_runs)
         has_set_aside = any(run.set_aside for run in runs if self._is_of_key(run))
         if has_set_aside:
-            self.conclude()  # what they used is counted before the next start
+            self.conclude()  # their usage is counted before the next start
         keys = {run.record.key for run in runs if run.record is not None}
         was_reset = self._request.key in keys and not own_runs
         move = self.next_move(starts, last)
@@ -132,7 +132,7 @@ class TurnRuns:
         )
 
     def conclude(self) -> None:
-        """See to it that each run of the request has its record, and a note of what it used.
+        """Write the missing records and usage notes of the request's runs.
 
         Raises:
             WorkspaceBusyError: The supervisor of one lives, and does not write its record within five seconds.
@@ -145,14 +145,14 @@ class TurnRuns:
                 self._read(run, [run])
 
     def spending(self) -> Spending:
-        """Return what all agents together used that were started for the request, as far as it is known.
+        """Return the known spending of all agents of the request.
 
-        Those that a person's reset has set aside were paid too.
+        Runs that a person's reset has set aside were paid too.
         """
         return spending_of(self._paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
-        """Return what comes next after these starts and this end."""
+        """Return the next move after these starts and this last result."""
         move = next_move(
             starts,
             last.outcome if last is not None else None,
@@ -166,7 +166,7 @@ class TurnRuns:
         return hand_over(move, starts, outcome) if self._request.has_fallback else move
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
-        """Begin to read a run, as one more attempt at it; and return all that were started for the request."""
+        """Open a run's stream for this attempt, and return it with all started runs of the request."""
         runs = self._runs.lately(self._request.order_id)
         resumed_from = run.record.resumed_from if run.record is not None else None
         archived = read_archive(run.folder.parent).of(resumed_from).usage
@@ -181,17 +181,17 @@ class TurnRuns:
     def note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Note a run that this attempt followed to its end; return what it came to, and what comes next."""
+        """Record a run that this attempt followed to its end; return its result and the next move."""
         result = _conclude(reading, end, rung, own_runs)
         self._seen[reading.run.name] = result
         return result, self.next_move(start_reasons(own_runs), result)
 
     def starts(self) -> tuple[StartReason, ...]:
-        """Return why each agent was started for the request."""
+        """Return the start reason of each agent of the request."""
         return start_reasons([run for run in self._started_runs() if self.owns(run)])
 
     def spending_by_worker(self) -> dict[tuple[str, str], Spending]:
-        """Return the same by agent and further login, in the order in which they began."""
+        """Return the spending by agent and further login, in the order of their starts."""
         runs: dict[tuple[str, str], list[Run]] = {}
         for run in self._paid_runs():
             if run.record is not None:
@@ -199,13 +199,13 @@ class TurnRuns:
         return {worker: spending_of(each) for worker, each in runs.items()}
 
     def _adapter_of(self, run: Run | None) -> Adapter:
-        """Return the adapter of a run's agent: another one may have taken a turn over."""
+        """Return the adapter of a run's agent: another agent may have taken over the turn."""
         own = self._request.adapter
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)
 
     def _session_of(self, last: TurnResult | None) -> SessionUse:
-        """Return what session the last run had."""
+        """Return the kind of session that the last run had."""
         if self._request.turn.about_session:
             return "asked"
         record = last.run.record if last is not None else None
@@ -229,19 +229,19 @@ class TurnRuns:
         return self._read(run, own_runs)
 
     def _read(self, run: Run, own_runs: list[Run]) -> TurnResult:
-        """Read a run that has ended from its beginning, and note what it used."""
+        """Read an ended run from its beginning, and record its usage."""
         reading, _ = self.open(run)
         return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
 
 
 def seconds_of(run: Run) -> float:
-    """Return how long a run's agent lived, where somebody saw its end."""
+    """Return how long a run's agent lived; 0 without a recorded duration."""
     end = run.exit()
     return (end.duration_seconds or 0.0) if end is not None else 0.0
 
 
 def spending_of(runs: Iterable[Run]) -> Spending:
-    """Return what these runs used together; each of them is priced or not, whatever the others are."""
+    """Return the spending of these runs together; each run is priced by itself."""
     return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
 
 
@@ -253,14 +253,14 @@ def _spending_of_run(run: Run) -> Spending:
 
 
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
-    """Return why each of these runs was started."""
+    """Return the start reason of each run."""
     return tuple(run.record.because for run in runs if run.record is not None)
 
 
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
-    """Count what the model says that it used, where its CLI's stream, into which a guest can write, says less.
+    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, reports less.
 
-    What that has cost is taken to be as much more; where the stream names no price, nobody knows.
+    The cost is raised in proportion; without a price in the stream it stays unknown.
     """
     agent, used = run.record.agent if run.record is not None else "", outcome.usage
     (read, written), told = tokens_seen(run), used.tokens
@@ -303,7 +303,7 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
 
 
 def warnings_of(result: TurnResult) -> tuple[str, ...]:
-    """Return what is strange about a turn: several who worked on it, budgets that limit nothing, another model."""
+    """Return a turn's warnings: several agents, budgets that limit nothing, another model than requested."""
     workers, record = result.workers, result.run.record
     why = "the model refused" if result.was_refused else "the usage limit was reached"
     changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()
@@ -319,12 +319,12 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
 
 
 def context_of(result: TurnResult) -> int:
-    """Return how many tokens a run's session holds now: as its CLI says, or else a guess that is rather high."""
+    """Return the tokens of a run's session as its CLI reports them, or else a guess that is rather high."""
     return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
 
 
 def _guess_context(run: Run, session_id: str | None) -> int:
-    """Guess by what lies on disk of the session's runs."""
+    """Guess the tokens from the prompts and streams of the session's runs on disk."""
     folder = run.folder.parent
     runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
     own_runs = [
