@@ -1,4 +1,4 @@
-"""What runs asked of the network in their sandbox, as their proxies noted it."""
+"""Read the network connections that sandboxed runs requested, from their proxies' logs."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,15 +18,15 @@ _MOST_RUNS: Final = 20
 
 
 class NetworkLine(msgspec.Struct):
-    """One connection that was asked for; or many, of which the log has the count."""
+    """One requested connection; or many, which the log only counts."""
 
     id: str = ""
-    """Of a later line with the same one counts what it says; empty for a line that stands alone."""
+    """A later line with the same id replaces this line; empty for a line that stands alone."""
     time: str = ""
     """ISO 8601, UTC."""
     host: str = ""
     port: int = 0
-    """0 where what was asked for names no host and port."""
+    """0 if the request names no host and port."""
     allowed: bool = True
     why: str = ""
     sent_bytes: int = 0
@@ -35,15 +35,15 @@ class NetworkLine(msgspec.Struct):
     request: str = ""
     """Method and path of a request to a model whose key stays outside."""
     input_tokens: int = 0
-    """What the model has said that it used; what came from a cache is among them."""
+    """The input tokens that the model reported, with those from a cache."""
     output_tokens: int = 0
     count: int = 1
     of_check: bool = False
-    """Whether it stands in the log of a check."""
+    """Whether the line comes from the log of a check."""
 
 
 def network_lines(run: Run) -> Iterator[NetworkLine]:
-    """Yield what a run, and then the checks of its work, asked of the network; what cannot be read is left out."""
+    """Yield the network lines of a run, and then of the checks of its work; unreadable lines are left out."""
     yield from _lines_of(run.folder / NETWORK_LOG)
     for line in lines_of_commands(run.checks):
         line.of_check = True
@@ -51,13 +51,13 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield what a repository's commands asked of the network, whose records lie in a folder."""
+    """Yield the network lines of a repository's commands, whose records lie in a folder."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield what the last of them asked for."""
+    """Yield the network lines of the last command."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 
@@ -86,9 +86,9 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return what the next agent is told of hosts that were refused last, and not before; mostly nothing.
+    """Return the next agent's note of hosts that were refused last and not before; mostly empty.
 
-    Programs that speak https hide what a proxy says, and an agent would try in other ways.
+    Programs that speak https hide a proxy's answer, and an agent without the note would try other ways.
 
     Args:
         setup: The folder with the records of the set-up of its workspace, which came before all runs.
@@ -113,7 +113,7 @@ def _records_in(folder: Path) -> list[Path]:
 
 
 def _lines_of(path: Path) -> list[NetworkLine]:
-    """Return the lines of a log; what cannot be read is left out."""
+    """Return the lines of a log; unreadable lines are left out."""
     found: dict[str, NetworkLine] = {}
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""An attempt's end of a supervisor's socket: it is told the end at once, and can ask for it."""
+"""An attempt's side of a supervisor's socket: it receives the agent's end at once, and can request the end."""
 
 import asyncio
 import os
@@ -66,7 +66,7 @@ class Attachment(asyncio.Protocol):
             self._transport.write(b"end %s\n" % why.encode())
 
     def close(self) -> None:
-        """Detach; the agent goes on."""
+        """Detach; the agent continues."""
         if self._transport is not None:
             self._transport.close()
 

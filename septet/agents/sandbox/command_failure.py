@@ -10,7 +10,7 @@ from septet.system.masking import mask
 _AGAIN: Final = "Septet tries again automatically."
 _AGAIN_SECONDS: Final = 5.0
 _OUTPUT_SHOWN: Final = 1200
-"""Characters of a failing command's output that are told: its end says most."""
+"""The reported characters of a failing command's output: its end matters most."""
 
 
 def why_failed(end: GuestEnd, name: str, time: str) -> str:

@@ -33,7 +33,7 @@ from septet.system.preview import end_of_file
 _OUTPUT_BYTES: Final = 64 * 1024
 """The end of what it printed on either stream that is read."""
 _LOOK_SECONDS: Final = 0.05
-"""Between two looks whether the attempt was cancelled; the program's end is told at once."""
+"""Between two checks whether the attempt was cancelled; the program's end is reported at once."""
 _END_SECONDS: Final = 15.0
 """For the end of a cancelled one: it takes two seconds of grace at the most, and a moment."""
 

@@ -32,7 +32,7 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return the model APIs of a CLI whose keys the worker has, and whose address the CLI can be told."""
+    """Return the model APIs of a CLI whose keys the worker has, and whose address can be set in the CLI."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 

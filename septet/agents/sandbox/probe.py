@@ -1,4 +1,4 @@
-"""What can be told of an agent's program without a call to its model: where it is, its version, its login."""
+"""Find an agent's program, its version and its login without a call to its model."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Probe:
 
     program: str
     version: str | None
-    """`None` where it tells none."""
+    """`None` if the program prints no version."""
     tested: str
     """The range of versions that was tested, as people write it; empty for a program that is configured."""
     in_range: bool
@@ -77,7 +77,7 @@ def _missing_inside(program: str, version: str | None, complaint: str) -> Septet
 
 
 def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
-    """Return the version that a program tells, or `None` and the first line that it says instead."""
+    """Return the version that a program prints, or `None` and the first line that it prints instead."""
     try:
         answer = sandbox.run((program, "--version"), GuestFiles(worktree, env=env), env, _VERSION_SECONDS)
     except OSError as error:

@@ -36,7 +36,7 @@ class Supervisors:
         """The connection to a supervisor that nobody has given an order yet."""
 
     def prepare(self) -> None:
-        """Have a supervisor wait for the next agent. A machine that refuses is asked again in need."""
+        """Start a supervisor that waits for the next agent; after a refusal the next need tries again."""
         if self._runner is None and self._spare is None:
             with suppress(OSError):
                 self._let_wait(self._fork_connected())
@@ -131,6 +131,6 @@ class Supervisors:
         except OSError:
             ours.close()
             raise
-        # A thread that does nothing but wait leaves no zombie, whoever goes or is cancelled meanwhile.
+        # A thread that only waits leaves no zombie, even if its caller ends or is cancelled meanwhile.
         threading.Thread(target=process.wait, name="fork-server-reaper", daemon=True).start()
         return ours

@@ -90,7 +90,7 @@ class Stream:
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "tool_use_result": result})
 
     def nudge(self) -> None:
-        """Print what claude tells a model that did not answer with the tool for JSON."""
+        """Print claude's message to a model that did not answer with the tool for JSON."""
         text = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request."
         message = {"role": "user", "content": [{"type": "text", "text": text}]}
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "isSynthetic": True})

@@ -19,7 +19,7 @@ def rework(task: PromptTask, hands: Hands, obey: Callable[[PromptTask, Hands, st
     """Do what logs and reviewers spell out, keep both sides of a conflict, and reply to each thread.
 
     Args:
-        task: What is asked.
+        task: The task of the prompt.
         hands: What edits.
         obey: Makes the changes that a text spells out, and says them.
     """

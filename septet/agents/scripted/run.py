@@ -80,7 +80,7 @@ class ScriptedRun:
         return 0
 
     def _remember_task(self) -> None:
-        """Keep the task on disk before the first event: a killed session is resumed without being told it."""
+        """Write the task to disk before the first event: the resume of a killed session does not repeat it."""
         begun = self._session.prompt != ""
         step = "" if self._finalizing else step_of(self._prompt, None if begun else self._arguments.schema)
         if step or not begun:
@@ -202,7 +202,7 @@ class ScriptedRun:
 
 
 def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return the answer of a step that failed, in the form in which it is asked for."""
+    """Return the answer of a step that failed, in the requested form."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
     tasks = [{**task, "status": "failed"} for task in answer["tasks"]]

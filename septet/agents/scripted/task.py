@@ -1,4 +1,4 @@
-"""What the agent is asked: the step and its facts, read from the prompt as a model would."""
+"""Read the step and its facts from the prompt, as a model would."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PromptTask:
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
         """The solution to carry out, as far as the prompt holds it."""
         self.feedback: dict[str, Any] = _feedback(prompt)
-        """What is said on the pull request, where that is what is asked about."""
+        """The comments of the pull request, if the prompt is about them."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
 
     @property
@@ -81,7 +81,7 @@ class PromptTask:
 
 
 def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
-    """Return the step that is asked for: by the command's heading, else by the schema's keys, else none."""
+    """Return the step that the prompt requests: by the command's heading, else by the schema's keys, else none."""
     for line in prompt.lstrip("\ufeff \n").split("\n", _HEADING_LINES)[:_HEADING_LINES]:
         if line.startswith("# "):
             name = line[2:].strip()

@@ -1,7 +1,7 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
 It is forked by the fork server or a runner, and gets an order. It starts the agent in a session of its own, holds
-the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`.
+the limits, ends and sweeps, notifies every attached client, and leaves `exit.json`.
 
 The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
 `end <why>\n`, and gets `ended <json>\n`.
@@ -287,7 +287,7 @@ class Supervisor:
                 self.replace_recorder(self.recorder, status)
 
     def replace_proxy(self, way_out: WayOut) -> None:
-        """Replace a proxy that was killed; a guest that can have none is ended, and its next run goes on."""
+        """Replace a proxy that was killed; without a new proxy end the guest, whose next run continues."""
         if self.agent and self.status is None and way_out.listeners and not way_out.replace():
             self.kill_agent("ended", "proxy_lost")
 
@@ -414,7 +414,7 @@ class Supervisor:
         return inside
 
     def finish(self, started_at: float) -> None:
-        """Let the next writer in, tell everyone, and then leave the record on disk."""
+        """Release the next writer, notify every client, and then write the record to disk."""
         os.close(self.writer_lock)
         code = self.exit_code()
         ended_at = time.time()

@@ -123,7 +123,7 @@ class Recording:
                     del ways[descriptor]
             if self.is_full:
                 for descriptor in ways:
-                    self.poller.modify(descriptor, 0)  # its end is told all the same
+                    self.poller.modify(descriptor, 0)  # its end is still reported
 
     @property
     def is_full(self) -> bool:
@@ -160,7 +160,7 @@ def open_pipe() -> tuple[int, int]:
 
 
 def open_prompt(path: str) -> int:
-    """Return a descriptor from which a program reads a text; whoever opens it again can change nothing.
+    """Return a descriptor from which a program reads a text; a program that opens it again cannot change the text.
 
     Raises:
         OSError: It cannot be read, or the machine refused.

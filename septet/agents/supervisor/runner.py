@@ -21,7 +21,7 @@ SWEEP_SECONDS = 2.0
 RECORD_SECONDS = 1.0
 """For a recorder to write what an agent had printed."""
 STOP_SECONDS = 8.0
-"""For supervisors that were told to end: their agents have two seconds, and are swept."""
+"""For supervisors that must end: their agents have two seconds, and are swept."""
 
 
 class Runner:
@@ -120,7 +120,7 @@ class Runner:
             self.supervisors.discard(pid)
 
     def stop(self) -> None:
-        """Tell all supervisors to end."""
+        """Request the end of all supervisors."""
         self.stop_at = time.monotonic() + STOP_SECONDS
         for supervisor in self.supervisors:
             try:

@@ -30,7 +30,7 @@ class TurnStream:
         """Begin a turn and return the line for the process's stdin.
 
         Args:
-            prompt: What is asked.
+            prompt: The prompt of the turn.
             mark: A UUID that the process repeats where it takes the turn up.
         """
         self.is_over = self.has_failed = False
@@ -89,7 +89,7 @@ class TurnStream:
         return line
 
     def _read_event(self, line: bytes) -> dict[str, object]:
-        """Return an event that may begin or end a turn, or tells of a task; and nothing for any other."""
+        """Return an event that may begin or end a turn or that reports a task; nothing for any other event."""
         if b'"result"' not in line and b'"task_' not in line and self._mark.encode() not in line:
             return _NO_EVENT
         return _read_object(line) or _read_object(object_at_end(line), ends_line=True)

@@ -30,7 +30,7 @@ AGAIN_SECONDS = 0.5
 has begun, and waits for ever where that was stopped first."""
 MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
-"""For whoever connects to send an order, or a request to end: both send it at once."""
+"""For a client that connects to send an order, or a request to end: both send it at once."""
 
 
 class WarmSupervisor(Supervisor):

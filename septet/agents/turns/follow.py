@@ -1,4 +1,4 @@
-"""Following an agent by its files: each byte is read once, while it grows and to its end."""
+"""Follow an agent by its files: each byte is read once, while the stream grows and to its end."""
 
 import math
 import os
@@ -24,7 +24,7 @@ from septet.system.timestamps import seconds_since_boot, timestamp
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
-"""Among a run's limits: what its budgets let it use before it asks again."""
+"""Among a run's limits: the amounts that its budgets allow until the next budget check."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _STDERR_READ_BYTES: Final = 8 * 1024
 _ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
@@ -33,7 +33,7 @@ _WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is 
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """How far an agent is."""
+    """The progress of an agent."""
 
     run: Run
     session_id: str | None
@@ -47,17 +47,17 @@ class TurnProgress:
 
 @dataclass(slots=True)
 class StreamReading:
-    """A run's stream, as far as it was read."""
+    """A run's stream, read up to `position`."""
 
     run: Run
     dialect: Dialect
     epoch: int
     is_answer: Callable[[str], bool] = bool
-    """Says whether a result's text answers what was asked."""
+    """Returns whether a result's text answers the prompt."""
     position: int = 0
-    """So many bytes."""
+    """The number of bytes that were read."""
     most_bytes: int = 0
-    """What an agent may print, whatever its stream claims to hold; 0: no limit."""
+    """The bytes that an agent may print, whatever the size of its stream's file; 0: no limit."""
 
     def catch_up(self) -> None:
         """Read all that is new."""
@@ -65,9 +65,9 @@ class StreamReading:
             pass
 
     def read_some(self) -> bool:
-        """Read what is new, a chunk at the most, and return whether that was all.
+        """Read new bytes, one chunk at most, and return whether none are left.
 
-        A supervisor that has not begun yet, or could not, has left nothing to read.
+        A supervisor that has not begun yet, or could not begin, has left no file.
         """
         try:
             file = os.open(self.run.stdout, os.O_RDONLY | os.O_CLOEXEC)
@@ -85,12 +85,12 @@ class StreamReading:
         return len(chunk) < _CHUNK_BYTES
 
     def _next_bytes(self) -> int:
-        """Return how much is read now: nothing behind what may be printed, which a hole would be."""
+        """Return the size of the next read; nothing beyond the limit of printed bytes, where a hole may be."""
         left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
         return max(0, min(left, _CHUNK_BYTES))
 
     def outcome(self, end: ExitRecord) -> Outcome:
-        """Read the rest and return what the run came to."""
+        """Read the rest of the stream and return the run's outcome."""
         self.catch_up()
         outcome = self.dialect.outcome(self._dated(end), self._end_of(self.run.stderr, _STDERR_READ_BYTES))
         spoke = bool(self.dialect.progress.last_event or outcome.session_id or outcome.turns or outcome.tool_calls)
@@ -104,9 +104,9 @@ class StreamReading:
         )
 
     def _with_text(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run that printed no event: what it printed counts where it is an answer.
+        """Return the outcome of a run without events: its output counts if it is an answer.
 
-        An error that it names counts before a plain form, and not before JSON; `bool` proves nothing.
+        An error that the output names counts before a plain form, and not before JSON; `bool` proves nothing.
         """
         printed = self._end_of(self.run.stdout, _ANSWER_READ_BYTES)
         record = self.run.record
@@ -121,15 +121,15 @@ class StreamReading:
         )  # fmt: skip
 
     def progress(self) -> TurnProgress:
-        """Return how far the agent is."""
+        """Return the agent's progress."""
         progress = self.dialect.progress
         session_id = self._session(progress.session_id, spoke=bool(progress.last_event))
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
     def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
-        """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
+        """Return the session, also if the CLI names it only in its last event, or has printed no event.
 
-        A session that was resumed is there whatever became of the run; a new one begins with what it first says.
+        A resumed session exists whatever the outcome of the run; a new session begins with its first event.
         """
         record = self.run.record
         if session_id is not None or record is None:
@@ -137,7 +137,7 @@ class StreamReading:
         return record.session_id if spoke else record.resumed_from
 
     def _dated(self, end: ExitRecord) -> ExitRecord:
-        """Return when a run ended too that nobody saw end: as it printed its last."""
+        """Return the exit record with an end time: without a recorded time, that of the last output."""
         if end.ended_at:
             return end
         with suppress(FileNotFoundError):
@@ -154,18 +154,18 @@ class StreamReading:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How an agent is followed."""
+    """The intervals and grace times by which an agent is followed."""
 
     look_seconds: float = 0.5
-    """Between two looks at the stream; the end is told at once."""
+    """Between two polls of the stream; the end is reported at once."""
     result_grace_seconds: float = 15.0
-    """For a CLI that goes on after its result."""
+    """For a CLI that continues after its result."""
     command_grace_seconds: float = 60.0
-    """For one that is silent, has answered, and waits for commands alone: somebody's server does not end."""
+    """For a CLI that is silent, has answered, and waits for commands alone: a server that it started never ends."""
     task_grace_seconds: float = 600.0
-    """For one that is silent and waits for other work; claude itself waits no longer."""
+    """For a CLI that is silent and waits for other work; claude itself waits no longer."""
     looks: Looks = field(default_factory=Looks)
-    """Where all agents of a host are looked at."""
+    """The place where the streams of all agents of a host are read."""
 
 
 async def follow(
@@ -179,7 +179,7 @@ async def follow(
     """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
 
     A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end
-    after a result follow from the stream, so they are asked for here.
+    after a result follow from the stream, so they are requested here.
     """
     on_progress(reading.progress())
     over_at, seen, began_at = math.inf, None, time.monotonic() - _age_of(reading.run)
@@ -201,7 +201,7 @@ async def follow(
 
 
 def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[str], bool]) -> float:
-    """Return for how long a CLI is waited for that tells nothing new after its result."""
+    """Return how long to wait for a CLI that reports nothing new after its result."""
     if not progress.results:
         return math.inf
     if not progress.waits_for:
@@ -211,13 +211,13 @@ def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[st
 
 
 def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
-    """Say whether an agent that has run for so long has used what its budgets let it use for now."""
+    """Return whether an agent that has run for `seconds` has used the amounts that its budgets allow now."""
     limits = run.record.limits if run.record is not None else {}
     used = {HELD_USD: progress.cost_usd, HELD_TOKENS: progress.tokens, HELD_SECONDS: seconds}
     return any(amount >= limits.get(name, math.inf) for name, amount in used.items())
 
 
 def _age_of(run: Run) -> float:
-    """Return for how many seconds an agent has run, whoever followed it before; 0 where nobody knows."""
+    """Return the seconds since an agent's start, over all attempts; 0 if the start is unknown."""
     began_at = run.record.began_at_seconds if run.record is not None else 0.0
     return max(seconds_since_boot() - began_at, 0.0) if began_at else 0.0

@@ -61,12 +61,12 @@ _PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         (*CHAT, *RESPONSES, *MESSAGES, *MODELS, *GENERATE),
     ),
 }
-"""By the names that it gives them: where they are, the variables of their keys, and how they are asked."""
+"""By opencode's names: the addresses, the variables of the keys, and the requests."""
 _LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("console.anthropic.com",),
     "openai": ("auth.openai.com", "chatgpt.com"),
 }
-"""What it asks beside them with a login in its file."""
+"""Further hosts that opencode reaches with a login in its file."""
 
 
 def _host_of(provider: str) -> str:
@@ -79,7 +79,7 @@ _OWN_KEY: Final = "apiKey"
 _KEPT_SETTINGS: Final = (
     "$schema", "model", "small_model", "provider", "enabled_providers", "disabled_providers",
 )  # fmt: skip
-"""Which model it asks, and where."""
+"""The settings of its model and its providers."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     memory_mib=600,
@@ -105,11 +105,11 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 }
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _INVALID: Final = "invalid"
-"""The tool that takes the place of one which it does not have."""
+"""The tool that replaces a tool which opencode does not have."""
 _LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
-"""Ends that an agent does not come to by itself; `exited` where a signal did it."""
+"""Causes that end an agent from outside; `exited` if a signal ended it."""
 _STOPS_ON_REQUEST: Final = frozenset(
     ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
 )
@@ -133,7 +133,7 @@ class OpenCode(Adapter):
         return [*arguments, *option("--model", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return it; what the CLI may do stands in its configuration.
+        """Return the environment; its configuration holds the permissions of the CLI.
 
         Raises:
             AgentError: The configuration in the worker's environment is not a JSON object.
@@ -142,24 +142,24 @@ class OpenCode(Adapter):
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return what stands before the model's name, or before that of the one which its settings name."""
+        """Return the provider in the model's name, or in the name of the model in the settings."""
         given = read_object(host.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
         asked = model or given.get("model") or in_file.get("model")
         return asked.partition("/")[0] if isinstance(asked, str) and "/" in asked else ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys of a provider alone, where it is known; its login in the file counts before them."""
+        """Return only the keys of a known provider; its login in the file takes precedence."""
         places = {place.name: place for place in self.model_places(Invocation((), host.env, b""), host)}
         if provider in places:
             return {name: key for name, key in places[provider].keys.items() if key}
         return {} if provider in _PROVIDERS else super().keys_of(host, provider)
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return its providers: those whose keys are in variables, and those that its variable configures.
+        """Return the providers whose keys are in variables, and the providers that opencode's variable configures.
 
-        A key that stands in the user's settings is not among them, nor is a provider with a login in the file. A
-        provider that it is not told to ask may be asked nothing.
+        A key in the user's settings is not returned, nor is a provider with a login in the file. A provider that
+        the command line and configuration do not select permits no requests.
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
@@ -188,14 +188,14 @@ class OpenCode(Adapter):
         return tuple(places)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return those of the providers that it is told to ask, where they have no key that stays outside."""
+        """Return the hosts of selected providers without a key that stays outside."""
         chosen = self._asked_providers(invocation, host)
         kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
         asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]
         return (*map(_host_of, asked), *chain(*(_LOGIN_HOSTS.get(name, ()) for name in asked)))
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return the addresses of the providers that it is told to ask, and none of those beside them."""
+        """Return the addresses of the selected providers alone."""
         variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
@@ -204,7 +204,7 @@ class OpenCode(Adapter):
         return [*variables.values(), *map(json.dumps, asked)]
 
     def _asked_providers(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
-        """Return the providers that it is told to ask; `None` where nobody says."""
+        """Return the providers that the command line and configuration select; `None` if they select none."""
         argv, given = invocation.argv, read_object(invocation.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
         on_line = argv[argv.index("--model") + 1] if "--model" in argv[:-1] else None
@@ -229,7 +229,7 @@ class OpenCode(Adapter):
 
 
 def _content(path: Path) -> bytes:
-    """Return what is in a file of the user's; nothing where it cannot be read."""
+    """Return the bytes of a user's file; empty if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
@@ -237,7 +237,7 @@ def _content(path: Path) -> bytes:
 
 
 def _own_key(place: ModelPlace) -> dict[str, str]:
-    """Return the option that has a provider's key itself, where its configuration does."""
+    """Return the option with a provider's own key, if its configuration has that key."""
     return {_OWN_KEY: place.keys[_OWN_KEY]} if place.keys.get(_OWN_KEY) else {}
 
 
@@ -329,7 +329,7 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """opencode's dialect: no last event; the answer is the last text of a last step that asks for no tool."""
+    """opencode's dialect: no last event; the answer is the last text of a last step that calls no tool."""
 
     unknown_session = re.compile(r"Session not found")
 
@@ -352,11 +352,11 @@ class OpenCodeStream(LineStream[_Event]):
 
     @property
     def context_tokens(self) -> int:
-        """What the last step has read and said."""
+        """The tokens that the last step read and wrote."""
         return self._last_step
 
     def is_own(self, event: _Event) -> bool:
-        """Say so by its session, which a part has not."""
+        """Return whether the event names a session, which a part does not."""
         return isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
@@ -370,7 +370,7 @@ class OpenCodeStream(LineStream[_Event]):
             return
         elif kind == "step_start":
             facts.turns += 1
-            facts.results = 0  # it goes on
+            facts.results = 0  # the turn continues
             facts.finished, facts.failure = False, None
             facts.hush()
             facts.pieces.clear()
@@ -398,7 +398,7 @@ class OpenCodeStream(LineStream[_Event]):
         facts.spoke_last = facts.spoke_last and facts.finished
         facts.results += facts.finished
         if part.reason == "stop" and facts.spoke_last and facts.failure and facts.failure.ended == "api_error":
-            facts.failure = None  # the answer came after it: the CLI has asked again
+            facts.failure = None  # the answer came after the error: the CLI has retried
         if part.reason == "length":
             facts.failure = _CUT
         elif part.reason == "content-filter":
@@ -420,10 +420,10 @@ class OpenCodeStream(LineStream[_Event]):
                 self._overflow = self.facts.failure
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        """Return how the run ended: by its last step alone nobody sees whether there was to be another.
+        """Return how the run ended: its last step alone does not show whether another step was due.
 
-        After any error the CLI ends with 1, also where it has got over that error (issue 50062 of opencode). A
-        session that is too long is summarised, in a step that asks for no tool, and gone on with (issue 39573), or
+        After any error the CLI ends with 1, even if it has recovered from that error (issue 50062 of opencode). A
+        session that is too long is summarised, in a step that calls no tool, and continued (issue 39573), or
         summarised again for as long as the CLI may.
         """
         facts = self.facts
