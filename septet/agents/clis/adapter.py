@@ -35,7 +35,7 @@ _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is asked of an agent in one start."""
+    """The prompt and options of one agent start."""
 
     prompt: str
     worktree: Path
@@ -45,7 +45,7 @@ class Turn:
     resume_id: str | None = None
     """The session to go on with."""
     for_new_session: str = ""
-    """What a new session is told after the prompt; one that goes on knows it."""
+    """The text after the prompt of a new session; a resumed session knows it."""
     about_session: bool = False
     """It asks about what that session did: in a new one it would mean nothing."""
     schema: Mapping[str, Any] | None = None

@@ -169,7 +169,7 @@ class LoginFile:
 
 
 def digest_of(login: Login | None) -> str:
-    """Return a digest of a login, which tells whether it has changed and nothing else."""
+    """Return a digest of a login, which shows only whether the login has changed."""
     return hashlib.sha256(json.dumps(login, sort_keys=True).encode()).hexdigest()
 
 

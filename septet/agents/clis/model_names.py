@@ -1,4 +1,4 @@
-"""Whether a stream names the model that was asked for, which may be known by several names."""
+"""Check whether a stream names the requested model, which may have several names."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "
 
 
 def names_another_model(asked_model: str, told_model: str) -> bool:
-    """Say whether a stream certainly names another model than the one that was asked for.
+    """Return whether a stream certainly names another model than the requested model.
 
     `auto` leaves it to the CLI. A word without a number is a name of the CLI's own, whose meaning is its user's to
     set: it is held only against the other words of its kind.

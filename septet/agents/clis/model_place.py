@@ -44,7 +44,7 @@ ANY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """A model API as a CLI is told of it."""
+    """A model API with the address and keys that a CLI gets."""
 
     name: str
     """How the CLI's adapter knows it: a variable, or a provider of its settings."""
@@ -52,7 +52,7 @@ class ModelPlace:
     keys: Mapping[str, str] = field(repr=False)
     """By the variable, or the place in the settings, that has it."""
     requests: tuple[str, ...]
-    """By which it is asked, as `METHOD /path` below the address; `*` stands for a part of a path."""
+    """The permitted requests, as `METHOD /path` below the address; `*` stands for a part of a path."""
     headers: tuple[str, ...] = ()
     """In which the CLI sends keys, beside those in which all do."""
     query_names: tuple[str, ...] = QUERY_NAMES

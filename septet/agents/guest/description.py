@@ -43,7 +43,7 @@ class Description:
     protections: tuple[Protection, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return what bubblewrap is told, but for the texts and the filter of system calls."""
+        """Return bubblewrap's arguments, without the texts and the filter of system calls."""
         return tuple(part for protection in self.protections for part in protection.arguments())
 
     @property
@@ -54,7 +54,7 @@ class Description:
 
     @property
     def network(self) -> dict[str, Any] | None:
-        """What its supervisor is told of a network of its own; `None` where it has the machine's."""
+        """The supervisor's description of the guest's own network; `None` if the guest has the machine's network."""
         return next((each.order() for each in self.protections if isinstance(each, OwnNetwork)), None)
 
     @property

@@ -102,7 +102,7 @@ class ModelKey:
     headers: tuple[str, ...] = ()
     """In which the proxy puts them in, beside those in which all CLIs send keys."""
     requests: tuple[str, ...] = ()
-    """By which the model is asked, as `METHOD /path` below the address; nothing else is let through."""
+    """The requests that may reach the model, as `METHOD /path` below the address; no other request passes."""
     query_names: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Fields like keys that the guest may send with these values."""
@@ -113,7 +113,7 @@ class ModelKey:
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:
-        """Return what its supervisor is told."""
+        """Return the description for the supervisor."""
         return {
             "port": self.port,
             "address": self.address,
@@ -157,7 +157,7 @@ class OwnNetwork:
         }
 
     def order(self) -> dict[str, Any]:
-        """Return what its supervisor is told of it."""
+        """Return the description of the network for the supervisor."""
         return {
             "port": PROXY_PORT,
             "hosts": [[each.name, each.port] for each in self.hosts],
@@ -179,7 +179,7 @@ class NetworkSettings:
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own proxies, by their variables in small letters."""
     model_requests: tuple[str, ...] = ()
-    """What may be asked of models whose keys stay outside, beside what their CLIs ask."""
+    """Permitted requests to models whose keys stay outside, beside the requests of their CLIs."""
     setup_hosts: tuple[NamedHost, ...] = ()
     """What set-up reaches, and no other guest."""
 
@@ -218,7 +218,7 @@ def parse_way_out(
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment in a network of its own: it is told of the proxy there, and of no other."""
+    """Return a program's environment in its own network: it names the proxy there, and no other proxy."""
     inside = {name: value for name, value in env.items() if name.lower() not in _PROXY_VARIABLES}
     for name in ("http_proxy", "https_proxy"):
         inside |= {name: _PROXY, name.upper(): _PROXY}

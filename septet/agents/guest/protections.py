@@ -35,7 +35,7 @@ class Protection(Protocol):
     """One part of a guest's world."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Return what bubblewrap is told."""
+        """Return the arguments for bubblewrap."""
 
 
 @dataclass(frozen=True, slots=True)

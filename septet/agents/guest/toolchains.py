@@ -49,7 +49,7 @@ class Toolchain:
     shown: tuple[str, ...]
     """What guests see of it, as patterns."""
     variable: str = ""
-    """Moves the folder, and is told to guests; empty where none does."""
+    """The variable that moves the folder, and that guests get; empty without such a variable."""
     programs: tuple[str, ...] = ()
     """Programs that name it too, wherever they lie on PATH; guests see them."""
 

@@ -1,4 +1,4 @@
-"""How a run ended whose stream alone does not say it: the exit record and stderr tell."""
+"""Find how a run ended from its exit record and stderr, if its stream alone does not show it."""
 
 import math
 import re
@@ -22,7 +22,7 @@ PAUSED: Final = "paused"
 RESET: Final = "reset"
 BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
-"""Reasons for which an agent is asked to end; callers may have others, in one word."""
+"""Reasons for a request to end an agent; callers may have other reasons, in one word."""
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
@@ -42,7 +42,7 @@ _NOISE: Final = re.compile(
     r"^(?:\d[\dT:.,Z+-]++ ++)?\W*+(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
     re.IGNORECASE,
 )
-"""A line of stderr that tells no error."""
+"""A line of stderr that reports no error."""
 PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
@@ -231,7 +231,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return how a run ended that was silent for too long; what a session that has begun tells is its limits."""
+    """Return how a run ended that was silent for too long; a session that has begun reports its own limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

@@ -133,12 +133,12 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def usage(self) -> Usage:
-        """What the run used, as far as it was told; a sum is made when it is asked for, not with each event."""
+        """The reported usage of the run; it is summed on access, not with each event."""
         return NO_USAGE
 
     @property
     def context_tokens(self) -> int:
-        """How long the session was at its last request; by the average of all turns, where no more is told."""
+        """The session's length at its last request; the average of all turns if the stream reports no more."""
         used = self.usage
         input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
         return input_tokens // max(self.facts.turns, 1) + used.output_tokens
@@ -260,7 +260,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
-    """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
+    """Return how a run without a reported failure ended; `None` if the stream does not show it."""
     if facts.finished and endings.leaves_result_standing(end):
         return endings.with_result(facts.text, facts.denials)
     if facts.denials and end.exit_code == 0:

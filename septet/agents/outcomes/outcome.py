@@ -13,8 +13,8 @@ _SETTING: Final = "SEPTET_ANSWER_LIMIT_KIB"
 NO_USAGE: Final = Usage()
 
 Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
-"""How an agent run ended: with a result; by the model API; at a limit; with tools denied to it; because it was
-asked to; by itself without a result; or in good order, and yet without one."""
+"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by itself
+without a result; or in good order, and yet without a result."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
@@ -25,8 +25,8 @@ supervisor's own end; it never started; or nobody saw it end."""
 
 
 WaitsFor = Literal["", "commands", "tasks"]
-"""What a CLI waits for that has come to a result: nothing; commands of its shell alone, which may be servers that
-never end; or work that it goes on with."""
+"""What a CLI waits for after a result: nothing; only commands of its shell, which may be servers that never end; or
+work with which it continues."""
 
 _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
 
@@ -74,7 +74,7 @@ class StreamProgress:
     tokens: int = 0
     """All tokens so far: input, output, cache read and cache written."""
     cost_usd: float = 0.0
-    """US dollars so far, of a CLI that tells them while it works."""
+    """US dollars so far, of a CLI that reports them while it works."""
     results: int = 0
     """Results of the session; more than one when the CLI went on by itself."""
     waits_for: WaitsFor = ""
@@ -103,7 +103,7 @@ class Outcome:
     usage: Usage = NO_USAGE
     """Of this run alone, its cost too."""
     context_tokens: int = 0
-    """How long the session was at its last request, with the answer; 0 where the stream does not tell."""
+    """The session's length at its last request, with the answer; 0 if the stream does not report it."""
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0
@@ -130,7 +130,7 @@ class Outcome:
 
     @property
     def may_be_of_session(self) -> bool:
-        """Whether the model API may have refused all that the session holds, and not what was asked last."""
+        """Whether the model API may have refused the whole session, and not only its last request."""
         return self.ended == "api_error" and self.kind in _MAY_BE_OF_SESSION
 
     @property

@@ -22,7 +22,7 @@ _NAMES: Final = {
     "todowrite": "TodoWrite",
 }
 _OF_CHANGE: Final = {"add": "Write", "delete": "Delete"}
-"""What codex tells of a file without its content; anything else is an edit."""
+"""What codex reports of a file without its content; anything else is an edit."""
 _SHELL: Final = re.compile(r"\S*sh -l?c ")
 _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
@@ -46,7 +46,7 @@ def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
 
 
 def _script_of(command: str) -> str:
-    """Return what a shell is asked to do, without the shell itself."""
+    """Return the command of a shell call, without the shell itself."""
     if _SHELL.match(command) is None:
         return command
     try:

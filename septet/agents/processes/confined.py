@@ -21,7 +21,7 @@ FAILURE_BYTES = 600
 
 
 class SandboxStart:
-    """The start of a bubblewrap: its arguments, and the descriptors that it is told things over.
+    """The start of a bubblewrap: its arguments, and the descriptors that it reads.
 
     Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
     """
@@ -29,7 +29,7 @@ class SandboxStart:
     def __init__(
         self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
     ) -> None:
-        """Open what bubblewrap reads; it reports on the descriptor `report`, and is told `options` too.
+        """Open what bubblewrap reads; it reports on the descriptor `report`, and also gets `options`.
 
         Raises:
             OSError: The machine refused.

@@ -10,7 +10,7 @@ GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory"
 
 
 def most_memory_bytes(root: str = "/") -> int:
-    """Return what one guest may have where nobody says: three quarters; 0 where the system does not tell."""
+    """Return a guest's default memory limit: three quarters of the memory; 0 if the system does not report it."""
     try:
         return memory_bytes(root) * 3 // 4
     except OSError:

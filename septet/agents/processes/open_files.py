@@ -58,9 +58,9 @@ def most_connections(memory_bytes: int) -> int:
 
 
 def sockets_beside(pids: Sequence[int]) -> int:
-    """Return how many sockets are in the network of these processes, also those that wait in messages.
+    """Return the number of sockets in the network of these processes, with those that wait in messages.
 
-    It is 0 where they have none of their own: then it is not told whose they are.
+    It is 0 without a network of their own: then the owners of sockets are unknown.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):
@@ -86,7 +86,8 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
     """Return how long the files without a name are that these processes have mapped, and not open as `files` are.
 
-    How much of them is there nobody tells: what was written before is seen in no process that has not touched it.
+    The kernel does not report how much of them is filled: earlier writes show in no process that has not touched
+    them.
     """
     longest: dict[FileId, int] = {}
     for pid in pids:

@@ -42,7 +42,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Bound the run, its silence, its end once it is asked for, and the time without an attempt attached."""
+        """Bound the run, its silence, its end after a request to end, and the time without an attached attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
@@ -56,7 +56,7 @@ class Limits:
 
 
 class Confinement:
-    """The sandbox around a program: a bubblewrap, and what it is told over descriptors."""
+    """The sandbox around a program: a bubblewrap, and what it reads from descriptors."""
 
     def __init__(  # noqa: PLR0913 -- the fields of a message, most by name
         self,
@@ -72,7 +72,7 @@ class Confinement:
 
         Args:
             program: Bubblewrap by its absolute path.
-            arguments: What it is told, the guest's own program left out.
+            arguments: Its arguments, without the guest's own program.
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
             gives_up_root: A supervisor that is root starts it as a user of the run's own.
@@ -86,7 +86,7 @@ class Confinement:
         self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return the arguments of a bubblewrap that is told all by them, without texts and filter."""
+        """Return the arguments of a bubblewrap that reads no texts and no filter from descriptors."""
         return (self.program, *self.arguments, "--", *argv)
 
 

@@ -105,7 +105,7 @@ def stat_fields(pid: int | str) -> list[bytes]:
 
 
 def identity(pid: int) -> dict[str, str | float | None]:
-    """Return what tells this process from any other that gets its number later."""
+    """Return an identity of this process that no later process with its number has."""
     fields = stat_fields(pid) if pid and LINUX else []
     return {
         "pid": pid or None,

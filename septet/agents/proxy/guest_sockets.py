@@ -1,7 +1,8 @@
-"""Listening sockets inside a guest's network, made from outside: nothing has to run within for them.
+"""Make listening sockets inside a guest's network from outside: they need no process in the guest.
 
-A bubblewrap tells its first process by `--info-fd`. A short-lived child of the caller enters that one's namespaces
-and listens on loopback there. It hands the sockets back: a socket stays in the network in which it was made.
+A bubblewrap reports its first process by `--info-fd`. A short-lived child of the caller enters the namespaces of
+that process and listens on loopback there. The child sends the sockets back: a socket stays in the network in
+which it was made.
 """
 
 import ctypes
@@ -36,7 +37,7 @@ MOST_BYTES = 4096
 
 
 def first_process(info: int) -> int:
-    """Return the first process of a guest, as its bubblewrap tells it on this descriptor; 0 if it ended before."""
+    """Return the first process of a guest, which bubblewrap reports on `info`; 0 if bubblewrap ended before."""
     told = b""
     while len(told) < MOST_BYTES:
         more = os.read(info, MOST_BYTES)

@@ -1,8 +1,8 @@
-"""What a guest asked of the network, in the file `network.jsonl` of its run.
+"""Log a guest's network requests in the file `network.jsonl` of its run.
 
-What is let through has a line from its beginning, and another one with the same `id` at its end; where no more of
-them fit, nothing more is let through. Refusals, and hosts that do not answer, have a line each in the first part
-of the log, and are counted by host after that: none of them can push out what was let through.
+A permitted request has a line at its beginning, and another line with the same `id` at its end; when no more lines
+fit, no request is permitted. Refusals, and hosts that do not answer, have a line each in the first part of the
+log, and are counted by host after that: they never displace a permitted request.
 """
 
 import json
@@ -25,7 +25,7 @@ IS_FULL = "the log of its run's network is full"
 
 
 class AskedHost:
-    """What a guest asked for, and why it was refused."""
+    """A host that a guest requested, and the reason of a refusal."""
 
     def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
         """Begin now; a refusal is the reason in words, and empty for what is let through."""
@@ -33,7 +33,7 @@ class AskedHost:
         self.port = port
         self.refusal = refusal
         self.request = request
-        """Method and path, where a model is asked."""
+        """Method and path of a request to a model."""
         self.id = ""
         """Of its lines, once it has one."""
         self.began_at = time.time()
@@ -99,7 +99,7 @@ class NetworkLog:
             self.refused_bytes += 0 if host.id else written
 
     def count(self, host: AskedHost) -> None:
-        """Count it, and write how many there were at each doubling: a killed proxy has told the most."""
+        """Count a request, and write the count at each doubling: a killed proxy has logged most requests."""
         about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
         key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:

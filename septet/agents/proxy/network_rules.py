@@ -1,8 +1,8 @@
-"""What a guest may reach: hosts by name and port, and of the addresses that a name resolves to the public ones.
+"""Check what a guest may reach: hosts by name and port, and only the public addresses of a name.
 
-A name is resolved once, each address is looked at, and that address is connected to: so a name that resolves to
-another one a moment later opens nothing. Where the worker goes by a proxy, that one resolves the name again: it
-is not asked for a name of which one address is private here. A name that this machine does not know is left to it.
+A name is resolved once, each address is checked, and the checked address is used: so a name that resolves to
+another address a moment later opens nothing. If the worker uses a proxy, that proxy resolves the name again: it
+gets no name that has a private address here. A name that this machine cannot resolve is left to the proxy.
 """
 
 import ipaddress
@@ -81,7 +81,7 @@ class Network:
         """The worker's own ways out, by their variables in small letters."""
         self.resolver = resolver
         self.unanswered: set[str] = set()
-        """Names of which the resolver said nothing in time: it is not asked again."""
+        """Names that the resolver did not answer in time: they are not resolved again."""
 
     @property
     def places(self) -> list[tuple[str, int]]:

@@ -22,7 +22,7 @@ from septet.system.json_files import read_struct
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
-"""Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
+"""Every process of an agent has its run's mark in this variable, so that leftovers can be found."""
 
 SETUP_FOLDER: Final = "setup"
 """Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
@@ -101,7 +101,7 @@ class RunRecord:
     login: str = ""
     """The name of the further login that it has; empty for the worker's own."""
     model: str = ""
-    """The model that it was asked for; empty for the agent's own default."""
+    """The requested model; empty for the agent's own default."""
     payer: Payer | None = None
 
     @property
@@ -247,8 +247,8 @@ class Runs:
     def lock_writer(self, order_id: str) -> int | None:
         """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.
 
-        Whoever holds it passes it on to the supervisor of the agent that it starts; it is free when that agent and
-        everything below it are dead.
+        The holder passes the lock on to the supervisor of the agent that it starts; the lock is free when that
+        agent and every process below it are dead.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         return take_lock(self.lock_of(order_id))

@@ -8,7 +8,7 @@ from septet.agents.runs.usage import read_usage
 def pass_on(runs: Runs, lane: str) -> None:
     """Sum up the runs of a lane that are over; the caller holds its writer's lock, so none is about to begin.
 
-    One that nobody saw end stays as it is, for whoever lays it to rest.
+    A run without a recorded end stays as it is, until it is finalized.
 
     Raises:
         OSError: The disk did not take it; nothing has changed then.

@@ -1,11 +1,11 @@
-"""Who may write: the work order's latest attempt, with the writer's lock in hand.
+"""Only the work order's latest attempt may write, and only while it holds the writer's lock.
 
-Each attempt is written down in the work order's folder before it does anything. One that was stopped for longer
-than its time-out finds a later one there when it wakes, and does nothing more: its commit, push and pull request
-would be the second ones.
+Each attempt is recorded in the work order's folder before it does anything. An attempt that was stopped for longer
+than its time-out finds a later attempt there when it wakes, and stops: it would commit, push and open a pull
+request for the second time.
 
-An attempt that a worker makes again, such as one that was refused because the runner is down, takes the place of
-its line: a work order has one for each activity and each worker that had it, however long that goes on.
+If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
+old line: a work order has one line for each activity and each worker that had it, after any number of attempts.
 """
 
 import os
@@ -34,7 +34,7 @@ RESTORED: Final = b'{"before_the_backup":'
 """How the line begins of an attempt from before the backup that this host was restored from."""
 _LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
-"""Whoever writes leaves the lock within moments, most of the time: then it is asked whether he is stopped."""
+"""A writer mostly releases the lock within moments: after this time, check whether the writer is stopped."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Lease:
     _begins_at: int
 
     @classmethod
-    def take(  # noqa: PLR0913 -- what tells an attempt from others, all by name
+    def take(  # noqa: PLR0913 -- the facts that identify an attempt, all by name
         cls,
         runs: Runs,
         key: RunKey,
@@ -140,13 +140,13 @@ class Lease:
 
     @contextmanager
     def hold(self, patience_seconds: float = 30.0) -> Iterator[int]:
-        """Hold the writer's lock for as long as the block lasts, and give its descriptor.
+        """Hold the writer's lock during the block, and yield its descriptor.
 
-        Whoever is about to leave it is waited for.
+        A holder that is about to release the lock is waited for.
 
         Raises:
             SupersededError: A later attempt has begun.
-            WorkspaceBusyError: Somebody else keeps it.
+            WorkspaceBusyError: Another process keeps the lock.
         """
         now = time.monotonic()
         bound, way_at = now + patience_seconds, now + WAY_SECONDS
@@ -179,7 +179,7 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
     A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
     A run takes its activities one after the other: one with a name that is known here is over.
-    When a person resets an activity, its attempts count from 1 again: the server's clock tells it from an old one.
+    When a person resets an activity, its attempts count from 1 again: the server's clock identifies an old one.
 
     Args:
         attempt: The one that begins.
@@ -263,7 +263,7 @@ def _parse_attempt(line: bytes) -> Attempt | None:
 
 
 def worker_id(pid: int) -> WorkerId:
-    """Return what tells a process from one that gets its number later; zeros where the system does not tell."""
+    """Return an identity that no later process with the same number has; zeros if the system reports none."""
     start = identity(pid)["pid_start"]
     return (pid, int(start)) if start is not None else (0, 0)
 
@@ -271,8 +271,8 @@ def worker_id(pid: int) -> WorkerId:
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
     """Kill the worker that is stopped and holds a work order's writer's lock, with what it runs in the worktree.
 
-    It loses nothing by it: its other agents live on and are adopted. Whoever is no such worker, as a person's
-    `septet rescue restore`, is left alone. Return whether there was one.
+    The worker loses nothing: its other agents live on and are adopted. Any other holder, such as a person's
+    `septet rescue restore`, is left alone. Return whether such a worker was found.
 
     Args:
         runs: The runs of this host.

@@ -1,4 +1,4 @@
-"""When a run's stream got its bytes, noted beside it by whoever follows: few CLIs tell the time themselves."""
+"""Record beside a run's stream when its bytes came, by the follower's clock: few CLIs report the time."""
 
 import os
 from collections.abc import Iterator, Sequence

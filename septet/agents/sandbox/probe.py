@@ -31,12 +31,12 @@ class Probe:
     is_newer: bool
     """Its version comes after the newest that was tested."""
     login: str | None
-    """The variable or file that looks like a login; `None` where none is seen. Whether it is valid, only a call of
-    the model can tell."""
+    """The variable or file that looks like a login; `None` if none is found. Only a call of the model shows whether
+    it is valid."""
     obstacle: SeptetError | None
     """Why it cannot work on this host as it is."""
     complaint: str = ""
-    """What a program that tells no version says instead: one of which a part was not installed, for example."""
+    """What a program prints instead of its version, for example if a part of it was not installed."""
 
 
 def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:

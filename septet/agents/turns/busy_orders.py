@@ -1,4 +1,4 @@
-"""Which work orders may have an agent here: of thousands that are quiet, each is asked once until it changes."""
+"""Find work orders that may have an agent here: each of thousands of quiet ones is checked once per change."""
 
 import os
 import time

@@ -161,7 +161,7 @@ class Pace:
     result_grace_seconds: float = 15.0
     """For a CLI that continues after its result."""
     command_grace_seconds: float = 60.0
-    """For a CLI that is silent, has answered, and waits for commands alone: a server that it started never ends."""
+    """For a CLI that is silent, has answered, and waits for commands alone: a server among them never ends."""
     task_grace_seconds: float = 600.0
     """For a CLI that is silent and waits for other work; claude itself waits no longer."""
     looks: Looks = field(default_factory=Looks)

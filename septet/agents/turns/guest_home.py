@@ -35,8 +35,8 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
     has been confined before.
 
     Args:
-        request: What is asked.
-        session_id: The session that the turn goes on with.
+        request: The request of the turn.
+        session_id: The session that the turn continues.
         anew: A process is started: none that is kept lives in it.
 
     Raises:
@@ -61,7 +61,7 @@ def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
     CLI's keys are masked from here on at the latest: another process may have started the agent.
 
     Args:
-        request: What was asked.
+        request: The request of the turn.
         holds_lock: Whether the caller holds the writer's lock.
     """
     homes, runs = request.runtime.homes, request.runtime.runs

@@ -64,7 +64,7 @@ def missing_programs(
 
 
 def _unseen(sandbox: Sandbox, folder: Path, env: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Return the names that a guest does not find; nothing where no guest can tell."""
+    """Return the names that a guest does not find; empty if no guest can check."""
     if not sandbox.confines:
         return [name for name in names if shutil.which(name, path=env.get("PATH", os.defpath)) is None]
     argv = (_SHELL, "-c", _LOOK, "look", *(f"={name}" for name in names))

@@ -50,14 +50,14 @@ _NOTES: Final[Mapping[StartReason, str]] = {
         f"{_LOOK} Go on from there. The task was:"
     ),
 }
-"""What an agent is told that is not started for the first time."""
+"""The prompts of an agent that is not started for the first time."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
     """Start an agent, or give one that waits its turn; return the run, and the socket that attaches this attempt.
 
     Args:
-        request: What is asked.
+        request: The request of the turn.
         start: Why and how.
         writer_lock: The descriptor of the writer's lock: it belongs to the supervisor now, or is closed.
 
@@ -223,7 +223,7 @@ def _hold_limits(caps: Caps) -> dict[str, float]:
 
 
 def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
-    """Return what the agent is told.
+    """Return the agent's prompt.
 
     Args:
         start: Why and how it is started.

@@ -1,4 +1,4 @@
-"""What is asked of an agent: one turn, and what the host has to carry it out."""
+"""The request to an agent: one turn, and the host's means to run it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -52,7 +52,7 @@ class TurnRequest:
     """The step's name, for the folder's name too."""
     adapter: Adapter
     turn: Turn
-    """What is asked; its `resume_id` names the session of a turn that goes on from another."""
+    """The turn; its `resume_id` names the session of a turn that continues another."""
     limits: Timeouts
     runtime: AgentRuntime
     objects: Path | None = None
@@ -66,7 +66,7 @@ class TurnRequest:
     payer: Payer | None = None
     """Whose costs the turn's are; `None` where nobody counts them."""
     is_answer: Callable[[str], bool] = bool
-    """Says whether a result's text answers what is asked."""
+    """Returns whether a result's text answers the prompt."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:

@@ -64,7 +64,7 @@ class NeedsStart:
     """The descriptor of the writer's lock; `None` once it was passed on."""
 
     def changes_agent(self, request: TurnRequest) -> bool:
-        """Say whether another agent goes on, which does not know what the last one did."""
+        """Return whether another agent continues, which does not know the work of the last agent."""
         return self.last_agent not in {request.adapter.name, ""}
 
     def pass_lock_on(self) -> int:

@@ -43,7 +43,7 @@ class TurnProcess:
             runs: The runs of this host.
             order_id: The workspace.
             start: How its process is started; `None` for one that is not kept.
-            session_id: The session that the turn goes on with.
+            session_id: The session that the turn continues.
 
         Raises:
             AgentError: The process that is in the way does not end.

@@ -1,4 +1,4 @@
-"""Errors of a model API that nobody knows: each try may be paid, so they are counted, and told with their cost."""
+"""Count unknown errors of a model API, and report them with their cost: each try may be paid."""
 
 from dataclasses import replace
 from typing import Final

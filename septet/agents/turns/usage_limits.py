@@ -1,4 +1,4 @@
-"""The usage limit at which a turn's last agent ended, as it is on disk: each run's is told once."""
+"""Read from disk the usage limit at which a turn's last agent ended: each run's limit is reported once."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +30,7 @@ class UsageLimit:
 
 
 def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
-    """Return the usage limit at which the last agent of a request ended; `None` where it did not, or it is told.
+    """Return the unreported usage limit at which a request's last agent ended; `None` without one.
 
     Raises:
         OSError: The run's files cannot be read.
@@ -48,7 +48,7 @@ def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
 
 
 def note_usage_limit(limit: UsageLimit) -> None:
-    """Note that a usage limit is told.
+    """Record that a usage limit is reported.
 
     Raises:
         OSError: The disk refused.
@@ -57,9 +57,9 @@ def note_usage_limit(limit: UsageLimit) -> None:
 
 
 def in_order(requests: list[TurnRequest]) -> list[TurnRequest]:
-    """Return a turn's requests in the order in which their agents are asked.
+    """Return a turn's requests in the order in which their agents are tried.
 
-    The agent that worked last goes on; where its model has refused, it comes last.
+    The agent that worked last continues; if its model has refused, it comes last.
     """
     last = TurnRuns(requests[0]).last_result()
     if last is None:

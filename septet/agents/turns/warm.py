@@ -48,7 +48,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
         return read_struct(path, WarmProcess) or cls("", "", None, "")
 
     def fits(self, start: "WarmStart", session_id: str | None) -> bool:
-        """Say whether it is what would be started for a turn, in the session that the turn goes on with."""
+        """Return whether this process matches the start of a turn, in the session that the turn continues."""
         return session_id is not None and (self.fingerprint, self.session_id) == (
             start.fingerprint(self.mark),
             session_id,
@@ -133,7 +133,7 @@ def is_warm(runs: Runs, order_id: str) -> bool:
 
 
 def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
-    """Take the lock from the process that holds it, which is asked to end."""
+    """Request the end of the process that holds the lock, and take the lock."""
     bound = time.monotonic() + _END_SECONDS
     while not try_lock(lock):
         if time.monotonic() > bound:

@@ -180,13 +180,13 @@ class StreamTotals:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model refused what it was asked last: by the result, or else by its message."""
+        """Whether the model refused its last request: by the result, or else by its message."""
         told = self.final.stop_reason if self.final is not None else None
         return (self.stop_reason if told is None else told) == "refusal"
 
     @property
     def is_local(self) -> bool:
-        """Whether the result is the CLI's own, as of a command that begins with a slash: no model was asked."""
+        """Whether the CLI itself made the result, as for a command that begins with a slash: no model was called."""
         result = self.final
         return result is not None and result.num_turns == 0 and not self.turns and _is_of_nothing(result)
 

@@ -118,7 +118,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 
 
 def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
-    """Return how a run ended with work missing: its session goes on with it."""
+    """Return how a run ended with missing work, which its session continues."""
     if end.cause == "exited" or end.why == endings.AFTER_RESULT:
         return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
     return endings.without_result(end, stderr, spoke=True)

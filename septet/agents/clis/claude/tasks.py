@@ -1,4 +1,4 @@
-"""claude's background tasks: while one is open a result is an interim one, and the CLI goes on after it."""
+"""claude's background tasks: while a task is open a result is interim, and the CLI continues after it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _WORDS_SHOWN: Final = 80
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """What events tell of tasks: one begins, changes or is over; or which are open in the background now."""
+    """What events report of tasks: a task begins, changes or ends; or the list of open background tasks."""
 
     task_id: Any = None
     task_type: Any = None
@@ -68,7 +68,7 @@ class BackgroundTasks:
 
     @property
     def waits_for(self) -> WaitsFor:
-        """What the CLI waits for after its last result; it goes on when it hears of the end of a task."""
+        """What the CLI waits for after its last result; it continues when a task ends."""
         if self._stopped:
             return ""
         if self._open:

@@ -10,7 +10,7 @@ class ClaudeTranscript(EventTranscript):
     """Blocks of messages, results of tools by the call they answer, the result, and what the API refused."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells."""
+        """Yield the entries of an event."""
         kind = event.get("type")
         if kind in {"assistant", "user"}:
             content = to_object(event.get("message")).get("content")

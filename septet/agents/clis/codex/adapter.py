@@ -249,7 +249,7 @@ class CodexStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """What this run used; the last turn tells what the thread did."""
+        """The usage of this run; the last turn reports the usage of the thread."""
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
@@ -257,7 +257,7 @@ class CodexStream(LineStream[_Event]):
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts; nearly all of them tell of an item."""
+        """Add one event to the facts; nearly all events report an item."""
         item, kind = event.item, event.type
         if item is None:
             self._take_event(event)
@@ -272,7 +272,7 @@ class CodexStream(LineStream[_Event]):
             self._take_event(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- the exit code says nothing more
-        """Keep its warnings, and the tools that its sandbox rejected: no event tells of them."""
+        """Keep the warnings, and the tools that codex's sandbox rejected: no event reports them."""
         for line in lines_of(stderr):
             if _WARNING.search(line):
                 self.facts.warn(line)
@@ -281,7 +281,7 @@ class CodexStream(LineStream[_Event]):
                 self.facts.deny("apply_patch" if rejected[1] == "patch" else "exec_command")
 
     def _take_event(self, event: _Event) -> None:
-        """Add an event that tells of no item."""
+        """Add an event that reports no item."""
         facts, kind = self.facts, event.type
         if kind == "thread.started":
             facts.session_id = text_of(event.thread_id)

@@ -18,7 +18,7 @@ class CodexTranscript(EventTranscript):
         self._running: set[str] = set()
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells."""
+        """Yield the entries of an event."""
         kind, item = event.get("type"), to_object(event.get("item"))
         if kind == "item.started" and item.get("type") not in _SPEECH:
             self._running.add(to_text(item.get("id")))

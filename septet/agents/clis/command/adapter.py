@@ -44,7 +44,7 @@ class ConfiguredProgram(Adapter):
     """A program that is configured."""
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the configured program is started; the prompt is all that it is told."""
+        """Return how the configured program is started; it gets only the prompt."""
         return Adapter.invocation(replace(self, program=_command_line(host)[0]), turn, host)
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:

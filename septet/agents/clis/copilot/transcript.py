@@ -7,10 +7,10 @@ from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, 
 
 
 class CopilotTranscript(EventTranscript):
-    """Messages, tools, errors; the result is the last message that asked for no tool."""
+    """Messages, tools, errors; the result is the last message that called no tool."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells."""
+        """Yield the entries of an event."""
         kind, data = event.get("type"), to_object(event.get("data"))
         if kind == "assistant.message":
             words = to_text(data.get("content"))

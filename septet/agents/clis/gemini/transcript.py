@@ -15,7 +15,7 @@ class GeminiTranscript(EventTranscript):
         self._pieces: list[str] = []
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells."""
+        """Yield the entries of an event."""
         kind = event.get("type")
         if kind == "message" and event.get("role") == "assistant":
             self._pieces.append(to_text(event.get("content")))

@@ -10,7 +10,7 @@ class OpenCodeTranscript(EventTranscript):
     """Parts of messages; the result is the last text of a step that asks for no tool."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield what an event tells; of an error not the server's headers and body, which it holds too."""
+        """Yield the entries of an event; leave out an error's server headers and body."""
         kind, part = event.get("type"), to_object(event.get("part"))
         if kind == "step_start":
             self._last = ""
