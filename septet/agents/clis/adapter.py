@@ -43,11 +43,11 @@ class Turn:
     session_id: str | None = None
     """The id for a new session, a UUID; for CLIs that take one."""
     resume_id: str | None = None
-    """The session to go on with."""
+    """The session to continue."""
     for_new_session: str = ""
     """The text after the prompt of a new session; a resumed session knows it."""
     about_session: bool = False
-    """It asks about what that session did: in a new one it would mean nothing."""
+    """The prompt is about that session's work: in a new session it would mean nothing."""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of the answer, for CLIs that take one."""
     tools: Tools = "all"

@@ -1,8 +1,8 @@
 """The files that CLIs log in with: what of them a run gets, and what of a run's copy is believed.
 
-Claude, codex and opencode have refresh tokens that work once: whoever uses one gets the next, and the file has to
+Claude, codex and opencode have refresh tokens that work once: its user gets the next token, and the file has to
 hold it. A run's copy was in the hands of an agent: only fields that a refresh replaces are taken from it, and only
-where they are a later login of the same account. Opaque tokens cannot be told apart without their server.
+where they are a later login of the same account. Opaque tokens cannot be distinguished without their server.
 """
 
 import base64

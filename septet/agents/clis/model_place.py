@@ -47,16 +47,16 @@ class ModelPlace:
     """A model API with the address and keys that a CLI gets."""
 
     name: str
-    """How the CLI's adapter knows it: a variable, or a provider of its settings."""
+    """The name in the CLI's adapter: a variable, or a provider of its settings."""
     address: str
     keys: Mapping[str, str] = field(repr=False)
     """By the variable, or the place in the settings, that has it."""
     requests: tuple[str, ...]
     """The permitted requests, as `METHOD /path` below the address; `*` stands for a part of a path."""
     headers: tuple[str, ...] = ()
-    """In which the CLI sends keys, beside those in which all do."""
+    """The headers in which the CLI sends keys, beside those of all CLIs."""
     query_names: tuple[str, ...] = QUERY_NAMES
-    """What a request may say behind its path."""
+    """The names that a request may have in its query."""
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Fields like keys, which the worker's settings name with their values."""
 

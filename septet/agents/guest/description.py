@@ -54,7 +54,7 @@ class Description:
 
     @property
     def network(self) -> dict[str, Any] | None:
-        """The supervisor's description of the guest's own network; `None` if the guest has the machine's network."""
+        """The supervisor's description of the guest's network; `None` if the guest has the machine's."""
         return next((each.order() for each in self.protections if isinstance(each, OwnNetwork)), None)
 
     @property

@@ -75,7 +75,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return where a link leads, and `None` for what is none; most paths begin alike: each is asked once."""
+        """Return the target of a link, `None` for no link; most paths begin alike, so each is read once."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)  # noqa: PTH115 -- of hundreds, in text

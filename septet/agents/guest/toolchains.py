@@ -113,7 +113,7 @@ class _Look:
 
 
 _known: Final[dict[tuple[str, ...], _Look]] = {}
-"""The looks of this process by what they were asked."""
+"""The looks of this process by their arguments."""
 
 
 def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:

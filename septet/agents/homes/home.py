@@ -1,6 +1,6 @@
 """The home of a work order, or of a lane: folders that a CLI finds where the user's own would be.
 
-They hold the session that a run goes on with, what it needs to log in while it runs, and settings without what is
+They hold the session that a run continues, what it needs to log in while it runs, and settings without what is
 the user's alone. Each visit has them anew: of what an agent leaves there, nothing but its sessions is there again,
 for those who go on with one.
 """
@@ -81,7 +81,7 @@ class AgentHome:
         """Make it ready for a run and return its folders; the caller holds the writer's lock.
 
         Args:
-            session_id: The session that the run goes on with: one that lies in the user's home is copied, as those
+            session_id: The session that the run continues: one that lies in the user's home is copied, as those
                 of runs without a sandbox do.
             run_seconds: How long the run may last.
             anew: Nobody lives in it any more.

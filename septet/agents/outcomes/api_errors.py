@@ -96,7 +96,7 @@ def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiErr
     Args:
         status: The HTTP status, where the CLI says it; that in the words goes before it.
         words: The CLI's message.
-        kind: What it is by the CLI's own word, where neither of them tells.
+        kind: The kind of the error by the CLI's own word, if neither of them shows it.
     """
     error = _by_words_or_status(_status_in(words) or status, words) or _BY_KIND[kind]
     return _RATE_LIMIT if error is _BILLING and names_reset(words) else error

@@ -231,7 +231,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return how a run ended that was silent for too long; a session that has begun reports its own limits."""
+    """Return the ending of a run that was silent too long; if it spoke, keep only the words about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

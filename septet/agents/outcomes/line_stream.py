@@ -260,7 +260,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
-    """Return how a run without a reported failure ended; `None` if the stream does not show it."""
+    """Return the ending of a run whose CLI reported no failure; `None` if the stream does not decide it."""
     if facts.finished and endings.leaves_result_standing(end):
         return endings.with_result(facts.text, facts.denials)
     if facts.denials and end.exit_code == 0:

@@ -25,8 +25,8 @@ supervisor's own end; it never started; or nobody saw it end."""
 
 
 WaitsFor = Literal["", "commands", "tasks"]
-"""What a CLI waits for after a result: nothing; only commands of its shell, which may be servers that never end; or
-work with which it continues."""
+"""What a CLI waits for after a result: nothing; only commands of its shell, which may be servers that never end;
+or work with which it continues."""
 
 _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
 

@@ -119,7 +119,7 @@ def is_delegated(group: str) -> bool:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Tell the kernel something by one of its files.
+    """Write to one of the kernel's files.
 
     Raises:
         OSError: It refused.

@@ -32,7 +32,7 @@ def name_process(name: bytes) -> None:
 
 
 def has_others(child: int) -> bool:
-    """Say whether this process, which has a child, has another one than that; where no kernel tells it, it may."""
+    """Return whether this process has another child than `child`; true if the kernel does not list children."""
     told = read_file(f"/proc/self/task/{os.getpid()}/children").split()
     return told != [b"%d" % child]
 

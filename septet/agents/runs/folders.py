@@ -54,13 +54,13 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """Whose costs a run's are, as each attempt of its turn tells the history of costs."""
+    """The owner of a run's costs, as each attempt of its turn reports it to the history of costs."""
 
     project: str
     order_id: str
     step: str
     agent: str
-    """The one that the work order began with: what another one uses is told apart."""
+    """The one that the work order began with: the usage of another one is reported separately."""
     asked_model: str = ""
     """The model that the work order asks for; empty where it asks for none."""
     of_pipeline: bool = False

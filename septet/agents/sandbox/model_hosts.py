@@ -52,7 +52,7 @@ def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Inv
 
 
 def name_models(text: str, keys: Iterable[ModelKey]) -> str:
-    """Return a CLI's words with its models where the worker has them: it was told ports that only guests know."""
+    """Return a CLI's words with the worker's model addresses: the CLI got ports that only guests know."""
     for key in keys:
         address = urlsplit(key.address)
         host = address.netloc.rpartition("@")[2]

@@ -31,8 +31,8 @@ class Probe:
     is_newer: bool
     """Its version comes after the newest that was tested."""
     login: str | None
-    """The variable or file that looks like a login; `None` if none is found. Only a call of the model shows whether
-    it is valid."""
+    """The variable or file that looks like a login; `None` if none is found. Only a call of the model shows
+    whether it is valid."""
     obstacle: SeptetError | None
     """Why it cannot work on this host as it is."""
     complaint: str = ""

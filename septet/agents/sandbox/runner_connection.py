@@ -20,7 +20,7 @@ RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
-"""One that is told to end answers last of all: its agents have two seconds, and are swept."""
+"""A runner that must end answers last of all: its agents have two seconds, and are swept."""
 
 
 def take_lock(folder: Path) -> int:
@@ -41,7 +41,7 @@ def take_lock(folder: Path) -> int:
 
 
 def hold_signals() -> None:
-    """Let SIGTERM and Ctrl-C wait until the runner hears them, so that one who was told of it can end it."""
+    """Block SIGTERM and Ctrl-C until the runner handles them, so that a process that knows the runner can end it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 

@@ -11,7 +11,7 @@ Inside a pipeline it plans a solution and carries it out, as the prompt asks. An
 words "In `path`, `old` should be `new`" and "Write `a line` into `path`"; a scenario says how long a step takes.
 
 A scenario says what goes wrong. `steps` holds, for each step (or `*` for all the others), one script, or a list
-with one for each start of that step in that folder; the last one goes on. Every key may be left out:
+with one for each start of that step in that folder; the last one repeats. Every key may be left out:
 
     {
       "model": "scripted-1",
@@ -33,7 +33,7 @@ with one for each start of that step in that folder; the last one goes on. Every
             "idle_seconds": 3,           says nothing for so long
             "hang": true,                never ends
             "ignore_sigterm": true,
-            "extra_turns": 20,           more turns before it goes on, against --max-turns
+            "extra_turns": 20,           more turns before it continues, against --max-turns
             "api_error": 529,            the model API answers with this status
             "big_output_bytes": 1000000, a tool prints so much on one line
             "background_seconds": 30     a process that outlives the run and then writes `late.txt`

@@ -1,4 +1,4 @@
-"""The jobs of the seven steps: plausible work on any repository, from the issue's own words."""
+"""Do the jobs of the seven steps: plausible work on any repository, from the issue's own words."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NOTHING = (
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
 _COMMIT_TYPES = {"bug": "fix"}
-"""Branches are named after the class of an issue, commits after what they do."""
+"""Branches are named after the class of an issue, commits after their effect."""
 _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
 """What the first words of a plan become when it is carried out."""
 
@@ -102,7 +102,7 @@ def name_branch(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def implement(task: PromptTask, hands: Hands) -> Answer:
-    """Make the changes that the plan spells out, and write down what was done."""
+    """Make the changes that the plan spells out, and record them."""
     text = read(task.folder / task.plan_path) or ""
     kind, _, rest = text.partition("\n")[0].partition(": ")
     title = f"{_DONE.get(kind, 'Done')}: {rest.strip() or task.title}"
@@ -149,12 +149,12 @@ def describe(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def answer(task: PromptTask, hands: Hands) -> Answer:
-    """Answer what is said on the pull request."""
+    """Answer the comments on the pull request."""
     return rework(task, hands, _obey)
 
 
 def _obey(task: PromptTask, hands: Hands, text: str) -> list[str]:
-    """Make the changes that a text spells out, and say them."""
+    """Make the changes that a text spells out, and return them in words."""
     made = [_make(task, hands, *change) for change in _changes(text)]
     done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
     return done + [_write_line(task, hands, line, path) for line, path in lines_in(text)]
@@ -195,7 +195,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files that `implement` will change beside the plan, as far as the tree tells now."""
+    """Return the files that `implement` will change beside the plan, judged by the tree now."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
@@ -205,7 +205,7 @@ def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
 
 
 def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str:
-    """Return the file that tells of the change: the changelog where there is one and code changes, or its own."""
+    """Return the file that records the change: the changelog if it exists and code changes, or its own file."""
     if in_changelog and _unreleased_heading(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
@@ -221,7 +221,7 @@ def _unreleased_heading(changelog: str) -> str:
 
 
 def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> str:
-    """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
+    """Record the change in the repository's changelog or in a file of its own; return the path."""
     path = _record_path(task, task.plan_path, in_changelog=bool(changes))
     if path == "CHANGELOG.md":
         changelog = read(task.folder / path) or ""
@@ -247,7 +247,7 @@ def _changes(text: str) -> list[tuple[str, str, str]]:
 
 
 def lines_in(text: str) -> list[tuple[str, str]]:
-    """Return the lines that a text wants written, as line and path, each once."""
+    """Return the lines that a text orders to write, as line and path, each once."""
     plain = re.sub(r"\n> ?", "\n", text)
     return [
         (line, path)

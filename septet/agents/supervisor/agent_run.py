@@ -335,7 +335,7 @@ class Supervisor:
     def signal_group(self, number: int) -> None:
         """Signal the agent's process group; one that is gone is no error.
 
-        A sandbox that is asked to end would kill what is inside: so those inside are asked, one by one.
+        A sandbox that must end would kill its processes: so each process inside gets the request itself.
         """
         only_inside = self.order.confined and number == signal.SIGTERM
         try:

@@ -228,7 +228,7 @@ def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
     Args:
         start: Why and how it is started.
         prompt: The step's own prompt.
-        whole: Say the prompt again even where its session has heard it.
+        whole: Repeat the prompt even if its session has received it.
     """
     anew = start.session_id is None
     because = start.begins_as if anew else start.because

@@ -66,7 +66,7 @@ class TurnProcess:
     ) -> socket.socket:
         """Send the order to its supervisor and return the attempt's attachment.
 
-        Only now is the living process asked: it stands still until it has the order, however long a busy disk
+        Only now is the living process used: it stands still until it has the order, however long a busy disk
         takes over the run's files.
 
         Args:

@@ -41,7 +41,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
-        """Return the process that serves a workspace, if one lives; one that nobody can read fits no turn."""
+        """Return the living process of a workspace, if any; a process with an unreadable record fits no turn."""
         path = _lock_of(runs, order_id)
         if not lock_is_held(path):
             return None
@@ -128,7 +128,7 @@ def warm_orders(runs: Runs) -> list[str]:
 
 
 def is_warm(runs: Runs, order_id: str) -> bool:
-    """Say whether a workspace has a warm process here, at work or not."""
+    """Return whether a workspace has a warm process here, at work or idle."""
     return lock_is_held(_lock_of(runs, order_id))
 
 

@@ -186,7 +186,7 @@ class StreamTotals:
 
     @property
     def is_local(self) -> bool:
-        """Whether the CLI itself made the result, as for a command that begins with a slash: no model was called."""
+        """Whether the CLI itself made the result, as of a command with a leading slash: no model was called."""
         result = self.final
         return result is not None and result.num_turns == 0 and not self.turns and _is_of_nothing(result)
 

@@ -174,8 +174,8 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
 
     What the results say by model wins: `usage` leaves out the request at which a budget ended the run. Where it is
     not said so, `usage` counts, for a message's output tokens are only those it began with; `total_cost_usd` may
-    be that of the whole session (in 2.1.329, not in 2.1.197). A result that tells no token, as of a run that was
-    interrupted, counts for less than messages that tell some.
+    be that of the whole session (in 2.1.329, not in 2.1.197). A result that has no tokens, as of a run that was
+    interrupted, counts for less than messages that have some.
     """
     if result is None:
         return totals.usage

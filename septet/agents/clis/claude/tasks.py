@@ -25,7 +25,7 @@ class TaskFields(msgspec.Struct, gc=False):
     is_backgrounded: Any = None
     """Absent in 2.1.197, whose tasks in the foreground are over before a result."""
     ambient: Any = None
-    """A task of the CLI's own, such as a watcher, for which nobody waits."""
+    """A task of the CLI's own, such as a watcher, for which no process waits."""
     status: Any = None
     patch: Any = None
     tasks: Any = None
@@ -38,13 +38,13 @@ class _Task(NamedTuple):
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Those of a session, and what became of those that were open at its last result."""
+    """The background tasks of a session, and the fate of the tasks that were open at its last result."""
 
     _open: dict[str, _Task] = field(default_factory=dict)
     _left: dict[str, _Task] = field(default_factory=dict)
-    """Those that were open at the last result."""
+    """The tasks that were open at the last result."""
     _stopped: dict[str, _Task] = field(default_factory=dict)
-    """Those of them that the CLI says that it has stopped."""
+    """The tasks among them that the CLI reports as stopped."""
 
     def take(self, subtype: object, event: TaskFields) -> None:
         """Take an event of the system's."""
@@ -63,7 +63,7 @@ class BackgroundTasks:
             self._close(task_id, str(patch.get("status") or event.status))
 
     def take_result(self) -> None:
-        """Note what is open at a result: the last one has everything before it."""
+        """Record the open tasks at a result: the last result covers everything before it."""
         self._left, self._stopped = dict(self._open), {}
 
     @property
@@ -78,7 +78,7 @@ class BackgroundTasks:
     def missing_work(self, *, ended_by_itself: bool) -> str:
         """Name the work that is missing: tasks other than commands that are open, and those that the CLI stopped.
 
-        A command that was stopped because the CLI itself was asked to end is none.
+        A command that was stopped because the CLI itself had to end is none.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
