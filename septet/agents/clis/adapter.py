@@ -161,7 +161,7 @@ class Adapter(ABC):
         return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return where an invocation asks its models and with which keys, as far as it can be told other ones.
+        """Return the model addresses and keys of an invocation, as far as they can be replaced.
 
         An address is empty where it is left to the CLI, and a key where there is none.
         """

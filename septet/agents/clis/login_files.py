@@ -100,7 +100,7 @@ class LoginFile:
         return next(filter(None, reasons), "" if refreshed else "its tokens are the same")
 
     def has_tokens_of(self, login: Login, copy: Login) -> bool:
-        """Say whether a login has the very tokens of a run's copy, so that nothing of it is to be written back."""
+        """Return whether a login has the same tokens as a run's copy, so that nothing must be written back."""
         fields, own, copied = self.tokens, self._entries(login), self._entries(copy)
         if fields is None or not own or own.keys() - copied.keys():
             return False
@@ -174,7 +174,7 @@ def digest_of(login: Login | None) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Say whether a value is one that such a field has: a short text, or a number."""
+    """Return whether a value is one that such a field has: a short text, or a number."""
     is_text = isinstance(value, str) and bool(_TOKEN.fullmatch(value))
     return is_text or (isinstance(value, (int, float)) and not isinstance(value, bool))
 

@@ -72,7 +72,7 @@ def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> Nam
 
 
 def _is_own_key(adapter: Adapter, name: str, value: str) -> bool:
-    """Say whether a variable is a key that the CLI logs in with: it would go before a further login."""
+    """Return whether a variable is a key that the CLI logs in with: it would go before a further login."""
     return is_key(name, value) and bool(select_variables({name: value}, adapter.login))
 
 

@@ -73,7 +73,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
 
 
 def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
-    """Say whether settings of a CLI may log it in: a helper with a key, another provider, the machine's owner."""
+    """Return whether a CLI's settings may log it in: a key helper, another provider, the machine's owner."""
     if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
         return True
     facts = adapter.capabilities

@@ -95,7 +95,7 @@ class Needs:
             self.add_program(interpreter, depth + 1)
 
     def _may_be_whole(self, place: Path) -> bool:
-        """Say whether a place holds nothing but what a program is a part of: a home has `bin` and `lib` too."""
+        """Return whether a place holds nothing but what a program is a part of: a home has `bin` and `lib` too."""
         if self.home is None:
             return True
         home, place = self.home.resolve(), place.resolve()

@@ -205,12 +205,12 @@ def _root_of(toolchain: Toolchain, home: Path, env: Mapping[str, str]) -> Path:
 
 
 def _leads_into(entry: Path, root: Path) -> bool:
-    """Say whether links lead into a toolchain: fnm makes one for each shell."""
+    """Return whether links lead into a toolchain: fnm makes one for each shell."""
     return Path(os.path.realpath(entry)).is_relative_to(root)
 
 
 def _holds_home(root: Path, real: Path, home: Path) -> bool:
-    """Say whether a variable names a folder that is no toolchain's own: the home, or what holds that."""
+    """Return whether a variable names a folder that is no toolchain's own: the home, or what holds that."""
     return home.is_relative_to(root) or Path(os.path.realpath(home)).is_relative_to(real)
 
 

@@ -177,7 +177,7 @@ class Logins:
                         path.unlink()
 
     def is_out(self, copy: LoginCopy) -> bool:
-        """Say whether a work order's home has a copy."""
+        """Return whether a work order's home has a copy."""
         return (self._folder(copy.login) / f"{copy.borrower}.json").exists()
 
     def _take_all_back(self, loans: Path) -> None:
@@ -235,7 +235,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether a CLI has a copy that it is about to refresh; unknown if the clock was set back."""
+    """Return whether a CLI has a copy that it is about to refresh; false if the clock was set back."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 

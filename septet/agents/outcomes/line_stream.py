@@ -149,7 +149,7 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Say whether an event has what every event of the dialect has, and nothing inside of one."""
+        """Return whether an event has what every event of the dialect has, and nothing inside of one."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
         """Add what stderr says, once the process has ended: warnings, where there was an event at all."""

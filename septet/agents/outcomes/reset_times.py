@@ -22,7 +22,7 @@ def seconds_of(moment: float) -> float:
 
 
 def names_reset(words: str) -> bool:
-    """Say whether a message names when a limit ends."""
+    """Return whether a message names when a limit ends."""
     return any(pattern.search(words) for pattern in MOMENTS)
 
 

@@ -186,7 +186,7 @@ class _Typed(msgspec.Struct):
 
 
 def is_event(line: bytes | bytearray) -> bool:
-    """Say whether a line is a JSON object with a `type`, or ends with one that also names its session."""
+    """Return whether a line is a JSON object with a `type`, or ends with one that also names its session."""
     try:
         return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
     except _NO_EVENT:

@@ -120,7 +120,7 @@ def number_after(text: bytes, name: bytes) -> int:
 
 
 def is_memory(path: str) -> bool:
-    """Say whether a file lies in a file system that has no disk."""
+    """Return whether a file lies in a file system that has no disk."""
     told = (ctypes.c_long * STATFS_WORDS)()
     return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
 

@@ -55,7 +55,7 @@ def group_of(leader: int) -> list[int]:
 
 
 def are_stopped(pids: list[int]) -> bool:
-    """Say whether every thread of these processes is stopped, or has ended; Linux only."""
+    """Return whether every thread of these processes is stopped, or has ended; Linux only."""
     return all(
         stat_fields(f"{pid}/task/{thread}")[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
         for pid in pids

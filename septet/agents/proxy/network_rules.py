@@ -182,7 +182,7 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
 
 
 def is_public(text: str) -> bool:
-    """Say whether an address is one of the internet, and none of this machine's own."""
+    """Return whether an address is one of the internet, and none of this machine's own."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:  # one of a link, which names its device
@@ -200,7 +200,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Say whether an address is this machine's: what would be sent there would come from it. Nothing is sent."""
+    """Return whether an address is this machine's: a packet to it would come from it. Nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:
@@ -263,7 +263,7 @@ def await_tunnel(way: socket.socket) -> None:
 
 
 def is_address(name: str) -> bool:
-    """Say whether a name is an address, in whatever form a machine would read it."""
+    """Return whether a name is an address, in any form that a machine reads."""
     return ":" in name or name.rpartition(".")[2][:1].isdigit()
 
 

@@ -98,5 +98,5 @@ class RequestBody:
 
 
 def is_upgrade(request: RequestHead) -> bool:
-    """Say whether a request asks for web sockets; no other protocol is known to have no hosts of its own."""
+    """Return whether a request asks for web sockets; no other protocol is known to have no hosts of its own."""
     return [value.lower() for value in request.values(b"upgrade")] == [b"websocket"]

@@ -180,7 +180,7 @@ class Run:
                 _drop(self.folder)
 
     def _was_elsewhere(self) -> bool:
-        """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
+        """Return whether the run is older than the last start of machine or runner, or of a container that is gone."""
         if self.runner is not None:
             return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
         home = read_struct(self.folder / "lock", _Home)
@@ -226,7 +226,7 @@ class Runs:
             return sorted(each.name for each in entries if each.is_dir())
 
     def is_held(self, order_id: str) -> bool:
-        """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""
+        """Return whether a living agent or a writing attempt holds a work order's writer's lock."""
         return lock_is_held(self.lock_of(order_id))
 
     def next_serial(self, order_id: str, runs: Sequence[Run]) -> int:

@@ -175,7 +175,7 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 
 
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
-    """Say whether the last of those that began is a later one, by the server's numbers.
+    """Return whether the last of those that began is a later one, by the server's numbers.
 
     A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
     A run takes its activities one after the other: one with a name that is known here is over.
@@ -197,7 +197,7 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Say whether a person has reset the activity since its last attempt: the server counts them up otherwise."""
+    """Return whether a person has reset the activity since its last attempt: else the server counts attempts up."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 
@@ -233,7 +233,7 @@ def _late_message(order_id: str, attempt: Attempt) -> str:
 
 
 def was_restored(runs: Runs, order_id: str) -> bool:
-    """Say whether what is here of a work order comes from a backup: it may have gone on since, elsewhere."""
+    """Return whether what is here of a work order comes from a backup: it may have gone on since, elsewhere."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
     return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 

@@ -41,7 +41,7 @@ def take_lock(folder: Path) -> int:
 
 
 def hold_signals() -> None:
-    """Block SIGTERM and Ctrl-C until the runner handles them, so that a process that knows the runner can end it."""
+    """Block SIGTERM and Ctrl-C until the runner handles them, so that a caller that knows it can end it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 

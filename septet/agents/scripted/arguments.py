@@ -116,7 +116,7 @@ def parse(argv: list[str]) -> Arguments:
 
 
 def is_uuid(text: str) -> bool:
-    """Say whether `text` is a UUID in its usual form."""
+    """Return whether `text` is a UUID in its usual form."""
     parts = text.split("-")
     return [len(part) for part in parts] == _UUID_LENGTHS and all(_is_hex(part) for part in parts)
 

@@ -180,5 +180,5 @@ def open_prompt(path: str) -> int:
 
 
 def is_recorder(pid: int) -> bool:
-    """Say whether a process calls itself a recorder."""
+    """Return whether a process calls itself a recorder."""
     return read_file(f"/proc/{pid}/comm").strip() == NAME

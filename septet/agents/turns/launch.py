@@ -134,7 +134,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _keeps_processes(runtime: AgentRuntime) -> bool:
-    """Say whether a process can serve many turns here."""
+    """Return whether a process can serve many turns here."""
     return runtime.warm and LINUX
 
 

@@ -88,7 +88,7 @@ class NeedsStart:
 
 @dataclass
 class TurnAttempt:
-    """One attempt at one request: it says what comes next, and does it when it is told.
+    """One attempt at one request: it decides the next step, and runs it when the caller requests it.
 
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
     """

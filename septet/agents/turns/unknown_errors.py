@@ -12,7 +12,7 @@ _REMEDY: Final = "Find out what it means, look in the run's files for what the a
 
 
 def is_unknown_error(outcome: Outcome) -> bool:
-    """Say whether a run ended by an error of which neither kind nor cure is known."""
+    """Return whether a run ended by an error of which neither kind nor cure is known."""
     return (outcome.ended, outcome.kind) == ("api_error", "unknown")
 
 

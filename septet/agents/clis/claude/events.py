@@ -353,7 +353,7 @@ def denials_of(result: Event) -> tuple[str, ...]:
 
 
 def _is_of_nothing(result: Event) -> bool:
-    """Say whether a result is that of no turn, and of no token."""
+    """Return whether a result is that of no turn, and of no token."""
     return count(result.num_turns) == 0 and not any((read_field(result.usage, _tokens) or _NO_TOKENS).counts())
 
 
