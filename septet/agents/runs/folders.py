@@ -180,7 +180,7 @@ class Run:
                 _drop(self.folder)
 
     def _was_elsewhere(self) -> bool:
-        """Return whether the run is older than the last start of machine or runner, or of a container that is gone."""
+        """Return whether the run predates the machine's or runner's last start, or its container is gone."""
         if self.runner is not None:
             return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
         home = read_struct(self.folder / "lock", _Home)

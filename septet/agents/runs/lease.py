@@ -197,7 +197,7 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Return whether a person has reset the activity since its last attempt: else the server counts attempts up."""
+    """Return whether a person reset the activity since its last attempt: else the server counts attempts up."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 
